@@ -45,7 +45,7 @@ const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/i;
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const CONNECTION_TIMEOUT_SECONDS = 120;
 
-/** Throws 400 for an invalid name or too many agents, and 409 when another agent of the build has the name. */
+/** Throws 400 for an invalid name, a long field or too many apps, and 409 for a taken name, too many agents or a nested parent. */
 export const checkSubAgent = (input: SubAgentInput, siblings: readonly AgentRow[], parent: AgentRow): void => {
   if (parent.parent_id !== null) throw conflict("A sub-agent can't have sub-agents of its own.");
   if (input.name.length > 64 || !NAME.test(input.name))
@@ -53,17 +53,17 @@ export const checkSubAgent = (input: SubAgentInput, siblings: readonly AgentRow[
   for (const field of ["directory", "architecture", "operating_system"] as const) {
     if (input[field].length > MAX_TEXT) throw invalidField(field, "is too long");
   }
-  if (input.apps.length > MAX_APPS) throw invalidField("apps", `An agent has at most ${MAX_APPS} apps.`);
+  if (input.apps.length > MAX_APPS) throw invalidField("apps", `An agent can have at most ${MAX_APPS} apps.`);
   const name = input.name.toLowerCase();
   if (siblings.some((one) => one.name.toLowerCase() === name)) {
     throw conflict(`The workspace already has an agent named ${input.name}.`);
   }
   if (siblings.filter(({ parent_id }) => parent_id === parent.id).length >= MAX_CHILDREN) {
-    throw conflict(`An agent has at most ${MAX_CHILDREN} agents inside it.`);
+    throw conflict(`An agent can have at most ${MAX_CHILDREN} sub-agents.`);
   }
 };
 
-/** Builds the child's row. */
+/** Builds the statement that inserts the child. */
 export const toSubAgentRow = (
   { name, directory, architecture, operating_system, display_apps }: SubAgentInput,
   parent: AgentRow,
@@ -143,7 +143,7 @@ const findAppProblem = (
   taken: ReadonlySet<string>,
 ): Omit<AppRefusal, "index"> | undefined => {
   if (app.slug.length > 64 || !SLUG.test(app.slug)) {
-    return { field: "slug", error: "must be lower-case letters, digits and hyphens" };
+    return { field: "slug", error: "must be lowercase letters, digits and hyphens" };
   }
   if (taken.has(app.slug)) return { field: "slug", error: "is taken by another app of this agent" };
   for (const field of ["command", "display_name", "group", "icon", "url"] as const) {

@@ -7,12 +7,12 @@ import type { CopiedMessages } from "./turn/checkpoints.ts";
 import type { PartBatch } from "./turn/stream-buffer.ts";
 
 /**
- * How a turn was begun. `goesOn`: it continues from another server, so its workspace may not be reconnected yet. `retry`: wait for this
+ * How a turn starts. `goesOn`: another server had started it, so its workspace may not be reconnected yet. `retry`: wait for this
  * time first, as a provider requested (rule CH-16).
  */
 export type TurnStart = { readonly goesOn?: boolean; readonly retry?: RetryState | null };
 
-/** A chat with its calls that had no result when it was interrupted. */
+/** An interrupted chat, with its tool calls that had no result yet. */
 export type InterruptedChat = {
   readonly id: string;
   readonly pending_calls: readonly PendingCall[];
@@ -22,7 +22,7 @@ export type InterruptedChat = {
 type StartedBy = "id" | "owner_id" | "part" | "coding_agent" | "parent_chat_id" | "history_version";
 
 export interface ChatEffects {
-  /** Begins the turn that is due on this history. A turn that runs on another history is obsolete and ends. */
+  /** Starts the turn that is due for this version of the history. A running turn for another version is obsolete and ends. */
   startTurn(chat: Pick<ChatState, StartedBy>, begun: TurnStart): void;
   /** Stops the turn and reports its partial output for this version of the history. */
   stopTurn(chat: InterruptedChat, history_version: number): void;

@@ -29,7 +29,7 @@ export class Readers {
     this.#rows = options.rows ?? MAX_ROWS;
     const places = options.workers ?? WORKER_COUNT;
     this.#readers = Array.from({ length: places }, () => ({ worker: undefined, asked: undefined }));
-    this.#turns = new Turns({ places, ofOne: places - 1, limit: places * MAX_WAITING_PER_WORKER });
+    this.#turns = new Turns({ slots: places, maxPerUser: places - 1, limit: places * MAX_WAITING_PER_WORKER });
   }
 
   /** Runs the query on a Worker when it is the turn of the person it is for. 503 when too many are waiting. */

@@ -8,9 +8,9 @@ type Waiting = { readonly begin: () => void; readonly refuse: (error: Error) => 
 const SERVER = "";
 
 /** All anonymous callers count as one user. */
-const ANONYMOUS = "strangers";
+const ANONYMOUS = "anonymous";
 
-/** Returns the user whose request is being handled; undefined if the server works for itself. */
+/** Returns the user whose request is being handled; undefined outside of requests. */
 export const getCurrentUser = (): string | undefined => {
   const origin = getCurrentOrigin();
   return origin && (origin().user_id ?? ANONYMOUS);
@@ -26,10 +26,10 @@ export class Turns {
   #usedSlots = 0;
   #size = 0;
 
-  /** `places`: maximum concurrent runs, `ofOne` for one user; `limit`: maximum runs that run or wait. */
-  constructor({ places, ofOne, limit }: { places: number; ofOne: number; limit: number }) {
-    this.#slots = places;
-    this.#maxPerUser = Math.max(1, ofOne);
+  /** `slots`: maximum concurrent runs; `maxPerUser`: of one user; `limit`: maximum running and waiting runs. */
+  constructor({ slots, maxPerUser, limit }: { slots: number; maxPerUser: number; limit: number }) {
+    this.#slots = slots;
+    this.#maxPerUser = Math.max(1, maxPerUser);
     this.#limit = limit;
   }
 
@@ -44,7 +44,7 @@ export class Turns {
     }
   }
 
-  /** Rejects everything that waits. */
+  /** Rejects all waiting runs. */
   refuseAll(error: Error): void {
     const all = [...this.#waiting.values()].flat();
     this.#waiting.clear();
@@ -64,13 +64,13 @@ export class Turns {
 
   /** Rejects the newest entry of the user with the most waiting entries, which may be the caller's own. */
   #makeRoom(who: string): void {
-    const [crowd = who, jobs = []] = [...this.#waiting].reduce<[string?, Waiting[]?]>(
+    const [busiest = who, jobs = []] = [...this.#waiting].reduce<[string?, Waiting[]?]>(
       (most, one) => (one[1].length > (most[1]?.length ?? 0) ? one : most),
       [],
     );
     if (jobs.length <= (this.#waiting.get(who)?.length ?? 0) + 1) throw overloadedError();
     const last = jobs.pop();
-    if (jobs.length === 0) this.#waiting.delete(crowd);
+    if (jobs.length === 0) this.#waiting.delete(busiest);
     this.#size -= 1;
     last?.refuse(overloadedError());
   }
@@ -92,7 +92,7 @@ export class Turns {
     for (const [next, jobs] of this.#waiting) {
       if (!this.#hasPlace(next)) continue;
       const [first] = jobs.splice(0, 1);
-      // To the end of the queue.
+      // Moves the user to the end of the queue.
       this.#waiting.delete(next);
       if (jobs.length > 0) this.#waiting.set(next, jobs);
       this.#size -= 1;
@@ -103,4 +103,4 @@ export class Turns {
   }
 }
 
-const overloadedError = (): AppError => new AppError("overloaded", "Too many searches are running.");
+const overloadedError = (): AppError => new AppError("overloaded", "Too many queries are running. Please retry.");

@@ -5,7 +5,7 @@ import { index, integer, text } from "drizzle-orm/sqlite-core";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
 import { tableTouching } from "./touching.ts";
 
-/** By field: the old and the new value; secrets have no values. */
+/** The old and the new value of each changed field. Secrets have no values. */
 export type AuditDiff = Readonly<Record<string, { old: unknown; new: unknown; secret: boolean }>>;
 
 const auditTable = tableTouching("audit");
@@ -27,7 +27,7 @@ export const audit_logs = auditTable(
     resource_id: text().notNull(),
     resource_target: text().notNull(),
     resource_icon: text().notNull().default(""),
-    /** The workspace that it belongs to or is. */
+    /** The workspace that the resource is or belongs to. */
     workspace_id: text(),
     build_reason: text().notNull().default(""),
     diff: text({ mode: "json" }).$type<AuditDiff>().notNull(),
@@ -35,8 +35,8 @@ export const audit_logs = auditTable(
     status_code: integer().notNull(),
     request_id: text().notNull(),
   },
-  // Each index ends with the list's order. Kind and reason come first if they can be combined with another condition, so that combinations
-  // of frequent values that never occur together are not searched entry by entry (db/reports/audit/plan.ts).
+  // Each index ends with the list's order. Kind and reason precede it where a query can combine them with another condition, so that two
+  // frequent values that never occur together are not searched for entry by entry (db/reports/audit/plan.ts).
   (table) => [
     index("audit_logs_time").on(table.time),
     index("audit_logs_kind").on(table.resource_type, table.action, table.build_reason, table.time),

@@ -1,4 +1,4 @@
-// MCP servers that an organization offers to its chats. Written by src/api/mcp. Tokens of people who signed in to one are stored with their
+// MCP servers that an organization offers to its chats. Written by src/api/mcp. The tokens of signed-in users are stored with their
 // linked accounts (external_auth_links), under the provider `mcp:<id>`.
 import { integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { McpAuth, McpAvailability, McpOAuth, McpTransport } from "#schema/chats/mcp-server.ts";
@@ -19,7 +19,7 @@ export const mcp_servers = sqliteTable(
     auth_type: text().$type<McpAuth>().notNull(),
     /** The header for the API key. */
     api_key_header: text().notNull(),
-    /** Names only; null for other kinds of auth. */
+    /** The OAuth2 client without its secret; null for other auth types. */
     oauth2: text({ mode: "json" }).$type<McpOAuth>(),
     /** API key, custom headers and client secret as JSON, encrypted (src/base/encryption.ts) for `mcp_server:<id>`. */
     sealed_secrets: text().notNull(),

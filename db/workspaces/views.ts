@@ -1,5 +1,5 @@
-// A workspace or a build as callers see it, read in one join: the workspace, its related people and places, the build with its job. Used by
-// src/api/workspaces and src/api/builds; resources and agents are read separately by the build's job.
+// A workspace or a build as callers see it, read in one join: workspace, owner, organization, template, and build with its job. Used by
+// src/api/workspaces and src/api/builds; resources and agents are read separately, by the ID of the build's job.
 import { and, eq, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import { build, eqParam, query, type RowOf } from "../engine/sql.ts";

@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT_MS = 2_000;
 /** A node that has not declined within this time has started: the rest of a long body follows. */
 const DECLINE_TIMEOUT_MS = 250;
 
-const OUTCOME_UNKNOWN = "The node that was to do this does not answer any more: it may have been done or not.";
+const OUTCOME_UNKNOWN = "The node that handled this request stopped responding. The request may or may not have taken effect.";
 
 /** Another node. `isGone` tells later whether the incarnation that was asked has ended. */
 export type WatchedPlace = NodePlace & { isGone?(): boolean };

@@ -1,5 +1,5 @@
-// Parses the arguments of a tool call: JSON text, which a model at its limit leaves incomplete. Used by stream.ts. Incomplete text is never
-// repaired: after a missing brace another member may be missing, and a command without its folder is another command (rule TO-7).
+// Parses the arguments of a tool call: JSON text, incomplete if the model reached its output limit. Incomplete text is never
+// repaired: it may lack more than a brace, and a command without its working directory does something else (rule TO-7).
 import { parseJson } from "#base/json/read.ts";
 
 /**
@@ -8,10 +8,10 @@ import { parseJson } from "#base/json/read.ts";
  */
 export const parseArguments = (text: string): unknown => {
   if (text.trim() === "") return {};
-  const once = tryParseJson(text);
+  const parsed = tryParseJson(text);
   // Some models encode their JSON twice.
-  const nested = typeof once?.value === "string" ? tryParseJson(once.value) : undefined;
-  const parsedObject = typeof nested?.value === "object" && nested.value !== null ? nested : once;
+  const nested = typeof parsed?.value === "string" ? tryParseJson(parsed.value) : undefined;
+  const parsedObject = typeof nested?.value === "object" && nested.value !== null ? nested : parsed;
   return parsedObject === undefined ? { input: text } : parsedObject.value;
 };
 

@@ -1,5 +1,5 @@
 // Passes text of a chat-completions response around the provider's package, which sends each chunk through five streams and a schema
-// although most contain only a few words. The beginning of a stream is read here. From the first chunk of another kind on, such as a call,
+// although most contain only a few words. The beginning of a stream is read here. Starting with the first other chunk, such as a tool call,
 // the package reads everything, so that the order is preserved (rule MO-66). Written by chat-chunks.ts, read by stream.ts.
 import type { ModelEvent } from "./model.ts";
 import { isMembers, type Members, parseMembers } from "./sound-stream.ts";
@@ -88,7 +88,7 @@ const NO_EVENTS: readonly ModelEvent[] = [];
 
 type ChunkWords = { readonly reasoning: string; readonly text: string };
 
-/** True for a chunk with only usage or nothing at all; usage is read at the end. */
+/** True for a chunk without choices, such as one with only the usage, which the package reads at the end. */
 const isEmptyChunk = ({ choices, error }: Members): boolean =>
   error === undefined && Array.isArray(choices) && choices.length === 0;
 
@@ -105,7 +105,7 @@ const readWords = (chunk: Members): ChunkWords | undefined => {
   return { reasoning: reasoning_content ?? reasoning ?? "", text: content ?? "" };
 };
 
-/** A chunk with calls ends an open reasoning block. */
+/** Returns whether a chunk contains only tool calls, which end an open reasoning block. */
 const hasOnlyCalls = ({ choices }: Members): boolean => {
   const [choice] = Array.isArray(choices) ? (choices as unknown[]) : [];
   if (!isMembers(choice) || !isMembers(choice.delta)) return false;

@@ -1,8 +1,8 @@
-// Extracts a provider's error message once: the packages repeat the same sentence as a message, as the JSON around it, and as its code.
+// Removes repetitions from a provider's error: the packages repeat the same sentence as a message, as the JSON around it, and as its code.
 // Pure.
 import { parseJson } from "#base/json/read.ts";
 
-/** Returns the texts without the ones that repeat an earlier one or wrap it in JSON; a code follows its sentence. */
+/** Returns the texts without the ones that repeat an earlier one or wrap it in JSON, each code after its message. */
 export const removeRepetitions = (texts: readonly string[]): string => {
   const unique: string[] = [];
   for (const text of texts) {
@@ -13,7 +13,7 @@ export const removeRepetitions = (texts: readonly string[]): string => {
   return unique.join(" ");
 };
 
-/** Returns the sentence and the code of an error in JSON; any other text unchanged. */
+/** Returns the message and code of an error in JSON, or any other text unchanged. */
 const parsePlain = (text: string): readonly string[] => {
   const error = findError(text);
   const message = error?.message;

@@ -1,4 +1,4 @@
-// Builds the npm packages: `slipway`, which selects the program for the machine, and one package with the program for each system.
+// Builds the npm packages: `slipway`, which selects the binary for the machine, and one package with the binary for each system.
 import { chmodSync, copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { getProgramName, type TargetSystem } from "#src/build.ts";
@@ -38,7 +38,7 @@ const packSystem = (made: ReleaseInputs, system: TargetSystem): Promise<string> 
     linkSync(made.programs[system] as string, file);
     writeFileSync(join(folder, "bin", "installed-by"), "npm\n");
     return {
-      ...describePackage(made, `@slipway/${suffix}`, `The program of slipway for ${suffix}.`),
+      ...describePackage(made, `@slipway/${suffix}`, `The Slipway binary for ${suffix}.`),
       os: [os],
       cpu: [cpu],
       ...(libc === undefined ? {} : { libc: [libc] }),
@@ -78,8 +78,8 @@ export const packForNpm = async (
   const place = join(made.scratch, "npm", name);
   const folder = join(place, "package");
   mkdirSync(folder, { recursive: true });
-  const about = await fill(folder);
-  writeFileSync(join(folder, "package.json"), `${JSON.stringify(about, undefined, 2)}\n`);
+  const manifest = await fill(folder);
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
   copyFileSync(join(made.root, "LICENSE"), join(folder, "LICENSE"));
   const tar = `${place}.tar`;
   await packFolder(place, tar, made.epoch);

@@ -1,4 +1,4 @@
-// Members that most shapes share: IDs and times.
+// Fields that most wire shapes share: IDs and times.
 import { Type as t } from "@sinclair/typebox";
 
 const toOptions = (description: string | undefined) => (description === undefined ? {} : { description });

@@ -13,6 +13,6 @@ export const eventFrames = <T extends TSchema>(name: string, data: T) =>
     t.Union([named(`${name}DataFrame`, t.Object({ type: t.Literal("data"), data })), ErrorFrame, PingFrame]),
   );
 
-/** Like `framed` without heartbeats, for streams whose clients do not accept them. */
+/** Like `eventFrames` without heartbeats, for streams whose clients do not accept them. */
 export const eventFramesWithoutPing = <T extends TSchema>(name: string, data: T) =>
   named(`${name}Frame`, t.Union([named(`${name}DataFrame`, t.Object({ type: t.Literal("data"), data })), ErrorFrame]));

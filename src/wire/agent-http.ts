@@ -21,7 +21,7 @@ export type AgentRequest = Omit<HttpRequest, "body"> & {
 export type RequestHooks = {
   /** A request to another process is about to start. */
   begin(): void;
-  /** Runs a request, which may take as long as a program of the workspace. */
+  /** Runs a request, which may take as long as the workspace program that answers it. */
   wait<T>(request: () => Promise<T>): Promise<T>;
 };
 
@@ -42,7 +42,7 @@ export class AgentHttp {
   }
 
   /**
-   * Sends a request and resolves with the response's head. Errors as in `AgentDialer.dial`, and WireError if the connection breaks. The
+   * Sends a request and resolves with the response's head. Rejects like `AgentDialer.dial`, and with WireError if it breaks. The
    * body must be read or discarded.
    */
   request(agent_id: string, request: AgentRequest): Promise<HttpResponse> {
@@ -53,7 +53,7 @@ export class AgentHttp {
   async #request(agent_id: string, request: AgentRequest): Promise<HttpResponse> {
     const httpRequest = toHttpRequest(request);
     const target = toTarget(agent_id, request);
-    // A request that is not idempotent does not use an idle connection, which may be dead; the agent's own API keeps them open.
+    // An idle connection may be dead, so only safe requests without a body use one. The agent's own API keeps its connections open.
     const isSafe =
       target.port === AGENT_PORT.http || (httpRequest.body === undefined && SAFE_METHODS.has(httpRequest.method));
     const known = isSafe ? this.#takeIdle(target.key) : undefined;

@@ -1,4 +1,4 @@
-// Decodes the chunks of an HTTP body. Joins all chunks of one piece, so that an app that sends chunks of one byte costs little more than
+// Decodes the chunks of an HTTP body. Joins all chunks in one buffer, so that an app that sends chunks of one byte costs little more than
 // any other. Pure.
 import { WireError } from "./wire-error.ts";
 
@@ -7,7 +7,7 @@ const MAX_TRAILERS = 64 * 1024;
 const NEWLINE = 10;
 const SIZE = /^([0-9a-f]{1,12})(?:[ \t]*;.*)?\r$/i;
 
-/** The part of the body that a started line belongs to; `data`: bytes of a chunk, `end`: the line break after them. */
+/** The part of the body that the next bytes belong to; `data`: bytes of a chunk, `end`: the line break after them. */
 type State = "size" | "data" | "end" | "trailers" | "over";
 
 export class ChunkDecoder {
@@ -46,7 +46,7 @@ export class ChunkDecoder {
 
   #grow(bytes: Uint8Array, from: number, to: number): void {
     const limit = this.#state === "trailers" ? MAX_TRAILERS - this.#trailers : MAX_SIZE_LINE;
-    if (this.#line.length + to - from > limit + 1) throw new WireError("too_large", "The head is too long.");
+    if (this.#line.length + to - from > limit + 1) throw new WireError("too_large", "A chunk size or the trailers are too long.");
     this.#line += Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString("latin1");
   }
 
@@ -70,9 +70,9 @@ export class ChunkDecoder {
   }
 }
 
-const malformedError = (): WireError => new WireError("protocol", "The answer's chunks are malformed.");
+const malformedError = (): WireError => new WireError("protocol", "The response's chunked encoding is malformed.");
 
-/** Joins parts of a piece; a single part is not copied. */
+/** Joins parts of a buffer; a single part is not copied. */
 class Payload {
   readonly #source: Uint8Array;
   #first: Uint8Array | undefined;

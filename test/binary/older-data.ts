@@ -21,7 +21,7 @@ const findReverse = (sql: string): string | undefined => {
   if (column) return `alter table ${table} drop column ${column}`;
   const [, kind, name] = /^create (?:unique )?(table|index) `(\w+)`/i.exec(sql) ?? [];
   if (name) return `drop ${kind} ${name}`;
-  // Filled-in rows are removed with their column.
-  if (sql === "" || /^(update|with\b[\s\S]*\bupdate) /i.test(sql)) return undefined;
+  // Filled-in values are removed with their column, and an unused directory has no rows that a migration could have deleted.
+  if (sql === "" || /^(update|delete from|with\b[\s\S]*\bupdate) /i.test(sql)) return undefined;
   throw new Error(`no way back is known of: ${sql}`);
 };

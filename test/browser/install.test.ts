@@ -1,4 +1,4 @@
-// The app as an installed one, in a real browser; its server goes down and returns.
+// The installed app in a real browser, including while its server is down.
 import { expect } from "bun:test";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -7,29 +7,29 @@ import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-30][WB-4][WB-6] the app can be installed, keeps its own files alone, and has a page for when the server is away",
+  "[WB-30][WB-4][WB-6] the app can be installed, caches only its own files, and shows an offline page while the server is unreachable",
   async () => {
     await using place = await ServerPlace.make();
     await place.start();
-    const given = [place.client.url.href, ADMIN.email, ADMIN.password];
-    const told = await runStory("install.mjs", given, {
+    const args = [place.client.url.href, ADMIN.email, ADMIN.password];
+    const result = await runStory("install.mjs", args, {
       stop: async () => {
         place.newest.kill("SIGTERM");
         await place.newest.ended;
       },
       start: () => place.start(),
     });
-    expect(told).toMatchObject({ wrong: [], manifest: [], refused: true, back: "/chats" });
-    for (const { caches, paths } of [told.kept, told.after] as { caches: number; paths: string[] }[]) {
+    expect(result).toMatchObject({ wrong: [], manifest: [], refused: true, back: "/chats" });
+    for (const { caches, paths } of [result.kept, result.after] as { caches: number; paths: string[] }[]) {
       expect(caches).toBe(1);
       expect(paths.length).toBeGreaterThan(3);
       expect(paths.filter((path) => path !== "/offline" && !/^\/assets\/[\w.-]+-\w{8,}\.(js|css)$/.test(path))).toEqual(
         [],
       );
     }
-    expect(listStrayRequests(told, place.client.url.origin)).toEqual([]);
-    // The policy that the story tried to create.
-    expect(listOwnComplaints(told).filter((text) => !text.includes("slipway-worker"))).toEqual([]);
+    expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);
+    // Ignores the expected complaint about the Trusted Types policy that the story tries to create.
+    expect(listOwnComplaints(result).filter((text) => !text.includes("slipway-worker"))).toEqual([]);
   },
   240_000,
 );

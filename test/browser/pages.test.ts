@@ -31,7 +31,7 @@ testNeeding(
     });
     expect(told.weak).toContain("easy to guess");
     expect(told.refused).toContain("Incorrect email or password.");
-    expect(told.taken).toContain("in use already");
+    expect(told.taken).toContain("already in use");
     expect(requests.length).toBeGreaterThan(20);
     expect(
       requests.filter(

@@ -1,4 +1,4 @@
-// Templates and their versions, with the command line as their author uses it.
+// The commands with which an author creates, updates and deletes templates and their versions.
 import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const run = (line: string) => world.run(splitWords(line));
 const runOk = (line: string) => world.runOk(splitWords(line));
 const template = (name: string): Promise<Template> => admin.get(`/api/v2/organizations/default/templates/${name}`);
 
-test("[CV-25] a template starts with a folder from the server, is pushed, and is pulled file by file", async () => {
+test("[CV-25] `templates init` creates a folder from an example, `push` uploads it, and `pull` restores every file", async () => {
   expect(await runOk("templates init mine")).toContain("holds template.yaml, README.md. `slipway templates push mine`");
   const manifest = readFileSync(join(world.home, "mine", "template.yaml"), "utf8");
   expect(manifest).toContain("provisioner: local");
@@ -44,7 +44,7 @@ test("[CV-25] a template starts with a folder from the server, is pushed, and is
   ]);
 }, 120_000);
 
-test("[CV-25] versions are listed, promoted, archived and restored; the active one stays", async () => {
+test("[CV-25] versions are listed, promoted, archived and restored; the active version cannot be archived", async () => {
   await runOk("templates init versioned");
   await runOk("templates push versioned --version v1 --message begin");
   appendFileSync(join(world.home, "versioned", "template.yaml"), "# more\n");
@@ -124,7 +124,7 @@ test("[CV-25] a template is renamed, deprecated, and deleted after confirmation"
   });
 }, 120_000);
 
-test("[CV-41] a push says why prebuilds are impossible, and a value that contradicts a preset is refused", async () => {
+test("[CV-41] a push warns why a preset cannot have prebuilt workspaces, and a parameter that contradicts a preset is rejected", async () => {
   const folder = join(world.home, "kept");
   mkdirSync(folder);
   const manifest = {

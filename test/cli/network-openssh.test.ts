@@ -164,7 +164,7 @@ describe.if(has("scp") && has("sftp"))("files", () => {
   test("[WN-11] a container's files are refused, and the workspace's are not returned instead", async () => {
     const { code, err } = await sh('sftp -F "$F" -o SetEnv=CODER_CONTAINER=box -b - slipway.dev', "pwd\n");
     expect(code).not.toBe(0);
-    expect(err).toContain("files of a container are not served");
+    expect(err).toContain("SFTP is not available in containers");
     const inside = await sh('ssh -F "$F" -o SetEnv=CODER_CONTAINER=box slipway.dev true');
     // With a container engine, it has no such container.
     expect([126, 255]).toContain(inside.code);

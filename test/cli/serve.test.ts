@@ -1,4 +1,4 @@
-// The output and shutdown of `serve`, with a server whose stop the test controls.
+// The output and shutdown of `serve`, with a fake server whose shutdown the test controls.
 import { expect, test } from "bun:test";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
@@ -81,7 +81,7 @@ test("[CF-8] stops the server, then the context, and exits 0", async () => {
   expect(printed.join("\n")).not.toContain("/setup");
 });
 
-test("[CF-8] exits 1 when shutdown_timeout passes first", async () => {
+test("[CF-8] exits 1 when the server does not stop within shutdown_timeout", async () => {
   const stopCalled = Promise.withResolvers<void>();
   const { ended, steps, stopping, clock } = setUp(() => {
     stopCalled.resolve();
@@ -96,14 +96,14 @@ test("[CF-8] exits 1 when shutdown_timeout passes first", async () => {
 
 test("[CF-8] exits 1 immediately when a component cannot continue", async () => {
   const { ended, steps, fatal } = setUp(async () => {});
-  // The context is open after this turn.
+  // The context opens in a microtask.
   await Promise.resolve();
-  fatal(new Error("the disk takes no more writes"));
+  fatal(new Error("the disk does not accept writes"));
   expect(await ended).toBe(1);
   expect(steps).toEqual([]);
 });
 
-test("[CF-12] a start that fails because of the disk or the database file is explained, a bug keeps its stack trace", () => {
+test("[CF-12] explains a startup failure caused by the disk or the database file; a bug keeps its stack trace", () => {
   const { config } = loadConfig({ argv: ["--data-dir=/srv/slipway"], env: {}, readFile: () => "" });
   const full = Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
   const words = "the database cannot be used: database or disk is full (data directory /srv/slipway)";

@@ -63,7 +63,7 @@ const listenTo = ({ ctx }: Node, kind: "owner_chats" | "missed") => {
   return heard;
 };
 
-/** Resolves when each of these receives the others' events. */
+/** Resolves when each node receives the other's events. */
 const waitForMutualEvents = async ({ first, second }: { first: Node; second: Node }): Promise<void> => {
   const [here, there] = [listenTo(first, "owner_chats"), listenTo(second, "owner_chats")];
   await until(() => {
@@ -72,14 +72,14 @@ const waitForMutualEvents = async ({ first, second }: { first: Node; second: Nod
   });
 };
 
-/** Excludes the events that test whether the nodes are connected. */
+/** Returns false for the events that check whether the nodes are connected. */
 const isOfTest = (id: string): boolean => !/^\d+$/.test(id);
 
 const CREATED = { kind: "created", chat_id: "chat" } as const;
 
 testNeeding(
   [needs.postgres],
-  "[CP-52] what one node tells, each other hears once, and it does not return",
+  "[CP-52] every other node receives an event exactly once, and it is not echoed to its sender",
   async () => {
     await using nodes = await openNodes();
     const { first, second } = nodes;
@@ -99,21 +99,21 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-52] after the last word of a node that dies everyone looks for itself, once",
+  "[CP-52] after the last event of a node that leaves, the other nodes are told once that they may have missed events",
   async () => {
     await using nodes = await openNodes();
     const { first, second } = nodes;
     await waitForMutualEvents(nodes);
-    const [told, missed] = [listenTo(first, "owner_chats"), listenTo(first, "missed")];
+    const [received, missed] = [listenTo(first, "owner_chats"), listenTo(first, "missed")];
     second.ctx.topics.publish("owner_chats", "user", { kind: "created", chat_id: "chat" });
-    await until(() => told.includes("user"));
+    await until(() => received.includes("user"));
     await nodes.close(second);
     await until(() => missed.length > 0);
     expect(missed).toEqual([""]);
   },
 );
 
-testNeeding([needs.postgres], "[CP-53] models that are set on one node are used on the others", async () => {
+testNeeding([needs.postgres], "[CP-53] model settings changed on one node apply on the others", async () => {
   await using nodes = await openNodes();
   const { first, second } = nodes;
   const { id: provider_id } = await first.ctx.modelSettings.addProvider({

@@ -26,18 +26,18 @@ test("[CP-3] lets parts go round, back to who has had them, and connections be r
 
 test("[CP-3] detects a writer for a shard that belongs to another node, was lost, or is unowned", () => {
   expect(checkPartEvents([given(1, "a 1"), wrote(1, "c1"), given(1, "b 2"), wrote(1, "c1")])).toEqual([
-    "a line of part 1 was written by a 1 while b 2 had it",
+    "a line of part 1 was written by a 1 while b 2 owned it",
   ]);
   expect(checkPartEvents([given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c1")])).toEqual([
-    "a line of part 2 was written by a 1 while b 2 had it",
+    "a line of part 2 was written by a 1 while b 2 owned it",
   ]);
-  expect(checkPartEvents([wrote(1, "c1")])).toEqual(["a line of part 1 was written by nobody while nobody had it"]);
+  expect(checkPartEvents([wrote(1, "c1")])).toEqual(["a line of part 1 was written by nobody while nobody owned it"]);
 });
 
 test("[CP-3] detects a job that its node starts twice, and lets the next node continue it", () => {
   const jobs = [given(1, "a 1"), began(1, "c1"), given(1, "b 2"), began(1, "c2")];
   expect(checkPartEvents(jobs)).toEqual([]);
-  expect(checkPartEvents([...jobs, began(1, "c2")])).toEqual(["job 1 of part 1 was begun twice by b 2"]);
+  expect(checkPartEvents([...jobs, began(1, "c2")])).toEqual(["job 1 of part 1 was started twice by b 2"]);
   // The next owner died before it started the job.
   expect(checkPartEvents([...jobs, given(1, "a 1"), given(1, "b 2"), began(1, "c2")])).toEqual([]);
 });
@@ -100,7 +100,7 @@ const openTwoNodes = async (guardFor = makePartsGuard) => {
   return { sql, a, b, give, judged };
 };
 
-const SEEN = ["written of part N was written by a N while b N had it"];
+const SEEN = ["written of part N was written by a N while b N owned it"];
 
 testNeeding(
   [needs.postgres],

@@ -20,7 +20,7 @@ export const serverFailpoints = async ({ rounds, seed, log }: CheckOptions): Pro
   log("in_migration: the next start completes it");
   if (POINTS.includes("in_upload")) {
     await dieInUpload();
-    log("in_upload: nothing is half-visible");
+    log("in_upload: no partial upload is visible");
   }
   await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 0 });
   await torture.place.stop();
@@ -40,7 +40,7 @@ export const serverFailpoints = async ({ rounds, seed, log }: CheckOptions): Pro
   return `${rounds} times ${POINTS.length} failpoints, ${torture.acknowledged} acknowledged calls, none lost`;
 };
 
-/** Leaves the load's server dead. */
+/** Lets the server die at the failpoint under load, checks the database and a restart, and leaves the server stopped. */
 const dieAt = async (torture: Torture, seed: number, point: string): Promise<void> => {
   const { place } = torture;
   const server = await place.start({ env: { ...Torture.env, SLIPWAY_FAILPOINT: point } }).catch(() => place.newest);
@@ -56,7 +56,7 @@ const dieAt = async (torture: Torture, seed: number, point: string): Promise<voi
   await again.ended;
 };
 
-/** Dies in the first migration of an empty directory; the next start completes it. */
+/** Checks that a server that dies in the first migration of an empty directory completes it at the next start. */
 const dieInMigration = async (): Promise<void> => {
   await using place = await ServerPlace.make({ isNew: true });
   const { signal } = await place.spawn({ env: toFailpointEnv("in_migration") }).ended;
@@ -67,7 +67,7 @@ const dieInMigration = async (): Promise<void> => {
   assertNoProblems(0, "in_migration", await findDatabaseProblems(place.directory));
 };
 
-/** Dies when an upload is on disk but has no name: it is never visible, and the next start removes it. */
+/** Checks that an upload is never visible, and is removed at the next start, if the server dies before the file gets its name. */
 const dieInUpload = async (): Promise<void> => {
   await using place = await ServerPlace.make();
   await place.start();
@@ -81,15 +81,15 @@ const dieInUpload = async (): Promise<void> => {
   const { signal } = await server.ended;
   if (signal !== "SIGKILL" || answer) throw new Error(`in_upload was not reached: ${signal} ${answer?.status}`);
   const incoming = join(place.directory, "files", "incoming");
-  if (readdirSync(incoming).length !== 1) throw new Error("an upload that was cut off should have left its bytes");
+  if (readdirSync(incoming).length !== 1) throw new Error("the interrupted upload left no file");
   await place.start();
   const wrong: string[] = [];
-  if (readdirSync(incoming).length > 0) wrong.push("what is left of an upload is still there after a start");
+  if (readdirSync(incoming).length > 0) wrong.push("the rest of the interrupted upload remains after a restart");
   const hash = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
-  if (existsSync(join(place.directory, "files", hash.slice(0, 2), hash))) wrong.push("an upload that failed is there");
+  if (existsSync(join(place.directory, "files", hash.slice(0, 2), hash))) wrong.push("the interrupted upload is stored");
   const { status } = await admin.fetch("GET", `/api/v2/files/${crypto.randomUUID()}`);
-  if (status !== 404) wrong.push(`an unknown file is answered ${status}`);
-  if (!(await send()).ok) wrong.push("the same upload is refused afterwards");
+  if (status !== 404) wrong.push(`an unknown file returns ${status}`);
+  if (!(await send()).ok) wrong.push("the same upload is rejected after the restart");
   assertNoProblems(0, "in_upload", wrong);
 };
 

@@ -1,5 +1,5 @@
-// The long form of the workspace model test (test/actors/workspace/life-model.ts): the same random steps against state.ts, thousands of
-// runs, and against a running server.
+// The long form of the workspace model test (test/actors/workspace/life-model.ts): the same random steps, in thousands of runs against
+// state.ts and against a running server.
 import { type PlayOptions, play } from "#test/actors/workspace/life-commands.ts";
 import { PureLives } from "#test/actors/workspace/life-pure.ts";
 import { START } from "#test/actors/workspace/schedule-state.ts";
@@ -11,7 +11,7 @@ const STEPS = 80;
 const playRuns = async (runs: number, seed: number, open: PlayOptions["open"]): Promise<string> => {
   const seen = await play({ seed, runs, steps: STEPS, open });
   const builds = Object.entries(seen).map(([reason, count]) => `${count} by ${reason}`);
-  return `${runs} runs of at most ${STEPS} steps, builds: ${builds.join(", ")}; all as the model says`;
+  return `${runs} runs of at most ${STEPS} steps, builds: ${builds.join(", ")}; all match the model`;
 };
 
 const checkModel = ({ rounds, seed }: CheckOptions): Promise<string> =>

@@ -21,7 +21,7 @@ const openHome = () => {
   };
 };
 
-test("[DM-24] Codex finds the gateway and no token in its configuration, which follows the address and ends with the gateway", () => {
+test("[DM-24] the configuration names the gateway without a token, follows a changed address, and is removed with the gateway", () => {
   using home = openHome();
   const { HOME, folder, path } = home;
   writeCodexConfig({ HOME, ...OFFERED_ENV });
@@ -39,7 +39,7 @@ test("[DM-24] Codex finds the gateway and no token in its configuration, which f
   expect(existsSync(path)).toBe(false);
 });
 
-test("[DM-24] a configuration that a person has written, changed or linked is unchanged", () => {
+test("[DM-24] a configuration that a person has written, changed or linked is left alone", () => {
   using home = openHome();
   const { HOME, folder, path } = home;
   mkdirSync(folder);
@@ -64,7 +64,7 @@ test("[DM-24] a configuration that a person has written, changed or linked is un
   expect(readFileSync(join(changed, "config.toml"), "utf8")).toEndWith('model = "o3"\n');
 });
 
-test("[DM-24] nothing is written for a key of one's own, and a folder that cannot be written to ends no start", () => {
+test("[DM-24] writes nothing for a person's own key, and ignores a folder that is not writable", () => {
   using home = openHome();
   const { HOME, folder } = home;
   writeCodexConfig({ HOME, ...OFFERED_ENV, OPENAI_API_KEY: "sk-own" });

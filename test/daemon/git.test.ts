@@ -1,4 +1,4 @@
-// The daemon's view of repositories, with real git: its content and truncation, the times of scans, and notifications.
+// What the daemon reports about repositories, with real git: content, truncation, scan times and notifications.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,7 +30,7 @@ const git = (title: string, run: () => Promise<void>) => testNeeding([needs.git]
 
 describe("a repository", () => {
   git(
-    "[GS-2] is shown with branch, origin without credentials, and all that differs from the last commit: what git knows and what it does not",
+    "[GS-2] is reported with its branch, its origin without credentials, and all changes since the last commit, tracked and untracked",
     async () => {
       const at = makeRepository(join(folder.path, "shown"));
       at.git("remote", "add", "origin", "https://me:secret@example.com/team/repo.git");
@@ -51,7 +51,7 @@ describe("a repository", () => {
       expect(unified_diff).toContain("new file mode 120000\n");
       expect(unified_diff).toContain("+hello\n+world\n\\ No newline at end of file\n");
       expect(unified_diff).not.toContain("nobody sees");
-      // The shown diff can be applied: git creates the same files from it.
+      // The diff can be applied: git creates the same files from it.
       const other = makeRepository(join(folder.path, "applied"));
       const withoutBytes = unified_diff
         .split(/^(?=diff --git )/m)
@@ -69,7 +69,7 @@ describe("a repository", () => {
   );
 
   git(
-    "[GS-2] without any commit is compared with nothing; looking writes nothing and runs nothing that the repository names",
+    "[GS-2] without a commit is compared with an empty tree; scanning writes nothing and runs no program that the repository configures",
     async () => {
       const at = makeRepository(join(folder.path, "fresh"), { empty: true });
       at.write("staged", "one\n");
@@ -85,7 +85,7 @@ describe("a repository", () => {
     },
   );
 
-  git("[GS-3] large files and changes become stubs, and a change that is too large altogether a notice", async () => {
+  git("[GS-3] large files and diffs are replaced with stubs, and a diff that is too large as a whole with a notice", async () => {
     const at = makeRepository(join(folder.path, "large"));
     at.write("a.txt", "changed line\n".repeat(30_000));
     at.write("huge.txt", "x".repeat(2 * 1024 * 1024 + 1));
@@ -103,7 +103,7 @@ describe("a repository", () => {
   });
 
   git(
-    "[GS-1] is found from any path in it, from a folder that a command names, and from what it clones; its references say what was pushed",
+    "[GS-1] is found from any path in it, from a folder that a command names, and from a clone command; its reference says whether it was pushed",
     async () => {
       const at = makeRepository(join(folder.path, "found/repo"));
       expect(await findRepository(join(at.root, "not/yet/there.txt"))).toBe(at.root);
@@ -125,7 +125,7 @@ describe("a repository", () => {
   );
 });
 
-/** Returns the repositories that a new watcher gets; none if nothing is sent immediately. */
+/** Returns the repositories in the first message to a new watcher. */
 const getFirstRepositories = async (watches: GitWatches, chat = CHAT): Promise<string[]> => {
   const first = Promise.withResolvers<GitMessage>();
   const watch = watches.watch(chat, {
@@ -140,7 +140,7 @@ const getFirstRepositories = async (watches: GitWatches, chat = CHAT): Promise<s
   return repositories.map(({ repo_root }) => repo_root);
 };
 
-/** A daemon's options; two of the same name are a restarted daemon. */
+/** Returns a daemon's options. Two calls with the same name stand for a daemon and its restart. */
 const watching = (name: string = uuid()) => ({
   ...options,
   record: new GitRecord(join(folder.path, `state-${name}`)),
@@ -148,7 +148,7 @@ const watching = (name: string = uuid()) => ({
 });
 
 describe("a chat's follower", () => {
-  git("[GS-7] a daemon that starts again shows the same repositories, with what has changed since", async () => {
+  git("[GS-7] a restarted daemon reports the same repositories, with the changes since then", async () => {
     const at = makeRepository(join(folder.path, "kept"));
     const before = new GitWatches({ ...watching("kept"), clock: new ManualClock() });
     await before.recordAccess([CHAT], [join(folder.path, "made-later/repo/x.txt")], true);
@@ -165,14 +165,14 @@ describe("a chat's follower", () => {
     expect(await getFirstRepositories(new GitWatches({ ...watching("kept"), clock: systemClock }))).toEqual([]);
   });
 
-  git("[GS-7] where nothing is known of a chat the repository around the agent's folder is shown", async () => {
+  git("[GS-7] for an unknown chat, reports the repository that contains the agent's folder", async () => {
     const at = makeRepository(join(folder.path, "around"));
     const options = { ...watching(), clock: systemClock, folder: () => join(at.root, "deep/inside") };
     expect(await getFirstRepositories(new GitWatches(options))).toEqual([at.root]);
   });
 
   git(
-    "[GS-4] is told the state at once, then only what has changed, at most once a second; a repository that has gone is said to be",
+    "[GS-4] gets the state immediately, then only changes, at most once a second; a removed repository is reported as removed",
     async () => {
       const manual = new ManualClock();
       const watches = new GitWatches({ ...watching(), clock: manual });
@@ -223,12 +223,12 @@ describe("a chat's follower", () => {
       manual.advance(30_000);
       await refused.promise;
       isBusy = false;
-      watch.tell();
+      watch.flush();
       expect(await nextChanges()).toEqual([[at.root, true]]);
       renameSync(`${at.root}-away`, at.root);
       manual.advance(30_000);
       expect(await nextChanges()).toEqual([[at.root, false]]);
-      // A repository that cannot be read may be incomplete: an error is sent only if the next scan also fails.
+      // An unreadable repository may be in the middle of a change: an error is sent only if the next scan also fails.
       rmSync(join(still.root, ".git/HEAD"));
       manual.advance(1_000);
       watch.refresh();

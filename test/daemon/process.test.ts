@@ -9,7 +9,7 @@ import { isAlive, tempFolder } from "./support/daemon.ts";
 const folder = tempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-/** Runs a shell text; `heard` resolves when its output contains the word. */
+/** Runs a shell script; `heard` resolves when its output contains the word. */
 const shell = (text: string, options: Partial<ProcessOptions> = {}) => {
   const clock = new WatchedClock();
   const groups = new ProcessGroups({ clock, agent_id: "t" });
@@ -36,8 +36,8 @@ const shell = (text: string, options: Partial<ProcessOptions> = {}) => {
   return { clock, groups, end, heard, output: () => output };
 };
 
-describe("one program", () => {
-  test("[DM-6] is asked to exit when it times out, with everything it has started", async () => {
+describe("runProcess", () => {
+  test("[DM-6] sends SIGTERM to the program and its children when it times out", async () => {
     const { clock, end, heard } = shell("sleep 300 & echo up; wait", { timeout_ms: 60_000 });
     await heard("up");
     await clock.advance(59_999);
@@ -45,7 +45,7 @@ describe("one program", () => {
     expect(await end).toEqual({ exit_code: 143, timed_out: true, pipes_left_open: false });
   });
 
-  test("[DM-6] is killed five seconds later if it does not react", async () => {
+  test("[DM-6] kills the program five seconds after the timeout if it ignores SIGTERM", async () => {
     const { clock, end, heard } = shell("trap '' TERM; echo up; while :; do sleep 0.02; done", { timeout_ms: 1_000 });
     await heard("up");
     await clock.advance(5_999);
@@ -53,7 +53,7 @@ describe("one program", () => {
     expect(await end).toEqual({ exit_code: 137, timed_out: true, pipes_left_open: false });
   });
 
-  test("[DM-6] whose child keeps its output open ends ten seconds after its own exit", async () => {
+  test("[DM-6] resolves ten seconds after the program exits if a child keeps its output open", async () => {
     const groups = new ProcessGroups({ clock: systemClock, agent_id: "t" });
     const { clock, end, heard, output } = shell("sleep 300 & echo $!", { groups });
     await heard("\n");
@@ -66,7 +66,7 @@ describe("one program", () => {
     expect(isAlive(Number(output()))).toBe(false);
   });
 
-  test("[DM-6] that cannot be started says why", async () => {
+  test("[DM-6] rejects with the reason when the program cannot be started", async () => {
     await expect(shell("", { command: ["/no/such/program"] }).end).rejects.toThrow("ENOENT");
   });
 });

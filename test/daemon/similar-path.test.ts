@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { resolveSimilarPath } from "#src/daemon/http/similar-path.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-test("[TO-25] a file is found under a lookalike name if it is the only one", async () => {
+test("[TO-25] a file is found by a lookalike name if only one file matches", async () => {
   using temp = tempDirectory();
   const touchFile = (...names: string[]): string => {
     const path = join(temp.path, ...names);
@@ -19,7 +19,7 @@ test("[TO-25] a file is found under a lookalike name if it is the only one", asy
   const curly = touchFile("it\u2019s.txt");
   expect(await resolveSimilarPath(exact)).toBe(exact);
   expect(await resolveSimilarPath(curly)).toBe(curly);
-  // Two look-alikes match neither.
+  // Two lookalikes are ambiguous, so neither matches.
   touchFile("a\u00a0b");
   touchFile("a\u2009b");
   const unclear = join(temp.path, "a b");

@@ -219,7 +219,7 @@ describe("a terminal without clients", () => {
     await using world = startWorld();
     const seen = readInBackground(await world.attach("a", "echo never", "tmux"));
     await until(() => seen.over);
-    expect(seen.text).toBe("A terminal is `buffered` or `screen`.\r\n");
+    expect(seen.text).toBe("Unknown terminal backend. Use `buffered` or `screen`.\r\n");
     expect(world.sessions.size).toBe(0);
   });
 

@@ -159,7 +159,7 @@ describe("beside the writer", () => {
       readers.scan(toRowsQuery("select 1")).catch((error: Error) => error),
     );
     const refused = await readers.scan(toRowsQuery("select 1")).catch(getMessage);
-    expect(refused).toBe("Too many searches are running.");
+    expect(refused).toBe("Too many queries are running. Please retry.");
     await readers.close();
     const answers = await Promise.all(waiting);
     expect(

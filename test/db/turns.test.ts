@@ -27,7 +27,7 @@ const stage = (options: ConstructorParameters<typeof Turns>[0]) => {
 };
 
 test("[ST-18] one person has fewer places than there are, people take turns, and the server takes all", async () => {
-  const { begun, run, end } = stage({ places: 2, ofOne: 1, limit: 100 });
+  const { begun, run, end } = stage({ slots: 2, maxPerUser: 1, limit: 100 });
   for (const name of ["a1", "a2", "a3"]) void run("ada", name);
   for (const name of ["b1", "b2"]) void run("bob", name);
   expect(begun).toEqual(["a1", "b1"]);
@@ -48,11 +48,11 @@ test("[ST-18] one person has fewer places than there are, people take turns, and
 });
 
 test("[ST-18] when too much waits, what came last of the person with most is refused", async () => {
-  const { begun, run, end, refuseAll } = stage({ places: 1, ofOne: 1, limit: 4 });
+  const { begun, run, end, refuseAll } = stage({ slots: 1, maxPerUser: 1, limit: 4 });
   const [, , , last] = ["a1", "a2", "a3", "a4"].map((name) => run("ada", name));
-  expect(await run("ada", "a5")).toBe("Too many searches are running.");
+  expect(await run("ada", "a5")).toBe("Too many queries are running. Please retry.");
   const other = run("bob", "b1");
-  expect(await last).toBe("Too many searches are running.");
+  expect(await last).toBe("Too many queries are running. Please retry.");
   await end("a1");
   await end("a2");
   expect(begun).toEqual(["a1", "a2", "b1"]);

@@ -26,7 +26,7 @@ const updateWorkspace = updateBy(workspaces, workspaces.id);
 const place = tempDirectory();
 let world: World;
 let many: SeededMany;
-let people: Record<"owner" | "organization_admin" | "member" | "stranger", { client: Client; id: string }>;
+let people: Record<"owner" | "organization_admin" | "member" | "outsider", { client: Client; id: string }>;
 beforeAll(async () => {
   // The clock is stopped: a list that is read late, on a busy machine, would contain agents that timed out in the meantime.
   world = await openWorld({ directory: place.path, clock: new ManualClock() });
@@ -36,7 +36,7 @@ beforeAll(async () => {
   many = await seedMany(store, now, SIZE);
   const admin = await seedUser(world.server, { username: "boss" });
   const member = await seedUser(world.server, { username: "mia", organization_id: many.organization_id });
-  const stranger = await seedUser(world.server, { username: "stan" });
+  const outsider = await seedUser(world.server, { username: "stan" });
   const times = { created_at: now, updated_at: now };
   const { organization_id } = many;
   const [first = "", second = "", third = "", fourth = ""] = many.workspaces;
@@ -56,7 +56,7 @@ beforeAll(async () => {
     owner: { id, client: world.admin },
     organization_admin: clientAs(admin),
     member: clientAs(member),
-    stranger: clientAs(stranger),
+    outsider: clientAs(outsider),
   };
 }, 120_000);
 afterAll(async () => {
@@ -86,7 +86,7 @@ const makeCaller = (kind: "owner" | "organization_admin" | "member"): UserCaller
   return { user_id: people[kind].id, roles, organizations, groups: [], compat: false } as unknown as UserCaller;
 };
 
-testInside("[WL-1] every search of the list finds workspaces by an index, for anyone who asks", () => {
+testInside("[WL-1] every list search uses an index, for every caller", () => {
   using db = new Database(join(place.path, "slipway.db"), { readonly: true });
   const faults: string[] = [];
   for (const kind of ["owner", "organization_admin", "member"] as const) {
@@ -145,8 +145,8 @@ testInside(
         const step = Math.max(7, Math.ceil(whole.count / 4));
         const pages: string[] = [];
         for (let after = FIRST_CURSOR; ; ) {
-          const words = new URLSearchParams({ q, limit: String(step), after_id: after });
-          const page = await client.get<Workspaces>(`/api/v2/workspaces?${words}`);
+          const query = new URLSearchParams({ q, limit: String(step), after_id: after });
+          const page = await client.get<Workspaces>(`/api/v2/workspaces?${query}`);
           expect(page.count).toBe(whole.count);
           pages.push(...listIds(page.workspaces));
           if (page.workspaces.length < step) break;
@@ -159,7 +159,7 @@ testInside(
   120_000,
 );
 
-testInside("[WL-3] each caller sees and counts only visible workspaces, in the same order as everyone", async () => {
+testInside("[WL-3] each caller's list and count contain only visible workspaces, in the same order for everyone", async () => {
   const all = (await search(people.owner.client, "")).workspaces;
   expect(all).toHaveLength(SIZE.workspaces - 1);
   const dormant = await search(people.owner.client, "dormant:true");
@@ -171,7 +171,7 @@ testInside("[WL-3] each caller sees and counts only visible workspaces, in the s
   const [first = "", second = "", third = ""] = many.workspaces;
   expect(listIds(mine.workspaces)).toEqual([third, first, second]);
   expect(mine.count).toBe(3);
-  expect(await search(people.stranger.client, "")).toEqual({ workspaces: [], count: 0 });
+  expect(await search(people.outsider.client, "")).toEqual({ workspaces: [], count: 0 });
   const order = all.map(({ owner_name, name, latest_build }) => [
     latest_build.status === "running" ? 0 : 1,
     owner_name.toLowerCase(),
@@ -202,7 +202,7 @@ testInside("[WL-4] a search returns exactly the workspaces that match its terms"
   }
 });
 
-testInside("[WL-6] of a cached page only workspaces whose agents have written since are reread", async () => {
+testInside("[WL-6] rereads only the workspaces of a cached page whose agents have changed since", async () => {
   const { client } = people.owner;
   const { store } = getContext(world.server);
   const q = "owner:owner-7";
@@ -222,7 +222,7 @@ testInside("[WL-6] of a cached page only workspaces whose agents have written si
   expect(read().slice(0, 2)).toEqual([JSON.stringify([id]), JSON.stringify([id])]);
   await search(client, q, 5);
   expect(read()).toEqual([]);
-  // The batch does not say whose agents they are: any workspace may have changed.
+  // The batch does not name a workspace, so any workspace may have changed.
   await store.commit([updateAgent(agent_id, { lifecycle_state: "ready" })]);
   expect(listLifecycleStates((await search(client, q, 5)).workspaces)).toContain("ready");
   expect(read().some((param) => param === JSON.stringify(listIds(workspaces)))).toBe(true);

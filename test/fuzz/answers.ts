@@ -14,7 +14,7 @@ const RESPONSE_TIMEOUT_MS = 5_000;
 /** Statuses that the edge may return for any request. */
 const FROM_THE_EDGE = new Set([429]);
 
-/** Sends it and returns what is wrong with the response; undefined if nothing. */
+/** Sends the request and returns the fault of the response; undefined if it has none. */
 export const findFault = async (
   client: Client,
   operation: Operation,
@@ -34,10 +34,10 @@ export const findFault = async (
   const text = await response.text();
   const ms = performance.now() - began;
   if (status < 300) reached.add(operation.name);
-  if (status >= 500) return `answered ${status} ${text.slice(0, 500)}`;
+  if (status >= 500) return `returned ${status} ${text.slice(0, 500)}`;
   if (ms > RESPONSE_TIMEOUT_MS) return `took ${Math.round(ms)} ms`;
   if (!(status in operation.described.responses) && !FROM_THE_EDGE.has(status))
-    return `answered ${status}, which is not documented: ${text.slice(0, 500)}`;
+    return `returned ${status}, which is not documented: ${text.slice(0, 500)}`;
   if (status >= 400) return faultOfError(type, text);
   return (
     typeFault(operation, status, type) ??
@@ -47,34 +47,34 @@ export const findFault = async (
 };
 
 const faultOfError = (type: string, text: string): string | undefined => {
-  if (type !== "application/json; charset=utf-8") return `an error of type ${type}`;
+  if (type !== "application/json; charset=utf-8") return `an error with content type ${type}`;
   const { message, detail, validations, ...rest } = JSON.parse(text) as Record<string, unknown>;
   const isGeneric =
     typeof message === "string" &&
     Object.keys(rest).length === 0 &&
     (detail === undefined || typeof detail === "string") &&
     (validations === undefined || Array.isArray(validations));
-  return isGeneric ? undefined : `an error of another shape: ${text}`;
+  return isGeneric ? undefined : `an error with an undocumented shape: ${text}`;
 };
 
 const getContent = ({ described }: Operation, status: number) => described.responses[status]?.content ?? {};
 
-/** The response has a documented content type, or is empty if there is none. */
+/** Returns a fault if the content type is not documented; undefined if none is documented. */
 const typeFault = (operation: Operation, status: number, type: string): string | undefined => {
   const declared = Object.keys(getContent(operation, status));
   const sent = type.split(";")[0]?.trim() ?? "";
   if (declared.length === 0 || declared.includes(sent)) return undefined;
-  return `answered ${status} with ${sent || "no type"}; documented: ${declared.join(", ")}`;
+  return `returned ${status} with ${sent || "no type"}; documented: ${declared.join(", ")}`;
 };
 
 const shapeFault = (operation: Operation, status: number, type: string, text: string): string | undefined => {
   const schema = getContent(operation, status)["application/json"]?.schema;
   if (!schema || !type.startsWith("application/json")) return undefined;
   const wrong = findMismatch(schema, JSON.parse(text));
-  return wrong && `answered ${status} with another shape than documented: ${wrong}`;
+  return wrong && `returned ${status} with an undocumented shape: ${wrong}`;
 };
 
-/** A body that the document forbids is not accepted. */
+/** Returns a fault if the server accepted a body that the document forbids. */
 const findAcceptedFault = ({ body: schema, described }: Operation, { body }: SentRequest): string | undefined => {
   if (!schema || body === undefined) return undefined;
   // Equivalent to no body.
@@ -84,7 +84,7 @@ const findAcceptedFault = ({ body: schema, described }: Operation, { body }: Sen
     // As sent: undefined members are absent.
     value = "raw" in body ? JSON.parse(body.raw) : JSON.parse(JSON.stringify(body.json));
   } catch {
-    return "accepted a body that is no JSON";
+    return "accepted a body that is not JSON";
   }
   const wrong = findMismatch(schema, value);
   return wrong && `accepted a body that the document forbids: ${wrong}`;

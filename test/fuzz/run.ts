@@ -1,5 +1,5 @@
-// `bun run fuzz:api [--cases 20000] [--seed 1]`: fuzzes a temporary server of this process as its administrator and as a member, half of
-// the cases each, prints the findings, and keeps the last result in test/results/fuzz.md. Exits with 1 if something was found.
+// `bun run fuzz:api [--cases 20000] [--seed 1]`: fuzzes a temporary server in this process, as administrator and as member with half of
+// the cases each, prints the findings, and writes the result to test/results/fuzz.md. Exits with 1 if it finds a problem.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -16,7 +16,7 @@ const { values } = parseArgs({
 const cases = Number(values.cases);
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
 if (!Number.isInteger(cases) || cases < 1 || !Number.isInteger(seed))
-  throw new Error("--cases and --seed are whole numbers");
+  throw new Error("--cases must be a positive whole number, and --seed a whole number");
 
 const printLine = (line: string): void => {
   process.stdout.write(`${line}\n`);
@@ -43,7 +43,7 @@ for (const who of ["administrator", "member"] as const) {
 const today = new Date().toISOString().slice(0, 10);
 const text = readFileSync(RESULTS, "utf8");
 const [start, end] = [text.indexOf(BEGIN), text.indexOf(END)];
-if (start < 0 || end < start) throw new Error(`${RESULTS} has no place for the result`);
+if (start < 0 || end < start) throw new Error(`${RESULTS} does not contain the result markers`);
 const block = `${BEGIN}\nLast run, ${today}, Bun ${Bun.version}:\n\n${results.join("\n")}\n`;
 writeFileSync(RESULTS, `${text.slice(0, start)}${block}${text.slice(end)}`);
 process.exit(isClean ? 0 : 1);

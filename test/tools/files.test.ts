@@ -58,11 +58,11 @@ test("[TO-9] [TO-10] a picture, a PDF or a program is no text: read_file names i
     edit("old.txt", "caf"),
     edit("marked.txt", "one"),
   );
-  expect(results[0]?.error).toContain("image/png, 121016 bytes");
+  expect(results[0]?.error).toContain("image/png (121016 bytes)");
   expect(results[0]?.error).toContain("attach_file");
   expect(results[0]).not.toHaveProperty("content");
-  expect(results[1]?.error).toContain("application/pdf, 31 bytes");
-  expect(results[2]?.error).toContain("application/octet-stream, 40000004 bytes");
+  expect(results[1]?.error).toContain("application/pdf (31 bytes)");
+  expect(results[2]?.error).toContain("application/octet-stream (40000004 bytes)");
   expect(results[2]?.error).not.toContain("attach_file");
   expect(results[3]).toMatchObject({ content: expect.stringContaining("caf"), lines_read: 1 });
   expect(results[4]).toMatchObject({ content: "1\tone" });

@@ -95,7 +95,7 @@ test("[TO-30] arguments that are nearly right are repaired once: rules, history 
       timeout_note: '"timeout" has no unit: 5 was taken as 5 seconds.',
     },
     { error: expect.stringContaining("after 0.2 s"), timeout_note: expect.stringContaining("0.2 seconds") },
-    { error: expect.stringContaining("no process") },
+    { error: expect.stringContaining("No process has this id") },
   ]);
   expect(readFileSync(join(world.home, "n.txt"), "utf8")).toBe("42");
   const calls = (await listMessages(world.owner, id)).flatMap(({ content }) => content.filter(({ args }) => args));

@@ -50,9 +50,9 @@ test("[TN-8] chunks of one byte come together, and malformed or endless ones are
   expect([payload.byteLength, decoder.isOver]).toEqual([40_000, false]);
   expect(decodePieces("0\r\n\r\n")).toEqual(["", "", true]);
   for (const bad of ["\r\n", "x\r\n", "-1\r\n", "1\na\r\n", "1\r\nab\r\n", "1\r\na\n", "1 2\r\n"]) {
-    expect([bad, failure(bad)]).toEqual([bad, "The answer's chunks are malformed."]);
+    expect([bad, failure(bad)]).toEqual([bad, "The response's chunked encoding is malformed."]);
   }
-  expect(failure("0".repeat(2_000))).toBe("The head is too long.");
+  expect(failure("0".repeat(2_000))).toBe("A chunk size or the trailers are too long.");
   expect(
     failure(
       "0\r\n",
@@ -61,5 +61,5 @@ test("[TN-8] chunks of one byte come together, and malformed or endless ones are
         .split("")
         .map(() => `${"y: z".repeat(250)}\r\n`),
     ),
-  ).toBe("The head is too long.");
+  ).toBe("A chunk size or the trailers are too long.");
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { makePattern, readAll, sessionPair, splitBy } from "./support.ts";
 
-/** One stream's script: who opens it, the pieces that are written, how eagerly the other side reads. */
+/** One stream's script: which side opens it, the sizes of its writes and of the answer, and how often it yields before a write. */
 const script = fc.record({
   byClient: fc.boolean(),
   writes: fc.array(fc.oneof(fc.nat(50), fc.nat(5_000), fc.nat(400_000)), { maxLength: 6 }),
@@ -11,7 +11,7 @@ const script = fc.record({
 });
 
 describe("many streams on one connection", () => {
-  test("[WI-6] any interleaving and any cutting of messages delivers each stream's bytes intact", async () => {
+  test("[WI-6] delivers each stream's bytes intact however messages are interleaved and split", async () => {
     const seed = Number(process.env.WIRE_SEED ?? (Math.random() * 2 ** 31) | 0);
     process.stderr.write(`WIRE_SEED=${seed}\n`);
     await fc.assert(
@@ -19,7 +19,7 @@ describe("many streams on one connection", () => {
         fc.array(script, { minLength: 1, maxLength: 12 }),
         fc.array(fc.integer({ min: 1, max: 70_000 }), { minLength: 1, maxLength: 5 }),
         async (scripts, sizes) => {
-          // One-byte chunks of megabytes only cost time; the frame test covers them.
+          // Sending megabytes in one-byte chunks would only take time; the frame test covers such chunks.
           const pair = sessionPair({}, splitBy(sizes.map((size) => Math.max(size, 64))));
           const accepted = { client: 0, server: 0 };
           for (const { byClient } of scripts) accepted[byClient ? "server" : "client"] += 1;
@@ -38,9 +38,9 @@ describe("many streams on one connection", () => {
           const openStream = async (index: number): Promise<void> => {
             const { byClient, writes, answer, pauses } = scripts[index]!;
             const stream = await (byClient ? pair.client : pair.server).open();
-            const name = Buffer.alloc(4);
-            name.writeUInt32BE(index);
-            await stream.write(name);
+            const header = Buffer.alloc(4);
+            header.writeUInt32BE(index);
+            await stream.write(header);
             for (const [i, size] of writes.entries()) {
               for (let n = 0; n < pauses; n++) await Promise.resolve();
               await stream.write(makePattern(size, index * 10 + i));

@@ -122,15 +122,15 @@ export class AgentSession {
   /** Starts the agent and opens its session. Rejects with a readable message when the agent cannot be installed, started or reached. */
   static async open(
     deps: { readonly clock: Clock; readonly agent: ToolAgent },
-    asked: OpenSession,
+    request: OpenSession,
   ): Promise<AgentSession> {
     const { clock, agent } = deps;
-    const { chat_id, profile, load, model_tokens, tools, given, signal } = asked;
-    const { command, arguments: words, variables, install_script, auth_method } = profile;
+    const { chat_id, profile, load, model_tokens, tools, given, signal } = request;
+    const { command, arguments: args, variables, install_script, auth_method } = profile;
     const mcp_token = `${uuid()}${uuid()}`;
     const { home_files, home_links } = given;
     const program = Object.assign(
-      { id: uuid(), chat_id, command, arguments: words, variables, install_script, model_tokens, mcp_token },
+      { id: uuid(), chat_id, command, arguments: args, variables, install_script, model_tokens, mcp_token },
       { home_files, home_links },
     );
     const answerMcp = (message: string): Promise<string> =>
@@ -141,7 +141,7 @@ export class AgentSession {
     const onAbort = (): void => stdio.end();
     signal.addEventListener("abort", onAbort);
     const events = new AgentEvents();
-    let heard: string[] | undefined = [];
+    let replayedChunks: string[] | undefined = [];
     let session: AgentSession | undefined;
     const isOurs = (id: string): boolean => id === (session?.session_id ?? load);
     const printed = new Set<string>();
@@ -155,9 +155,9 @@ export class AgentSession {
       update: (id, update) => {
         if (!isOurs(id)) return;
         if (session) session.#onOptionsUpdate(update);
-        if (heard === undefined) return events.push({ type: "update", update });
+        if (replayedChunks === undefined) return events.push({ type: "update", update });
         if (update.sessionUpdate === "user_message_chunk" && update.content.type === "text")
-          heard.push(update.content.text);
+          replayedChunks.push(update.content.text);
       },
       permission: ({ sessionId, toolCall, options }) =>
         new Promise((resolve) => {
@@ -183,9 +183,9 @@ export class AgentSession {
       const { directory, mcp_url } = await stdio.started;
       const mcp = mcp_url === undefined ? undefined : { url: mcp_url, token: mcp_token };
       const connection = await AcpConnection.open(stdio, clock, { version: VERSION, auth_method }, requests);
-      const opened = await openSession(connection, { cwd: directory, mcp }, load, () => (heard ?? []).join(""));
-      heard = undefined;
-      session = new AgentSession(deps, stdio, events, asked, {
+      const opened = await openSession(connection, { cwd: directory, mcp }, load, () => (replayedChunks ?? []).join(""));
+      replayedChunks = undefined;
+      session = new AgentSession(deps, stdio, events, request, {
         connection,
         terminals,
         directory,
@@ -210,7 +210,7 @@ export class AgentSession {
     return this.#isPrompting;
   }
 
-  /** Returns the next event, or undefined once the signal fires. */
+  /** Returns the next event, or undefined once the signal aborts. */
   async next(signal: AbortSignal): Promise<AgentEvent | undefined> {
     const event = await this.events.next(signal);
     if (event?.type === "ended" || event?.type === "failed") this.#isPrompting = false;
@@ -235,7 +235,7 @@ export class AgentSession {
       try {
         this.#options = await this.#connection.setOption(this.session_id, this.#options, option, wanted);
       } catch (error) {
-        log("chats").warn("a coding agent did not take {wanted} as its {id}: {error}", { wanted, id, error });
+        log("chats").warn("a coding agent rejected {wanted} as its {id}: {error}", { wanted, id, error });
       }
     }
   }
@@ -297,7 +297,7 @@ export class AgentSession {
     const json = toTouchedFiles(over);
     if (json.paths.length === 0 && json.commands.length === 0) return;
     this.#agent.call({ method: "POST", path: "/git/touched", json }).catch((error: unknown) => {
-      log("chats").debug("the changes of a coding agent are not looked at immediately: {error}", { error });
+      log("chats").debug("failed to report the files that a coding agent changed: {error}", { error });
     });
   }
 
@@ -332,7 +332,7 @@ export class AgentSession {
   }
 
   /**
-   * Checks a call of ours against the chat's rules, and asks a person where they require it. Resolves to undefined once the turn is over.
+   * Checks a call that Slipway runs against the chat's rules, asking a person where needed. Resolves to undefined once the turn is over.
    */
   #requestApproval(own: OwnCall): Promise<boolean | undefined> {
     const { tool_call_id, tool_name, args } = own;
@@ -357,10 +357,10 @@ export class AgentSession {
     return answer;
   }
 
-  #pushQuestion(asked: AgentQuestion): void {
+  #pushQuestion(question: AgentQuestion): void {
     // Requests outside of a turn would never be read.
-    if (this.#isPrompting) this.events.push(Object.assign({ type: "asked" as const }, asked));
-    else asked.answer(undefined);
+    if (this.#isPrompting) this.events.push(Object.assign({ type: "asked" as const }, question));
+    else question.answer(undefined);
   }
 
   async #target(path: string): Promise<string> {
@@ -382,7 +382,7 @@ export class AgentSession {
     try {
       // The approval may take minutes, and a link may have replaced the file by then.
       if ((await this.#target(path)) !== path)
-        throw new Error(`"${path}" leads to another file than the approved one.`);
+        throw new Error(`"${path}" now leads to a different file than the one that was approved.`);
       await this.#agent.call({ method: "POST", path: url, body: new TextEncoder().encode(content), patient: true });
       wrote();
     } catch (error) {
@@ -417,14 +417,14 @@ const openSession = async (
   connection: AcpConnection,
   { cwd, mcp }: SessionPlace,
   load: string | undefined,
-  heard: () => string,
+  readReplayed: () => string,
 ) => {
   if (load !== undefined && connection.canLoad) {
     try {
       const loaded = await connection.loadSession(load, cwd, mcp);
-      return { ...loaded, replayed: heard() };
+      return { ...loaded, replayed: readReplayed() };
     } catch {
-      // The agent's session record may be lost or incomplete; ours is not.
+      // The agent may have lost its session. The chat has the complete history, so a new session replaces it.
     }
   }
   return { ...(await connection.newSession(cwd, mcp)), replayed: undefined };

@@ -24,7 +24,7 @@ export const endWithAccess = (deps: Deps): void => {
   deps.topics.subscribeAll("access_changed", (id) => {
     for (const chat_id of deps.generations.active()) {
       void endIfLost(deps, chat_id, id).catch((error) => {
-        log("chats").error("the work of chat {chat_id} cannot be ended: {error}", { chat_id, error });
+        log("chats").error("could not end the work of chat {chat_id}: {error}", { chat_id, error });
       });
     }
   });

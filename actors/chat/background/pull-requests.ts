@@ -42,7 +42,7 @@ type Deps = ReachDeps & {
 };
 
 const MAX_CONCURRENT = 6;
-/** Maximum chats that wait. Beyond that, a chat is checked at its next activity. */
+/** Maximum number of waiting chats. Other chats are checked after their next turn or at their next timer. */
 const MAX_WAITING = 1_000;
 /** A check that a crash interrupted is repeated after this time. */
 const LEASE_MS = 5 * 60_000;
@@ -80,8 +80,8 @@ export class Diffs implements Chore {
   }
 
   /**
-   * Returns the diff of the chat's pull request, or else of its branch. Rejects with 404 when nothing was pushed, 503 when the host does
-   * not answer.
+   * Returns the diff of the chat's pull request, or else of its branch. Rejects with 404 when nothing was pushed, 503 when the host cannot
+   * be used: no response, no linked account, or a rate limit.
    */
   async read(id: string): Promise<{ readonly row: ChatDiffRow; readonly provider: string; readonly diff: string }> {
     const { store, accounts } = this.#deps;
@@ -112,14 +112,14 @@ export class Diffs implements Chore {
     return this.whenIdle();
   }
 
-  #enqueue(id: string, look: () => Promise<void>): void {
+  #enqueue(id: string, check: () => Promise<void>): void {
     if (this.#stopping.signal.aborted || this.#waiting.has(id) || this.#waiting.size >= MAX_WAITING) return;
     this.#waiting.add(id);
     void this.#queue.add(async () => {
       this.#waiting.delete(id);
-      await look().catch((error) => {
+      await check().catch((error) => {
         if (!this.#stopping.signal.aborted) {
-          log("chats").warn("the pull request of chat {chat_id} was not looked at: {error}", { chat_id: id, error });
+          log("chats").warn("could not check the pull request of chat {chat_id}: {error}", { chat_id: id, error });
         }
       });
     });
@@ -198,25 +198,25 @@ export class Diffs implements Chore {
     } catch (error) {
       if (!(error instanceof PullError) && !(error instanceof AppError)) throw error;
       log("chats").debug("request to {provider} failed: {error}", { provider: provider.id, error: error.message });
-      // Rate limiting is not a failure. The host is asked again once the limit is over.
+      // Rate limiting is not a failure. The next check runs after the limit expires.
       const isLimited = error instanceof PullError && error.kind === "limited";
       return { ...row, failures: isLimited ? row.failures : row.failures + 1 };
     }
   }
 
   /**
-   * Returns a client of the host with the chat owner's token. Throws `PullError` without a linked account, and while the host rate-limits
+   * Returns a client for the host with the chat owner's token. Throws `PullError` without a linked account, or while the host rate-limits
    * us.
    */
   async #host({ chat, diff }: ChatWithDiff, provider: Provider): Promise<{ http: PullHttp; pulls: Pulls }> {
     const { accounts, outbound, clock } = this.#deps;
     const host = findPullHost(provider);
     const remote = parseRemote(diff.remote_origin);
-    if (!host || !remote) throw new PullError("missing", "The git host has no pull requests that we know of.");
+    if (!host || !remote) throw new PullError("missing", "Slipway does not support pull requests on this git host.");
     const key = toRestKey(provider, { chat });
     const until = this.#rateLimitedUntil.get(key) ?? 0;
     if (until > clock.now())
-      throw new PullError("limited", "The git host is rate limiting requests. They resume later.", until);
+      throw new PullError("limited", "The git host is rate limiting requests. Slipway retries later.", until);
     const account = await accounts.live(chat.owner_id, provider);
     if (!account) throw new PullError("denied", "The chat's owner has not linked an account at the git host.");
     const http = new PullHttp({

@@ -65,7 +65,7 @@ class Retention {
       );
       if (done) count += 1;
     }
-    if (count > 0) log("chats").info("{count} silent chats were archived", { count });
+    if (count > 0) log("chats").info("archived {count} inactive chats", { count });
   }
 
   async #purge(before: number | undefined): Promise<void> {
@@ -76,7 +76,7 @@ class Retention {
       if (this.#isStopped()) return;
       if (await this.#tryChat(id, () => chats().ask(id, "purge", { before }))) count += 1;
     }
-    if (count > 0) log("chats").info("{count} archived chats were deleted", { count });
+    if (count > 0) log("chats").info("deleted {count} archived chats", { count });
   }
 
   async #deleteRuns(before: number | undefined): Promise<void> {
@@ -91,8 +91,8 @@ class Retention {
     try {
       return (await work()) !== "stale";
     } catch (error) {
-      const hasMoved = error instanceof AppError && (error.kind === "conflict" || error.kind === "not_found");
-      if (!hasMoved) log("chats").warn("could not archive or delete chat {id}: {error}", { id, error });
+      const hasChanged = error instanceof AppError && (error.kind === "conflict" || error.kind === "not_found");
+      if (!hasChanged) log("chats").warn("could not archive or delete chat {id}: {error}", { id, error });
       return false;
     }
   }

@@ -1,4 +1,4 @@
-// The history that a model continues from: everything, or the compacted past, the messages unanswered at that time, and everything since
+// Loads the history that a model continues from: all messages, or the last summary, the messages unanswered then, and all later ones
 // (facts/chats 5.6). Used by turns.
 import {
   findMarker,
@@ -12,21 +12,21 @@ import type { Store } from "#db/engine/store.ts";
 
 type Reads = Pick<Store, "get" | "scan">;
 
-/** Oldest first; of more than is read at a time the newest, from something that a person has said on. The row for the past stands before those it has left as they are, though it was written after them (rule CM-4). */
+/** Returns the history, oldest first. The summary precedes the messages it kept, although it was written after them (rule CM-4). */
 export const readHistory = async (store: Reads, chat: number): Promise<readonly SizedRow[]> => {
   const marker = await store.get(findMarker({ chat }));
   if (!marker) return dropPartialTurn(await store.scan(listModelHistory({ chat, from: 0 })));
   const { id: before, replayed } = marker;
   const system = await store.scan(listSystemRows({ chat, before }));
-  const left = replayed ? await store.scan(listModelBefore({ chat, before, limit: replayed })) : [];
-  const [past, ...rest] = await store.scan(listModelHistory({ chat, from: before }));
+  const kept = replayed ? await store.scan(listModelBefore({ chat, before, limit: replayed })) : [];
+  const [summary, ...rest] = await store.scan(listModelHistory({ chat, from: before }));
   const since = dropPartialTurn(rest);
-  return past ? [...system, past, ...left.reverse(), ...since] : [...system, ...left];
+  return summary ? [...system, summary, ...kept.reverse(), ...since] : [...system, ...kept];
 };
 
 type SizedRow = MessageRow & { readonly bytes: number };
 
-/** Results without their calls are refused by models. */
+/** Makes a truncated history start with a message from a person: models reject tool results without their calls. */
 const dropPartialTurn = (rows: readonly SizedRow[]): readonly SizedRow[] => {
   if (!isCutHistory(rows)) return rows;
   const first = rows.findIndex(({ role }) => role === "user");

@@ -35,20 +35,20 @@ type Deps = {
 /** The estimated usage of a call. */
 export type Likely = { readonly micros: number; readonly tokens: number };
 
-/** A call that may begin. `reserved` is absent when no limit applies and a crash needs no trace of the call. */
+/** A call that may begin. `reserved` is absent when no limit applies and the call need not be recorded after a crash. */
 export type OpenCall = { readonly reserved: ReservationRow | undefined; readonly limits: readonly Limit[] };
 
 const RENEW_INTERVAL_MS = 60_000;
 /** A reservation that was not renewed for this long has missed three renewals, so its call is considered lost. */
 const LEASE_MS = 4 * RENEW_INTERVAL_MS;
-/** Maximum retries when budget becomes available between a rejection and the check of which limit caused it. */
+/** Maximum attempts when budget becomes available between a rejection and the check of which limit caused it. */
 const MAX_LOOKS = 5;
 /** Old periods are kept for reports on the past year. */
 const PERIOD_RETENTION_MS = 400 * 86_400_000;
 
 const MAX_NOTIFIED = 1_000;
 
-/** A queue that is full of one person's writes empties within seconds. What a call has cost must not be lost to that. */
+/** A queue that is full of one person's writes empties within seconds. Retries keep the cost of a call from being lost. */
 const STORE_RETRY_MS = 250;
 const MAX_STORE_ATTEMPTS = 120;
 
@@ -114,7 +114,7 @@ export class ModelLedger {
       if (!reached.isHeld) await this.#notifyUsedUp(reached);
       return reached;
     }
-    throw new CommitError("stale", "The budgets of a model call change too often.");
+    throw new CommitError("stale", "The budgets changed repeatedly while the model call was starting.");
   }
 
   /** Returns whether a limit on such calls is used up; true if that cannot be read. */
@@ -166,7 +166,7 @@ export class ModelLedger {
     if (!reserved) return;
     this.#open.delete(reserved.id);
     await this.#commit([release(reserved)]).catch((error) =>
-      log("models").warn("a reservation could not be given back and lapses: {error}", { error }),
+      log("models").warn("could not release a reservation, which will expire: {error}", { error }),
     );
   }
 
@@ -229,7 +229,7 @@ export class ModelLedger {
       }
     }
     if (settled > 0)
-      log("models").warn("{count} model calls were interrupted and count as reserved", { count: settled });
+      log("models").warn("charged {count} interrupted model calls as reserved", { count: settled });
     await this.#commit([deleteOldAccounts(now - PERIOD_RETENTION_MS)]);
   }
 

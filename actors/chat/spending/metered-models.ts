@@ -1,6 +1,6 @@
 // The models as chats use them: reserves a call's estimated usage before it begins, prices and records its actual usage before passing on
-// the end of its answer, and blocks calls over a limit (rules SP-1 to SP-6, BU-1 to BU-4). Every call goes through here, including side
-// questions.
+// the end of its answer, and blocks calls over a limit (rules SP-1 to SP-6, BU-1 to BU-4). Every call goes through here, including calls
+// outside of turns.
 import { log } from "#base/log.ts";
 import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
 import { findCallPlace } from "#db/chats/spend.ts";
@@ -26,7 +26,7 @@ type Deps = { readonly store: Store; readonly ledger: ModelLedger; readonly mode
 /** A model call that a limit blocks. The chat's turn asks whether to continue. */
 export class BudgetUsedUp extends ModelError {
   readonly pause: BudgetPause;
-  /** Checks again; true when that is unknown. */
+  /** Checks the limit again. Resolves to true if the check fails. */
   readonly isStillUsedUp: () => Promise<boolean>;
 
   constructor(pause: BudgetPause, isStillUsedUp: () => Promise<boolean>) {
@@ -37,7 +37,7 @@ export class BudgetUsedUp extends ModelError {
   }
 }
 
-/** Running calls may use up the remaining budget. The next try comes after some of them have ended. */
+/** Delay before a retry when running calls may use up the remaining budget. Some of them have ended by then. */
 const HELD_RETRY_MS = 5_000;
 
 /** Approximate bytes of a prompt per token. */
@@ -109,8 +109,8 @@ export class MeteredModels implements LanguageModels {
       }
     } catch (error) {
       if (error instanceof ModelError) throw error;
-      log("chats").error("what a model call may use could not be reserved: {error}", { error });
-      throw new ModelError("generic", "What has been spent could not be read.", { retryable: true });
+      log("chats").error("failed to reserve the budget of a model call: {error}", { error });
+      throw new ModelError("generic", "Slipway could not check the spend limits.", { retryable: true });
     }
     if ("isHeld" in begun) {
       throw new ModelError("rate_limit", "", { reason: "budget_held", retryable: true, retry_after_ms: HELD_RETRY_MS });
@@ -179,8 +179,8 @@ export class MeteredModels implements LanguageModels {
     try {
       await this.#deps.ledger.end(open, row, settlement);
     } catch (error) {
-      log("chats").error("what a model call has used could not be stored: {error}", { error });
-      throw new ModelError("generic", "What the call has used could not be stored.", { retryable: true });
+      log("chats").error("failed to record the usage of a model call: {error}", { error });
+      throw new ModelError("generic", "Slipway could not record the usage of the call.", { retryable: true });
     }
   }
 }

@@ -7,13 +7,13 @@ import { type Move, planMoves } from "./assignment.ts";
 import { inTransaction, raiseEpoch } from "./guard.ts";
 import { type OwnerRow, type PartsTable, SELECT_OWNERS, toPartsTable } from "./table.ts";
 
-/** An epoch of no node, so that all nodes check. */
+/** An epoch that belongs to no node: a notification with it makes all nodes check. */
 const NO_EPOCH = 0;
 
-/** Held while shards are assigned, so that of several nodes that see one die, only one assigns its shards. */
+/** Held while shards are assigned, so that only one node reassigns the shards of a dead node. */
 const ASSIGNMENT_LOCK = 5_710_321_978;
 
-/** Returns the first statement of a group with several active nodes. There is no single newest epoch. */
+/** Returns a builder for the first statement of a group with several active nodes. There is no single newest epoch. */
 export const makePartsGuard =
   (node: string, epoch: number) =>
   (parts: readonly number[]): BoundText => ({
@@ -22,8 +22,8 @@ export const makePartsGuard =
   });
 
 /**
- * Joins the node to the living ones with this epoch and no shards yet. Fences an earlier process of its name, and a former single node.
- * Throws UnsafeDatabaseError while one is active.
+ * Adds the node to the active ones, without shards, and returns its new epoch. Fences an earlier process of its name, and a former single
+ * node. Throws UnsafeDatabaseError while a single node is active.
  */
 export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Promise<number> =>
   inTransaction(sql, async () => {
@@ -42,7 +42,7 @@ export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Pro
     // Removes the fence of a former single node, which has no lease of this kind.
     await sql.unsafe("delete from fences where node not in (select node from leases)");
     await sql.unsafe("update parts set node = '', epoch = 0 where node = $1", [node]);
-    // From here on it counts its changes, so that no node uses a cached answer without checking that counter.
+    // The node counts its changes in this row. All nodes check it before they use a cached answer.
     await sql.unsafe(
       `insert into versions (node, epoch, shown, callers) values ($1, $2, 0, 0)
        on conflict (node) do update set epoch = excluded.epoch`,
@@ -127,7 +127,7 @@ const notifyMoves = async (sql: ReservedSQL, epoch: number): Promise<void> => {
   await sql.unsafe(text, params as never[]);
 };
 
-/** The owner of a shard: a node during one of its lives. */
+/** The owner of a shard: a node in one epoch. */
 export type Holder = { readonly node: string; readonly epoch: number };
 
 /** Waits for the node's running group, and rejects every later one. */
@@ -168,7 +168,7 @@ const computeMoves = async (
   return { moves, living: new Set(rows.filter(({ lives }) => lives).map(({ part }) => Number(part))) };
 };
 
-/** Locks rows in the same order as guards. Waits for a node that is rejoining, so that no shard goes to its earlier life. */
+/** Locks rows in the same order as guards. Waits for a node that is rejoining, so that no shard is assigned to its earlier epoch. */
 const UPDATE_OWNERS = `with wanted as materialized (select part, receiver from jsonb_to_recordset($1::text::jsonb) as w (part bigint, receiver text)),
     receivers as materialized (select node, epoch from fences where node in (select receiver from wanted) order by node for share),
     held as materialized (select part from parts where part in (select part from wanted) order by part for no key update)
@@ -183,7 +183,7 @@ const storeMoves = (sql: ReservedSQL, moves: readonly Move[]): Promise<unknown> 
 
 /**
  * Hands some of the node's shards over to other living nodes, once it has nothing more to write for them. Waits for its running group.
- * Returns those that moved: not shards that it did not own, nor those whose receiver no longer exists.
+ * Returns the moved shards. Skips shards that it did not own, and those whose receiver no longer exists.
  */
 export const transferParts = async (
   sql: ReservedSQL,

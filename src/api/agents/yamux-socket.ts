@@ -71,9 +71,9 @@ export class YamuxSocket {
   }
 
   /** Called when the socket has closed. */
-  end(code: number, reason: string, words?: string): void {
+  end(code: number, reason: string, message?: string): void {
     for (const stop of this.#cleanups) stop();
     this.#stream.end(toCloseError(code, reason));
-    this.session.close(words);
+    this.session.close(message);
   }
 }

@@ -20,7 +20,7 @@ const OUR_QUERIES = new Set([SESSION_COOKIE, UPSTREAM, BY_PATH, WAIT_PARAMETER])
 const OUR_HEADERS = new Set([SESSION_HEADER.toLowerCase(), "coder-session-token"]);
 /** Headers used only between nodes of a cluster. If an app sent one, its request would be executed again. */
 const NODE_HEADERS = new Set([NODE_HEADER, PART_HEADER]);
-/** The form of an API key (facts/platform 8.2). */
+/** The format of an API key (facts/platform 8.2). */
 export const KEY_FORM = /^[A-Za-z0-9]{10}-[A-Za-z0-9]{22}$/;
 
 const HOP_BY_HOP = new Set([
@@ -34,7 +34,7 @@ const HOP_BY_HOP = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-/** Counts how often a request has passed through a server like this one. Without it, a port that leads back here would loop endlessly. */
+/** Counts the Slipway servers that a request has passed. Without it, a request to a port that leads back here would loop forever. */
 export const HOPS_HEADER = "slipway-hops";
 const MAX_HOPS = 4;
 
@@ -44,7 +44,7 @@ const countHops = (headers: Headers): number => {
   return /^\d$/.test(hops) ? Number(hops) : MAX_HOPS;
 };
 
-/** Returns whether a request has return through an app or port too often. */
+/** Returns whether a request has passed through apps or ports too often. */
 export const isLoop = (headers: Headers): boolean => countHops(headers) >= MAX_HOPS;
 
 /** Headers that are set again or are meant only for this server. */
@@ -95,10 +95,10 @@ const toName = (cookie: string): string => cookie.slice(0, Math.max(0, cookie.in
 /** Returns the query without Slipway's credentials and otherwise unchanged. Includes the question mark, or is empty. */
 export const removeOwnQuery = (query: string): string => removePairs(query, isOurPair);
 
-/** Returns the query without the pairs that `isOut` matches, otherwise byte for byte unchanged. */
-export const removePairs = (query: string, isOut: (pair: string) => boolean): string => {
+/** Returns the query without the pairs that `isRemoved` matches, otherwise byte for byte unchanged. */
+export const removePairs = (query: string, isRemoved: (pair: string) => boolean): string => {
   const pairs = query.slice(1).split("&");
-  const kept = pairs.filter((pair) => !isOut(pair));
+  const kept = pairs.filter((pair) => !isRemoved(pair));
   if (kept.length === pairs.length) return query;
   return kept.length === 0 ? "" : `?${kept.join("&")}`;
 };
@@ -152,8 +152,8 @@ const limitScope = (prefix: string, value: string): string => {
 
 /** Leaves the cache lifetime to the app but forbids shared caches. */
 const forbidSharedCaching = (headers: Headers): void => {
-  const said = (headers.get("cache-control") ?? "").split(",").map((one) => one.trim());
-  const kept = said.filter((one) => one !== "" && !/^(public|private(=.*)?|s-maxage=.*|proxy-revalidate)$/i.test(one));
+  const directives = (headers.get("cache-control") ?? "").split(",").map((one) => one.trim());
+  const kept = directives.filter((one) => one !== "" && !/^(public|private(=.*)?|s-maxage=.*|proxy-revalidate)$/i.test(one));
   headers.set("cache-control", ["private", ...kept].join(", "));
 };
 

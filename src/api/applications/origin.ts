@@ -1,5 +1,5 @@
 // Decides which pages may send credentialed requests to an app: its own pages and those of other apps of the same workspace (rule AX-4).
-// An owner's other workspaces may run programs of other people, who would get what the owner can do here.
+// An owner's other workspaces may run other people's programs, which could otherwise act as the owner in this one.
 // Programs without an Origin header pass, as do requests without Slipway's cookie.
 import type { AppName } from "#base/links/app-label.ts";
 import type { AppHosts } from "#domain/applications/names.ts";
@@ -10,11 +10,11 @@ type AppOrigin = {
   readonly hosts: AppHosts;
   readonly name: AppName;
   readonly accessUrl: URL;
-  readonly onHost: boolean;
+  readonly hasOwnHost: boolean;
 };
 
 /** Returns false for a write or WebSocket that another site's page has sent with the cookie. */
-export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, onHost }: AppOrigin): boolean => {
+export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, hasOwnHost }: AppOrigin): boolean => {
   const { method, headers } = request;
   if (SAFE.has(method) && headers.get("upgrade") === null) return true;
   const origin = headers.get("origin");
@@ -26,16 +26,16 @@ export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, onHost
   const { protocol, host } = new URL(origin);
   if (protocol !== accessUrl.protocol) return false;
   if (host === headers.get("host")?.toLowerCase()) return true;
-  return onHost ? isOfWorkspace(hosts.parseOrigin(origin), name) : host === accessUrl.host;
+  return hasOwnHost ? isOfWorkspace(hosts.parseOrigin(origin), name) : host === accessUrl.host;
 };
 
 /**
- * Returns whether this is the preflight of a page of another app of the same workspace on its own host. Browsers send preflights without
+ * Returns whether a page of another app in the workspace sends this CORS preflight to an app on its own host. Browsers send them without
  * cookies, so the app answers them for everyone; access is checked again with the actual request.
  */
-export const isOwnPreflight = ({ method, headers }: Request, { hosts, name, onHost }: AppOrigin): boolean => {
+export const isOwnPreflight = ({ method, headers }: Request, { hosts, name, hasOwnHost }: AppOrigin): boolean => {
   const origin = headers.get("origin");
-  if (method !== "OPTIONS" || !onHost || origin === null || !headers.has("access-control-request-method")) return false;
+  if (method !== "OPTIONS" || !hasOwnHost || origin === null || !headers.has("access-control-request-method")) return false;
   return isOfWorkspace(hosts.parseOrigin(origin), name);
 };
 

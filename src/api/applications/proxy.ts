@@ -113,7 +113,7 @@ export class AppProxy {
     const { name, prefix, rest, by, byCookie } = asked;
     const query = removeOwnQuery(getQuery(request.url));
     const { accessUrl } = this.#ctx;
-    const from = { hosts: this.#hostsFor(request), name, accessUrl, onHost: prefix === "" };
+    const from = { hosts: this.#hostsFor(request), name, accessUrl, hasOwnHost: prefix === "" };
     const asPreflight = isOwnPreflight(request, from);
     const place = await findApp(this.#ctx, name, by?.caller, { asPreflight });
     const opening = { name, by, here: `${normalizeSlashes(`${prefix}${rest}`)}${query}` };

@@ -1,5 +1,5 @@
-// Audit targets: what an operation changes, for the audit log of rejected changes: `audit: target.writes(target.workspace)` in a route's
-// `operation`. A target finds the resource in the path, without checking access. Undefined means that it does not exist
+// Audit targets: the resources that operations change, for the audit log of rejected changes. `audit: target.writes(target.workspace)` in a
+// route's `operation` names one. It finds the resource in the path, without checking access. Undefined means that it does not exist
 // and no entry is written (rule AU-16). test/api/audit/table.ts lists the operations without a target, with the reason (rule AU-17).
 import { isUuid, NIL_UUID } from "#base/ids.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -48,7 +48,7 @@ export type Find = (asked: TargetRequest) => Promise<AuditedResource | undefined
 export type AuditTarget = {
   readonly action: AuditAction;
   readonly find: Find;
-  /** True when only the body says what was attempted; it is then kept until the response. */
+  /** True when only the body says what was attempted. The body is then kept until the response. */
   readonly needsBody: boolean;
 };
 
@@ -253,7 +253,7 @@ const portShareOr =
 export const portShare = portShareOr(false);
 export const newPortShare = portShareOr(true);
 
-/** A snapshot that was not created, or the one that the path names. */
+/** A snapshot that was not created: it has no ID. */
 export const newSnapshot: Find = async ({ store, params }) => {
   const found = await workspaceAt(store, idIn(params, "workspace"));
   return found && { ...found.about, resource_type: "workspace_snapshot", resource_id: NIL_UUID };

@@ -21,7 +21,7 @@ import { routes } from "../http/routes.ts";
 
 const tags = ["Workspaces"];
 const user = true;
-const params = t.Object({ prebuild: t.String({ format: "uuid", description: "Prebuild id." }) });
+const params = t.Object({ prebuild: t.String({ format: "uuid", description: "Prebuild ID." }) });
 const change = { user, params, response: { 204: NoContent, ...fails(401, 403, 404) } } as const;
 /** GitHub lists at most 2,048 commits of a push. */
 const MAX_EVENT = 5 * 1024 * 1024;
@@ -37,7 +37,7 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
         operationId: "listRepositoryPrebuilds",
         access: "users",
         summary: "List repository prebuilds",
-        description: "Those of organizations whose templates the caller manages.",
+        description: "Returns the prebuilds of all organizations whose templates the caller can manage.",
         scope: "template:read",
       }),
     })
@@ -51,7 +51,7 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
         access: "admins",
         summary: "Add a repository prebuild",
         description:
-          "Builds the image for the newest commit of the default branch now, after each push that the repository's host announces to `webhook_url`, and every `interval_hours`. The repository is read with the caller's linked account. For people who manage templates of the organization.",
+          "Builds the image for the newest commit of the default branch now, after each push that the repository's host announces to `webhook_url`, and every `interval_hours`. The repository is read with the caller's linked account. Requires permission to manage the organization's templates.",
         example: { url: "https://github.com/acme/app", interval_hours: 24 },
         scope: "template:create",
       }),
@@ -69,7 +69,7 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
           operationId: "startRepositoryPrebuild",
           access: "users",
           summary: "Build a repository's image now",
-          description: "Returns immediately. Finds the image if the newest commit already has one.",
+          description: "Returns immediately. Reuses the existing image if the newest commit has one.",
           scope: "template:update",
         }),
       },
@@ -88,7 +88,7 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
           access: "users",
           summary: "Remove a repository prebuild",
           description:
-            "No more images are built in advance. Existing images are kept until all images together are too large.",
+            "Stops building images in advance. Existing images are kept until the total size of all images exceeds the limit.",
           scope: "template:delete",
         }),
       },
@@ -111,7 +111,7 @@ export const repositoryPushes = (ctx: ApiContext) =>
         operationId: "submitPushEvent",
         access: "anyone",
         security: [],
-        summary: "Announce a push",
+        summary: "Report a push",
         description:
           "For webhooks of GitHub, GitLab, Gitea, Forgejo and Bitbucket with the prebuild's secret. The repository is then read again; the event itself is not trusted. 404 for an unknown prebuild or a wrong secret.",
         reads: "stream",

@@ -49,7 +49,7 @@ export const quietHours = (ctx: ApiContext) =>
           operationId: "updateQuietHours",
           summary: "Set quiet hours",
           description:
-            "A template that requires a stop on some days stops workspaces at this time of those days. Applies to running workspaces too, at the earliest in two hours.",
+            "If a template requires a stop on certain days, its workspaces stop at this time on those days. Also applies to running workspaces, but not within the next two hours.",
           example: { schedule: "CRON_TZ=Europe/Paris 0 22 * * *" },
           audit: target.writes(target.user),
           access: "owner",

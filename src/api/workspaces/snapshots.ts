@@ -16,7 +16,7 @@ const tags = ["Snapshots"];
 const user = true;
 const params = t.Object({
   ...workspacePath.properties,
-  snapshot: t.String({ format: "uuid", description: "Snapshot id." }),
+  snapshot: t.String({ format: "uuid", description: "Snapshot ID." }),
 });
 
 export const snapshots = (ctx: ApiContext) =>

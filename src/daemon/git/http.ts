@@ -42,7 +42,7 @@ const makeFollower = (git: GitWatches, chat: string): SocketHandler => {
         socket.send(JSON.stringify(message));
         return true;
       };
-      ({ stop, tell: sendUpdate, refresh } = git.watch(chat, { send }));
+      ({ stop, flush: sendUpdate, refresh } = git.watch(chat, { send }));
     },
     message(socket, data) {
       if (parseType(data) === "refresh") refresh();

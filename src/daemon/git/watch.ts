@@ -18,11 +18,11 @@ const MAX_MESSAGE_BYTES = 3 * 1024 * 1024;
 const MAX_PATHS = 32;
 
 export type GitWatcher = {
-  /** Sends a message. Returns false while the reader is still busy with the previous one; `GitWatch.tell` signals that it is ready. */
+  /** Sends a message. Returns false while the reader is still busy with the previous one; `GitWatch.flush` signals that it is ready. */
   send(message: GitMessage): boolean;
 };
 
-export type GitWatch = { refresh(): void; tell(): void; stop(): void };
+export type GitWatch = { refresh(): void; flush(): void; stop(): void };
 
 type Reader = { readonly to: GitWatcher; readonly sent: Map<string, string>; owes: boolean; failed: string };
 
@@ -92,7 +92,7 @@ export class GitWatches {
         reader.owes = true;
         this.#requestScan(tracked);
       },
-      tell: () => this.#sendChanges(tracked, reader),
+      flush: () => this.#sendChanges(tracked, reader),
       stop: () => {
         tracked.readers.delete(reader);
         if (tracked.readers.size > 0) return;

@@ -1,4 +1,4 @@
-// One session of an SSH client: first its settings (variables, a terminal, its agent), and then a shell, a command, or SFTP. An exception
+// One session of an SSH client: first its settings (variables, terminal, SSH agent), and then a shell, a command, or SFTP. An exception
 // in a handler would end the client's whole connection, so handlers never throw. [WN-1] .. [WN-3]
 import { homedir } from "node:os";
 import type ssh2 from "ssh2";
@@ -33,11 +33,11 @@ export type SessionOptions = {
   motd: string;
   /** The workspace's container engine; undefined if it has none. */
   engine(): ContainerEngine | undefined;
-  /** Returns a socket that forwards to the client's agent; undefined if impossible. */
+  /** Returns a socket that forwards to the client's SSH agent; undefined if that is not possible. */
   forwardAgent(): Promise<AgentSocket | undefined>;
   /** Returns a display that forwards to the client; undefined if impossible. */
   forwardX11(request: X11Request, env: Environment): Promise<X11Display | undefined>;
-  /** Counts a session of this kind. The result is called when the session has ended, possibly more than once. */
+  /** Counts a session of this kind. The returned function is called when the session ends, possibly more than once. */
   counted(kind: SessionKind): ReportEnd;
   /** Called when input is typed into its terminal. */
   typed(): void;
@@ -103,12 +103,12 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     try {
       const common = { channel, command, directory, clock, groups, exited: uncount };
       if (terminal) {
-        const ofTerminal = { ...buildTerminalEnvironment(own, shell), TERM: terminal.term };
-        running = runOnTerminal({ ...common, env: ofTerminal, size: terminal.size });
+        const terminalEnv = { ...buildTerminalEnvironment(own, shell), TERM: terminal.term };
+        running = runOnTerminal({ ...common, env: terminalEnv, size: terminal.size });
         channel.on("data", options.typed);
       } else running = runPiped({ ...common, env: own });
     } catch (error) {
-      log("daemon").warn("an ssh session cannot begin: {error}", { error });
+      log("daemon").warn("could not start an SSH session: {error}", { error });
       refuseChannel(channel, (error as Error).message);
     }
   };
@@ -162,7 +162,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     if (place.container !== "") {
       // Serving the workspace's files instead would be misleading.
       channel.on("error", () => {});
-      refuseChannel(channel, "files of a container are not served");
+      refuseChannel(channel, "SFTP is not available in containers");
       channel.close();
       return;
     }
@@ -173,7 +173,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
 };
 
 /** The client had disconnected when the program ended. */
-const CLIENT_LEFT_REASON = "the client has gone";
+const CLIENT_LEFT_REASON = "the client disconnected";
 
 /** The exit code that shells return for a program that cannot be run. */
 const CANNOT_START_CODE = 126;

@@ -42,7 +42,7 @@ export class TerminalSessions {
 
   /** Serves one stream until its client disconnects. */
   async serve(raw: Duplex): Promise<void> {
-    const requestTimer = this.#options.clock.after(REQUEST_TIMEOUT_MS, () => raw.reset("No terminal was named."));
+    const requestTimer = this.#options.clock.after(REQUEST_TIMEOUT_MS, () => raw.reset("No terminal request arrived in time."));
     const stream = new Lookahead(raw);
     const request = await readTerminalRequest(stream).finally(() => requestTimer.cancel());
     try {
@@ -104,7 +104,7 @@ export class TerminalSessions {
   }
 
   #prepareLocal({ ID, BackendType, Command, Height, Width }: TerminalRequest): Start {
-    if (!["", "buffered", "screen"].includes(BackendType)) throw new Error("A terminal is `buffered` or `screen`.");
+    if (!["", "buffered", "screen"].includes(BackendType)) throw new Error("Unknown terminal backend. Use `buffered` or `screen`.");
     const { clock, groups, env, directory } = this.#options;
     const shell = findShell(env);
     const command = Command === "" ? [shell, "-l"] : [shell, "-c", Command];

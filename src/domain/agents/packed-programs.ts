@@ -1,4 +1,4 @@
-// Compresses programs for clients that accept gzip, to a third of their size, once, in the data directory. The first client gets the
+// Compresses each program once for clients that accept gzip, and caches the result in the data directory. The first client gets the
 // program uncompressed, so that no request waits for the compression.
 import { createReadStream, createWriteStream, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { log } from "#base/log.ts";
 import type { AgentProgram } from "./programs.ts";
 
 const SUFFIX = ".gz";
-/** Below this, compression saves nothing noticeable. */
+/** Smaller programs are not worth compressing. */
 const MIN_COMPRESSED_BYTES = 64 * 1024;
 
 export class PackedPrograms {
@@ -49,7 +49,7 @@ export class PackedPrograms {
     }
   }
 
-  /** Keeps the newest programs for all systems and deletes those of earlier versions. */
+  /** Deletes all but the newest `MAX_KEPT` files. */
   #deleteOld(): void {
     const files = readdirSync(this.#folder).filter((name) => name.endsWith(SUFFIX));
     const aged = files.map((name) => ({ name, at: Bun.file(join(this.#folder, name)).lastModified }));
@@ -58,5 +58,5 @@ export class PackedPrograms {
   }
 }
 
-/** Number of supported systems and architectures. */
+/** Number of supported combinations of system and architecture. */
 const MAX_KEPT = 12;

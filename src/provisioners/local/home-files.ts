@@ -1,5 +1,5 @@
 // Copies the files of a home with the cheapest method its file system supports: a btrfs subvolume, copies that share data (reflink), or a
-// compressed archive. Files of another user are read and unpacked as that user, so that links in them cannot lead to anything else.
+// compressed archive. Files of another user are read and unpacked as that user, so that symbolic links cannot reach anything else.
 import { createReadStream, createWriteStream, lstatSync, mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
@@ -35,13 +35,13 @@ export const makeHome = (home: string): void => {
   mkdirSync(home, { recursive: true, mode: 0o700 });
 };
 
-/** Tests which method works for the home; `next to` is a folder on the same file system that the server can write to. */
-export const chooseMethod = async (home: string, beside: string): Promise<SnapshotMethod> => {
+/** Returns the cheapest method that works for the home. `scratch` is a writable folder on the same file system. */
+export const chooseMethod = async (home: string, scratch: string): Promise<SnapshotMethod> => {
   if (isSubvolume(home) && runBtrfs()) return "btrfs";
-  const probe = join(beside, "reflink.probe");
+  const probe = join(scratch, "reflink.probe");
   try {
     writeFileSync(probe, "probe", { mode: 0o600 });
-    await runProgram(["cp", "--reflink=always", probe, `${probe}.copy`], "look for shared copies");
+    await runProgram(["cp", "--reflink=always", probe, `${probe}.copy`], "test the file system for reflinks");
     return "reflink";
   } catch {
     return "archive";
@@ -60,9 +60,9 @@ export const copyHome = async (
   if (method === "archive") return pack(home, join(to, ARCHIVE), as, signal);
   await runProgram(["sync", "-f", home], "write the workspace's files to the disk", { signal });
   const tree = join(to, TREE);
-  if (method === "btrfs") await runProgram(["btrfs", "subvolume", "snapshot", home, tree], "copy the home", { signal });
+  if (method === "btrfs") await runProgram(["btrfs", "subvolume", "snapshot", home, tree], "copy the workspace's files", { signal });
   else
-    await runProgram(["cp", "-a", "--reflink=always", "--one-file-system", home, tree], "copy the home", {
+    await runProgram(["cp", "-a", "--reflink=always", "--one-file-system", home, tree], "copy the workspace's files", {
       signal,
       as,
       home,
@@ -86,18 +86,18 @@ export const unpackHome = async (
   if (method === undefined) throw new ProvisionError("The snapshot's files are missing.");
   const tree = join(copy, TREE);
   if (method === "btrfs")
-    return runProgram(["btrfs", "subvolume", "snapshot", tree, to], "restore the home", { signal });
+    return runProgram(["btrfs", "subvolume", "snapshot", tree, to], "restore the workspace's files", { signal });
   if (method === "reflink") {
-    return runProgram(["cp", "-a", "--reflink=auto", "--no-target-directory", tree, to], "restore the home", {
+    return runProgram(["cp", "-a", "--reflink=auto", "--no-target-directory", tree, to], "restore the workspace's files", {
       signal,
     });
   }
   makeHome(to);
-  if (as) await runProgram(["chown", `${as.uid}:${as.gid}`, to], "restore the home", { signal });
+  if (as) await runProgram(["chown", `${as.uid}:${as.gid}`, to], "restore the workspace's files", { signal });
   await unpack(join(copy, ARCHIVE), to, as, signal);
 };
 
-/** Yields the copy in this folder as a tar archive. Throws ProvisionError, possibly at the end. */
+/** Yields the copy in this folder as a tar archive. Throws ProvisionError, possibly after the last chunk. */
 export async function* readCopy(copy: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const method = readMethod(copy);
   if (method === undefined) throw new ProvisionError("The snapshot's files are missing.");
@@ -176,9 +176,9 @@ const pack = async (home: string, file: string, as: FileOwner | undefined, signa
     });
   } catch (error) {
     child.kill("SIGKILL");
-    throw toFailure("pack the home", error, signal);
+    throw toFailure("archive the workspace's files", error, signal);
   }
-  await waitForExit(child, "pack the home", { signal, home });
+  await waitForExit(child, "archive the workspace's files", { signal, home });
   await syncToDisk(file);
 };
 
@@ -287,8 +287,8 @@ const toFailure = (doing: string, error: unknown, signal?: AbortSignal): Error =
 };
 
 /** Returns the first path in the home that `tar` or `cp` could not read, such as `~/private`. */
-const findUnreadable = (words: string, home: string): string | undefined => {
-  for (const line of words.split("\n").filter((one) => one.endsWith(": Permission denied"))) {
+const findUnreadable = (output: string, home: string): string | undefined => {
+  for (const line of output.split("\n").filter((one) => one.endsWith(": Permission denied"))) {
     const [, packed, copied] = /^tar: \.\/(.+?): C|^cp: cannot \w+ '(.+)'/.exec(line) ?? [];
     if (packed !== undefined) return `~/${packed}`;
     if (copied?.startsWith(`${home}/`)) return `~/${copied.slice(home.length + 1)}`;
@@ -296,4 +296,4 @@ const findUnreadable = (words: string, home: string): string | undefined => {
   return undefined;
 };
 
-const getLastLine = (words: string): string => words.trim().split("\n").at(-1)?.replace(/\.$/, "").slice(0, 300) ?? "";
+const getLastLine = (output: string): string => output.trim().split("\n").at(-1)?.replace(/\.$/, "").slice(0, 300) ?? "";

@@ -1,4 +1,4 @@
-// Folders of completed builds whose result is not confirmed as stored. They are left when a server or worker is killed between the end of a
+// Folders of completed builds whose result is not confirmed as stored. They remain when a server or worker is killed between the end of a
 // build and its confirmation, and contain an unencrypted state. The caller lists them, checks which states are stored and drops those (rule
 // TF-37).
 import { readdir } from "node:fs/promises";
@@ -37,15 +37,15 @@ export class RetainedBuilds {
   /** Removes the workspace's folder. Does nothing while a run or another removal is active. Never rejects. */
   async remove(workspace_id: string): Promise<void> {
     if (this.#busy.has(workspace_id) || this.#going.has(workspace_id)) return;
-    const gone = this.#getSession(workspace_id)
+    const removal = this.#getSession(workspace_id)
       .remove()
-      .catch((error) => log("terraform").error("the folder of a build cannot be removed: {error}", { error }))
+      .catch((error) => log("terraform").error("could not remove the folder of a build: {error}", { error }))
       .finally(() => this.#going.delete(workspace_id));
-    this.#going.set(workspace_id, gone);
-    await gone;
+    this.#going.set(workspace_id, removal);
+    await removal;
   }
 
-  /** Returns the builds with readable states and removes folders without a state. An unreadable state stays for an administrator. */
+  /** Returns the builds with readable states and removes folders without a state. Keeps unreadable states for an administrator. */
   async list(): Promise<RetainedBuild[]> {
     const found: RetainedBuild[] = [];
     for (const workspace_id of await readdir(this.#root).catch(() => [])) {

@@ -61,7 +61,7 @@ export type Operation = {
 export const KEY_HEADER = "Idempotency-Key";
 const EVENTS = "text/event-stream";
 
-/** Reads the document from a server that is started from this source for the purpose. */
+/** Starts a temporary server from this source and returns its OpenAPI document. */
 export const readDocument = async ({ root, scratch, env }: ReleaseInputs): Promise<OpenApi> => {
   const data = join(scratch, "document");
   const command = [process.execPath, "--no-env-file", join(root, "src/main.ts"), "serve"];
@@ -77,7 +77,7 @@ export const readDocument = async ({ root, scratch, env }: ReleaseInputs): Promi
   const errors = child.stderr.text();
   try {
     const url = await readAddress(child.stdout);
-    if (url === undefined) throw new Error(`The server that describes its API did not start:\n${await errors}`);
+    if (url === undefined) throw new Error(`The server for the OpenAPI document did not start:\n${await errors}`);
     return (await (await fetch(new URL("/swagger/json", url))).json()) as OpenApi;
   } finally {
     child.kill("SIGTERM");
@@ -98,8 +98,8 @@ const readAddress = async (output: ReadableStream<Uint8Array>): Promise<string |
 };
 
 /**
- * Returns the operations that are requests or event streams. WebSockets are omitted: neither language supports them in its standard
- * library.
+ * Returns the operations that are requests or event streams. WebSockets are omitted: the standard library of Python does
+ * not support them.
  */
 export const listOperations = ({ paths }: OpenApi): Operation[] =>
   Object.entries(paths).flatMap(([path, item]) =>
@@ -115,8 +115,8 @@ const isSocket = ({ responses }: OperationDescription): boolean =>
 
 const toOperation = (method: string, path: string, described: OperationDescription): Operation => {
   const { operationId, summary, description = "", parameters = [], requestBody, responses } = described;
-  const [good] = Object.entries(responses).filter(([status]) => status.startsWith("2"));
-  const answer = getFirstContent(good?.[1].content);
+  const [success] = Object.entries(responses).filter(([status]) => status.startsWith("2"));
+  const answer = getFirstContent(success?.[1].content);
   const body = getFirstContent(requestBody?.content);
   return {
     name: operationId,

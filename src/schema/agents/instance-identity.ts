@@ -3,12 +3,12 @@ import { Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 
 const agent_name = t.Optional(
-  t.String({ maxLength: 64, description: "Which agent, when several have the same instance id." }),
+  t.String({ maxLength: 64, description: "The name of the agent, if several agents have the same instance ID." }),
 );
 
 export const CloudAIdentity = namedObject("CloudAIdentity", {
   agent_name,
-  document: t.String({ maxLength: 32_768, description: "The identity document as the cloud gave it, every byte." }),
+  document: t.String({ maxLength: 32_768, description: "The identity document, byte for byte as the cloud returned it." }),
   signature: t.String({ maxLength: 8_192, description: "Base64, RSA with SHA-256." }),
 });
 
@@ -27,5 +27,5 @@ export const CloudCIdentity = namedObject("CloudCIdentity", {
 });
 
 export const AgentSession = namedObject("AgentSession", {
-  session_token: t.String({ description: "The agent's token. The same each time, until the next build." }),
+  session_token: t.String({ description: "The agent's token. It stays the same until the next build." }),
 });

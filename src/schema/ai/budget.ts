@@ -1,4 +1,4 @@
-// Wire shapes of budgets: the limit on model calls in a period, the usage, and the question of a chat that waits for one.
+// Wire shapes of budgets: the limit on model calls in a period, the usage, and the pause of a chat whose budget is used up.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { USAGE_PERIODS } from "../chats/usage-limit.ts";
 import { time } from "../fields.ts";
@@ -15,7 +15,7 @@ export type BudgetUnit = (typeof BUDGET_UNITS)[number];
 
 export type BudgetPeriod = (typeof USAGE_PERIODS)[number];
 
-/** A billion dollars, or as many tokens. */
+/** A billion dollars in millionths of a dollar, or 10^15 tokens. */
 const MAX_AMOUNT = 1_000_000_000_000_000;
 
 const scope = () =>
@@ -39,7 +39,7 @@ export const PutBudget = named(
     ),
     period: period(),
     unit: unit(),
-    amount: amount(0, "What may be used in a period. 0: nothing."),
+    amount: amount(0, "The limit for each period. 0 allows no usage."),
   }),
 );
 export type PutBudget = Static<typeof PutBudget>;
@@ -74,13 +74,13 @@ const Decider = t.Object({ id: t.String({ format: "uuid" }), name: t.String() })
 export const BudgetPause = namedObject("ChatBudgetPause", {
   budget_id: t.String({ description: "Raise this budget to let the turn continue." }),
   scope: oneOf([...BUDGET_SCOPES, "person"], "`person`: the spend limit of the chat's owner."),
-  name: t.String({ description: "The name of what it limits; empty for `everyone`." }),
+  name: t.String({ description: "The name of the limited person, group, organization, template or chat; empty for `everyone`." }),
   period: period(),
   unit: unit(),
   limit: t.Integer(),
   spent: t.Integer(),
   suggested: t.Integer({ description: "A suggested amount to add." }),
-  resets_at: time("The turn continues then, at the latest."),
+  resets_at: time("The turn continues at this time at the latest."),
   deciders: t.Array(Decider, { description: "People who can raise it; at most 10." }),
 });
 export type BudgetPause = Static<typeof BudgetPause>;

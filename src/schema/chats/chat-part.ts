@@ -25,7 +25,7 @@ const json = (description: string) => t.Optional(t.Unknown({ description }));
 export const MessagePart = t.Object({
   type: named("ChatMessagePartType", oneOf(PART_TYPES)),
   text: text(),
-  content: text("Code of a diff that was commented on."),
+  content: text("The code in a diff that a comment refers to."),
   title: text(),
   url: text(),
   name: text(),
@@ -38,20 +38,20 @@ export const MessagePart = t.Object({
   tool_call_id: text(),
   tool_name: text(),
   mcp_server_config_id: text("The organization's MCP server that provides the tool."),
-  args: json("What the tool was called with."),
+  args: json("The arguments of the call."),
   parsed_commands: t.Optional(
     t.Array(t.Array(t.String()), {
-      description: "For `execute`: the program of each simple command in it, with its first argument that is no flag.",
+      description: "For `execute`: the program of each simple command in it, and its first argument that is not a flag.",
     }),
   ),
-  args_delta: text("Live only: more of the call's arguments, as JSON text."),
-  result: json("What the tool answered."),
-  result_delta: text("Live only: more of the result."),
+  args_delta: text("Live only: the next part of the call's arguments, as JSON text."),
+  result: json("The result of the call."),
+  result_delta: text("Live only: the next part of the result."),
   result_reset: t.Optional(t.Boolean({ description: "Live only: discard the result so far." })),
   is_error: t.Optional(t.Boolean()),
   is_media: t.Optional(t.Boolean()),
   provider_executed: t.Optional(t.Boolean()),
-  context_file_path: text("The instruction file that the chat goes by."),
+  context_file_path: text("The instruction file that the chat follows."),
   context_file_agent_id: text("The agent of the workspace that contains it."),
   context_file_truncated: t.Optional(
     t.Boolean({ description: "The file is larger than 64 KiB: only its beginning is used." }),
@@ -59,9 +59,9 @@ export const MessagePart = t.Object({
   skill_name: text(),
   skill_description: text(),
   hook_rewritten: t.Optional(
-    t.Boolean({ description: "A lifecycle hook has put other arguments in the place of the model's." }),
+    t.Boolean({ description: "A lifecycle hook replaced the model's arguments." }),
   ),
-  created_at: optionalTime("When a call or result came, or reasoning began."),
+  created_at: optionalTime("When the call or result arrived, or reasoning began."),
   completed_at: optionalTime("When reasoning ended or was interrupted."),
 });
 /** A part as stored. `provider_metadata` is kept for the provider that sent it and never shown. */
@@ -98,7 +98,7 @@ export const presentPart = (part: MessagePart, compat: boolean): ChatMessagePart
   };
 };
 
-/** A part sent by a client; members of other kinds are ignored (facts/chats 3.3). */
+/** A part sent by a client; other fields are ignored (facts/chats 3.3). */
 export const InputPart = namedObject("ChatInputPart", {
   type: t.String({ description: "text, file or file-reference." }),
   text: text(),

@@ -8,14 +8,14 @@ export const Banner = namedObject("Banner", {
   message: linesText({ maxLength: 3_000, description: "Plain text." }),
   background_color: t.String({
     pattern: "^$|^#[0-9a-fA-F]{6}$",
-    error: "must be empty or a colour such as #1f6feb",
-    description: "Such as #1f6feb, or empty.",
+    error: "must be empty or a color such as #1f6feb",
+    description: "A color such as #1f6feb, or empty.",
   }),
 });
 export type Banner = Static<typeof Banner>;
 
 const editableFields = {
-  application_name: trimmedText({ maxLength: 64, description: "Empty: Slipway." }),
+  application_name: trimmedText({ maxLength: 64, description: "The name that pages show; empty means Slipway." }),
   logo_url: iconText({ maxLength: 2_048 }),
   service_banner: Banner,
   announcement_banners: t.Array(Banner, { maxItems: 5, description: "Shown to all signed-in users." }),
@@ -24,7 +24,7 @@ const editableFields = {
 export const Appearance = namedObject("Appearance", {
   ...editableFields,
   application_name: t.String(),
-  docs_url: t.String({ description: "Where this server's documentation is." }),
+  docs_url: t.String({ description: "The URL of this server's documentation." }),
   support_links: t.Array(t.Object({ name: lineText(), target: t.String(), icon: t.String() })),
 });
 export type Appearance = Static<typeof Appearance>;

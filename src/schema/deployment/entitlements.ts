@@ -6,7 +6,7 @@ import { oneOf } from "../one-of.ts";
 
 export const Entitlements = namedObject("Entitlements", {
   features: t.Record(t.String(), t.Object({ entitlement: oneOf(["entitled", "not_entitled"]), enabled: t.Boolean() }), {
-    description: "By the names that clients know.",
+    description: "The features, keyed by the names that clients use.",
   }),
   warnings: t.Array(t.String()),
   errors: t.Array(t.String()),

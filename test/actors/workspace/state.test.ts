@@ -130,7 +130,7 @@ test("[WK-7] [JB-4] in any order of events: one active build, numbers without ga
 
 const applyCommand = (state: WorkspaceState, command: WorkspaceCommand): Change => {
   const decision = transition(state, command);
-  if (decision.kind !== "change") throw new Error(`${command.type} came to ${decision.kind}`);
+  if (decision.kind !== "change") throw new Error(`${command.type} returned ${decision.kind}`);
   return decision;
 };
 
@@ -147,7 +147,7 @@ test("[JB-5] a cancellation wins over a success that is reported after it", () =
   expect(done.build.deadline).toBeNull();
 });
 
-test("[JB-6] a pending job is given up after 30 minutes with a duration of zero, a silent one after 5, a canceled one after 3", () => {
+test("[JB-6] fails a pending job after 30 minutes with a duration of zero, a silent one after 5, and one being canceled after 3", () => {
   const reap = (state: WorkspaceState, now: number) => transition(state, { type: "reap", now, first_id: 1 });
   const statusAt = (state: WorkspaceState, ms: number): JobStatus => {
     const decision = reap(state, START + ms);
@@ -172,7 +172,7 @@ test("[JB-6] a pending job is given up after 30 minutes with a duration of zero,
   ]);
 });
 
-test("[JB-7] a job that two stops of the server have interrupted is not started a third time", () => {
+test("[JB-7] a job that was interrupted by two server stops is not started a third time", () => {
   const requeue = { type: "requeue", now: START + 5, job_id: "job-1" } as const;
   const again = applyCommand(createStarted(), requeue);
   expect(toJobStatus(again.state.job)).toBe("pending");
@@ -198,7 +198,7 @@ test("[JB-7] [JB-12] a job that moves between nodes, as in a rolling upgrade, is
   }
   const { job } = applyCommand(state, requeue).state;
   expect(toJobStatus(job)).toBe("failed");
-  // The server need not have been stopped in between.
+  // The server may have kept running, so the message does not mention a stop.
   expect(job.error).toStartWith("The job was interrupted 6 times: ");
 });
 
@@ -228,7 +228,7 @@ test("[WK-8] the deadline is the end of the start job plus the time to live; a s
   expect(stopping.build.deadline).toBeNull();
 });
 
-/** Returns the state after one command, which must change it. */
+/** Returns the change that a command makes. Throws if it makes none. */
 const moveOn = (state: WorkspaceState, command: WorkspaceCommand): Change => {
   const decision = transition(state, command);
   if (decision.kind !== "change") throw new Error(`${command.type} changed nothing`);
@@ -247,7 +247,7 @@ const working = (state: WorkspaceState): WorkspaceState =>
     daily_cost: 0,
   }).state;
 
-test("[WK-31] the follow-up of a build starts in the commit in which it succeeds, and never otherwise", () => {
+test("[WK-31] a build's follow-up starts in the commit in which the build succeeds, and never otherwise", () => {
   const running = moveOn(working(createFresh().state), {
     type: "complete",
     now: START,

@@ -95,7 +95,7 @@ const send = async (operation: Operation, call: Call) => {
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 
-/** The validator's own wording, and what only programs understand. */
+/** The validator's own wording, and terms that mean nothing to users. */
 const JARGON = /\b(Expected|union|schema|pattern|regex|undefined|boolean|integer)\b|[\\^$]|\(\?/;
 
 /** Sends a request that must be rejected; the response must have the generic shape, and nothing may have been written. */
@@ -115,43 +115,43 @@ const sendInvalid = async (operation: Operation, call: Call): Promise<{ status: 
 
 const namesIn = (body: Generic): string[] => (body.validations ?? []).map(({ field }) => field);
 
-describe("who is calling", () => {
+describe("authentication", () => {
   const strangers: [string, string | undefined][] = [
     ["no token", undefined],
-    ["no token at all but words", "not-a-token"],
-    ["a token longer than any", "x".repeat(5000)],
+    ["text that is not a token", "not-a-token"],
+    ["an overlong token", "x".repeat(5000)],
     ["an unknown key", "aaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbb"],
     ["a wrong secret", `${owner.slice(0, -1)}${owner.endsWith("x") ? "y" : "x"}`],
     ["an expired key", expired],
-    ["a key signed out", revoked.token],
+    ["a revoked key", revoked.token],
     ["a suspended user", suspended.token],
     ["an unknown agent", "6ba7b810-9dad-41d1-80b4-00c04fd430c8"],
     ["an agent of an older build", old.agent_token],
   ];
 
-  const ENDED = new Set(["an unknown key", "a key signed out", "a suspended user"]);
+  const ENDED = new Set(["an unknown key", "a revoked key", "a suspended user"]);
 
-  test.each(table(isSecured))("[HT-13] %s: a stranger gets 401, whatever is sent along", async (_name, operation) => {
+  test.each(table(isSecured))("[HT-13] %s: an unauthenticated caller gets 401, with or without a body", async (_name, operation) => {
     for (const [who, token] of strangers) {
       for (const call of [{ token }, { token, body: operation.body && {} }]) {
         const { status, body } = await sendInvalid(operation, call);
         expect([who, status]).toEqual([who, 401]);
         expect(body.validations).toBeUndefined();
-        // After a key has merely expired, the browser keeps a person's drafts; after it was revoked, it does not.
+        // The browser keeps a person's drafts after a key expires, but not after it is revoked.
         if (body.kind !== undefined) expect([ENDED.has(who), body.kind]).toEqual([true, "revoked"]);
       }
     }
   });
 
   test.each(table((operation) => isSecured(operation) && operation.callers.length === 1))(
-    "[HT-13] %s: the token of the other kind of caller is as good as none",
+    "[HT-13] %s: a token of the wrong kind gets 401",
     async (_name, operation) => {
       const token = operation.callers[0] === "agent" ? owner : agent;
       expect(await sendInvalid(operation, { token })).toHaveProperty("status", 401);
     },
   );
 
-  test("[HT-13] the routes open to anonymous callers are these", () => {
+  test("[HT-13] only these routes are open to anonymous callers", () => {
     expect(operations.filter((operation) => !isSecured(operation)).map(({ name }) => name)).toEqual([
       "GET /healthz",
       "GET /readyz",
@@ -193,11 +193,11 @@ describe("who is calling", () => {
 const ids = (operation: Operation) => operation.parameters.filter((parameter) => parameter.in === "path");
 const UNKNOWN_ID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
-describe("ids in the path", () => {
+describe("IDs in the path", () => {
   const withId = (operation: Operation): boolean => ids(operation).length > 0;
 
   test.each(table(withId))(
-    "[HT-14] %s: an id of a wrong form is 400 and named, an unknown name 404",
+    "[HT-14] %s: a malformed ID is rejected with 400 and named; an unknown name gets 404",
     async (_name, operation) => {
       for (const { name, schema } of ids(operation)) {
         const wrong = makeInvalidText(schema);
@@ -211,7 +211,7 @@ describe("ids in the path", () => {
   );
 
   test.each(table(withId))(
-    "[HT-14] %s: what is not there is 404 in the same words as what is hidden",
+    "[HT-14] %s: a missing object gets the same 404 as a hidden one",
     async (_name, operation) => {
       for (const { name, schema } of ids(operation)) {
         if (schema.enum) continue;
@@ -230,7 +230,7 @@ describe("ids in the path", () => {
 
 describe("fields", () => {
   test.each(table(({ body }) => body !== undefined))(
-    "[HT-15] %s: a field that is missing or of a wrong type is 400 and named",
+    "[HT-15] %s: a missing field or a field of the wrong type is rejected with 400 and named",
     async (_name, operation) => {
       const token = getValidToken(operation);
       const good = buildBody(operation) as Record<string, unknown>;
@@ -252,7 +252,7 @@ describe("fields", () => {
   );
 
   test.each(table(({ body }) => body !== undefined))(
-    "[HT-15] %s: what is no object is 400, what is no JSON 415",
+    "[HT-15] %s: a body that is not a JSON object gets 400, another content type 415",
     async (_name, operation) => {
       const token = getValidToken(operation);
       for (const body of [[], null, 1, "[]", '{"a":']) {
@@ -291,7 +291,7 @@ describe("fields", () => {
   const isNeeded = ({ described }: Operation): boolean => described.requestBody?.required === true;
 
   test.each(table((operation) => operation.body !== undefined && isNeeded(operation)))(
-    "[HT-24] %s: a body that is needed and not sent is 400 and said to be missing",
+    "[HT-24] %s: a missing required body gets 400 and a message that says so",
     async (_name, operation) => {
       const token = getValidToken(operation);
       expect((await sendInvalid(operation, { token, body: undefined })).body.message).toBe(
@@ -303,7 +303,7 @@ describe("fields", () => {
   );
 
   const isWrite = ({ method }: Operation): boolean => method !== "GET";
-  const unknown = (operation: Operation) =>
+  const buildUnknownPath = (operation: Operation) =>
     Object.fromEntries(
       ids(operation).map(({ name, schema }) => [
         name,
@@ -312,10 +312,10 @@ describe("fields", () => {
     );
 
   test.each(table((operation) => isWrite(operation) && !isNeeded(operation) && ids(operation).length > 0))(
-    "[HT-24] %s: a body that is not needed and not sent is no mistake, whatever type is named",
+    "[HT-24] %s: a missing optional body is accepted, whatever the content type",
     async (_name, operation) => {
       const token = getValidToken(operation);
-      const path = unknown(operation);
+      const path = buildUnknownPath(operation);
       const expected = await sendInvalid(operation, { token, path, body: operation.body && {} });
       expect(expected.body.message).not.toMatch(/request body/);
       for (const type of ["application/json", "application/x-www-form-urlencoded"]) {
@@ -328,7 +328,7 @@ describe("fields", () => {
   const queries = (operation: Operation) => operation.parameters.filter((parameter) => parameter.in === "query");
 
   test.each(table((operation) => queries(operation).length > 0))(
-    "[HT-15] %s: a query parameter that is missing or of a wrong form is 400 and named",
+    "[HT-15] %s: a missing or malformed query parameter is rejected with 400 and named",
     async (_name, operation) => {
       const token = getValidToken(operation);
       const good = buildQuery(operation);
@@ -349,12 +349,12 @@ describe("fields", () => {
   );
 });
 
-/** Their bodies are streamed on, so the recipient is checked first; agents/upload.test.ts sends too much to one. */
+/** Routes that forward the body as a stream and check the recipient first; agents/upload.test.ts covers their limit. */
 const PASSED_ON = new Set(["POST /api/v2/workspaceagents/{workspaceagent}/files"]);
 
 describe("the size of bodies", () => {
   test.each(table(({ bodyLimit }) => bodyLimit !== undefined))(
-    "[HT-7] %s: one byte over its limit is 413, declared or streamed, in the words of the specification",
+    "[HT-7] %s: a body one byte over its limit gets 413 and the specified message, declared or streamed",
     async (_name, operation) => {
       const limit = operation.bodyLimit as number;
       const before = await digest();
@@ -367,7 +367,7 @@ describe("the size of bodies", () => {
       declared.send(formatHead(operation.method, path, { ...headers, "Content-Length": limit + 1 }));
       using streamed = new RawConnection(server.url);
       streamed.send(formatHead(operation.method, path, { ...headers, "Transfer-Encoding": "chunked" }));
-      // Too much arrives, but never its end: the response does not wait for that.
+      // The body exceeds the limit and never ends: the response must not wait for its end.
       const part = Buffer.from(formatChunk(" ".repeat(65_536)));
       for (let sent = 0; sent <= limit + 65_536; sent += 65_536) streamed.send(part);
       const isPassedOn = PASSED_ON.has(operation.name);

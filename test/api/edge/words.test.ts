@@ -23,7 +23,7 @@ const getRejection = async (client: Client, method: string, path: string, body?:
   return [response.status, ...validations.map(({ field, detail }) => `${field} ${detail}`)];
 };
 
-test("[HT-42] errors are named with their index and explained in plain words", async () => {
+test("[HT-42] validation errors name the field and index and explain the problem in plain words", async () => {
   const { owner, organization_id } = world;
   const chat = { organization_id, content: [{ type: "text", text: "hello" }] };
   const send = (more: object) => getRejection(owner, "POST", "/api/v2/chats", Object.assign({}, chat, more));
@@ -34,7 +34,7 @@ test("[HT-42] errors are named with their index and explained in plain words", a
   expect(await send({ labels: { a: 1 } })).toEqual([400, "labels.a must be a text"]);
 });
 
-test("[HT-42] a pattern of the schema is not shown", async () => {
+test("[HT-42] validation errors do not show regular expressions", async () => {
   const admin = (await seedAgent(world.server)).owner_token;
   const client = new Client(world.server.url, admin);
   const found = await getRejection(client, "POST", "/api/v2/users/me/secrets", {
@@ -49,14 +49,14 @@ test("[HT-42] a pattern of the schema is not shown", async () => {
   ]);
 });
 
-test("[HT-42] a required member of any type is reported when it is missing", async () => {
+test("[HT-42] a missing required field of any type is reported", async () => {
   const chat = await createChat(world, "one");
   const path = `/api/v2/chats/${chat.id}/tool-results`;
   const results = [{ tool_call_id: "a", output: null }, { tool_call_id: "b" }];
   expect(await getRejection(world.owner, "POST", path, { results })).toEqual([400, "results.1.output is required"]);
 });
 
-test("[HT-42] an agent ID must be valid, and times to live are whole milliseconds", async () => {
+test("[HT-42] an agent ID must be a UUID, and a TTL must be whole milliseconds", async () => {
   const seeded = await seedAgent(world.server);
   const owner = new Client(world.server.url, seeded.owner_token);
   const at = `/api/v2/workspaces/${seeded.workspace_id}`;
@@ -66,7 +66,7 @@ test("[HT-42] an agent ID must be valid, and times to live are whole millisecond
   expect(ttl).toEqual([400, "ttl_ms must be a whole number, or null"]);
 });
 
-test("[HT-42] an empty search is refused for every key", async () => {
+test("[HT-42] an empty search term is rejected for every key", async () => {
   const search = (q: string) => getRejection(world.owner, "GET", `/api/v2/chats?q=${encodeURIComponent(q)}`);
   for (const key of ["title", "repo", "search"])
     expect(await search(`${key}:""`)).toEqual([400, `${key} There is nothing to search for.`]);
@@ -75,15 +75,15 @@ test("[HT-42] an empty search is refused for every key", async () => {
   );
 });
 
-test("[HT-43] a workspace file that its user may not read is 403 before the response starts", async () => {
-  // Not even root can read this file; elsewhere there is none to test with.
+test("[HT-43] reading a workspace file without permission returns 403 before the response starts", async () => {
+  // Not even root can read this file. Systems without it skip the test.
   const unreadable = "/proc/sys/vm/compact_memory";
   if (!(await Bun.file(unreadable).exists())) return;
   const answer = readFile(unreadable, 0, 10);
   await expect(answer).rejects.toMatchObject({ kind: "forbidden", message: "The user may not do this." });
 });
 
-test("[HT-43] a body that its sender cuts off is not a server error", () => {
+test("[HT-43] a request body that the client aborts is not logged as a server error", () => {
   const lines: string[] = [];
   const logError = (error: unknown, signal: AbortSignal): string[] => {
     lines.length = 0;
@@ -104,7 +104,7 @@ test("[HT-43] a body that its sender cuts off is not a server error", () => {
   expect(logError(new Error("a fault"), AbortSignal.abort())).toHaveLength(1);
 });
 
-test("[CP-73] a database that does not answer is named, and not reported as overload", async () => {
+test("[CP-73] an unreachable database is reported as such, not as overload", async () => {
   const answer = async (reason: "unreachable" | "overloaded") => {
     const request = new Request("http://localhost/api/v2/chats");
     const response = errorResponse(new CommitError(reason, "no primary answers"), request);

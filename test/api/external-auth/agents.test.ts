@@ -1,4 +1,4 @@
-// Access of agents to their owner's accounts: by URL or ID, with waiting, and never another user's.
+// Agents' access to their owner's linked accounts: by URL or ID, while waiting, and never to another user's accounts.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { ExternalAuthList } from "#schema/users/external-auth.ts";
@@ -13,7 +13,7 @@ import { awaitRejection, getAgentToken, link, startWith } from "./world.ts";
 
 const ME = "/api/v2/workspaceagents/me";
 
-test("[EA-12] a provider is named by a repository URL or by its ID, or by both if they agree", async () => {
+test("[EA-12] a provider is selected by a repository URL, by its ID, or by both if they agree", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([
     provider.setting("one"),
@@ -43,7 +43,7 @@ test("[EA-12] a provider is named by a repository URL or by its ID, or by both i
   }
 });
 
-test("[EA-12] git gets the token in each host's form; before that only the page is named", async () => {
+test("[EA-12] git gets the token in each host's format; before an account is linked, only the URL to link one", async () => {
   using provider = new FakeProvider();
   provider.forever = true;
   const types = ["github", "gitlab", "bitbucket-cloud", "bitbucket-server", "gitea", "generic"];
@@ -68,7 +68,7 @@ test("[EA-12] git gets the token in each host's form; before that only the page 
   }
 });
 
-test("[EA-12] an expiring token says when", async () => {
+test("[EA-12] an expiring token has its expiry time", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const { agent_token, owner_token } = await seedAgent(server);
@@ -79,7 +79,7 @@ test("[EA-12] an expiring token says when", async () => {
   expect(Date.parse(expires_at)).toBeWithin(before + life - 1000, Date.now() + life + 1000);
 });
 
-test("[EA-13] an agent that may not read its owner's data is refused; other agents and users get none of it", async () => {
+test("[EA-13] an agent that may not read its owner's data is rejected; other agents and users do not get the token", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const one = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
@@ -90,7 +90,7 @@ test("[EA-13] an agent that may not read its owner's data is refused; other agen
   expect((await awaitRejection(getAgentToken(server, one.owner_token, "id=git"))).status).toBe(401);
 });
 
-test("[EA-14] a listening agent is answered when its owner links an account", async () => {
+test("[EA-14] a waiting agent gets the token when its owner links an account", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const { owner_id, owner_token, agent_token } = await seedAgent(server);
@@ -131,7 +131,7 @@ test("[EA-14] the wait ends with the caller, the agent's build or the server, an
   expect(streams.size).toBe(0);
 });
 
-test("[EA-15] a template names the accounts it needs; its version lists them with where to link and whether they are linked", async () => {
+test("[EA-15] a template names the accounts it needs; its version lists them with the URL to link each and whether it is linked", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -165,7 +165,7 @@ test("[EA-16] removed endpoints name their replacement", async () => {
   expect([old.status, old.detail.endsWith("/logs.")]).toEqual([410, true]);
 });
 
-test("[EA-9] tokens are in no file of the data directory, survive a restart, and are deleted with their user", async () => {
+test("[EA-9] tokens appear in no file of the data directory, survive a restart, and are deleted with their user", async () => {
   using directory = tempDirectory();
   using provider = new FakeProvider();
   const data = join(directory.path, "data");

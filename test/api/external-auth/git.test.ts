@@ -83,14 +83,14 @@ testNeeding(
       expect(await runProgram([needs.git.file, "-C", repository, "show", "main:file"])).toBe(`of ${name}`);
     }
     expect(seen.at(-1)).toContain("done, 0 files left");
-    // appears in them. was leaked.
+    // No token has leaked into the log.
     expect(seen.filter((line) => line.includes("canary"))).toEqual([]);
   },
 );
 
 testNeeding(
   [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("localOfProcess")],
-  "[DF-4] private dotfiles are installed by the owner's linked account or key; without them the workspace starts and its agent says why",
+  "[DF-4] private dotfiles are installed with the owner's linked account or SSH key; without either, the workspace starts and its log says why",
   async () => {
     using provider = new FakeProvider();
     await using place = await ServerPlace.make();
@@ -115,8 +115,8 @@ testNeeding(
     const template = await makeTemplate(admin, JSON.stringify({ provisioner: "local", resources }));
     const setUrl = (url: string) => admin.put("/api/v2/users/me/dotfiles", { url });
     /**
-     * Returns the agent of this build once its scripts have ended, and their output. Each script's output arrives separately, so it waits
-     * for these words.
+     * Waits until the scripts of the latest build have ended and the log contains `words`, because each script's output arrives separately.
+     * Returns the agent, the status of the dotfiles script, and the log.
      */
     const awaitStartLog = async (id: string, words = "") => {
       const { latest_build } = await awaitWorkspace(admin, id, (one) =>
@@ -129,7 +129,7 @@ testNeeding(
         const logs = await admin.get<AgentLog[]>(`/api/v2/workspaceagents/${agent?.id}/logs`);
         return logs.some(({ output }) => output.includes(words)) && logs.map(({ output }) => output);
       });
-      return { agent, status: agent?.scripts.find(({ is_dotfiles }) => is_dotfiles)?.status, said: lines.join("\n") };
+      return { agent, status: agent?.scripts.find(({ is_dotfiles }) => is_dotfiles)?.status, output: lines.join("\n") };
     };
     await setUrl(new URL("web.git", web.url).href);
     const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
@@ -138,7 +138,7 @@ testNeeding(
     });
     const refused = await awaitStartLog(id, "link your account at");
     expect([refused.status, refused.agent?.lifecycle_state]).toEqual(["exit_failure", "ready"]);
-    expect(refused.said).toContain(`link your account at ${new URL("/external-auth/git", place.client.url).href}`);
+    expect(refused.output).toContain(`link your account at ${new URL("/external-auth/git", place.client.url).href}`);
 
     const restart = async () => {
       for (const transition of ["stop", "start"] as const) {
@@ -150,11 +150,11 @@ testNeeding(
     };
     await link(admin, provider, "git");
     const byAccount = await restart();
-    expect([byAccount.status, byAccount.said.includes("of web")]).toEqual(["ok", true]);
+    expect([byAccount.status, byAccount.output.includes("of web")]).toEqual(["ok", true]);
     await setUrl(secure.url(join(root, "secure.git")));
     const byKey = await restart();
-    expect([byKey.status, byKey.said.includes("of secure")]).toEqual(["ok", true]);
-    expect(`${byAccount.said}${byKey.said}`).not.toContain("canary");
+    expect([byKey.status, byKey.output.includes("of secure")]).toEqual(["ok", true]);
+    expect(`${byAccount.output}${byKey.output}`).not.toContain("canary");
   },
 );
 
@@ -211,7 +211,7 @@ const linked = {
   token_extra: {},
 };
 
-test("[EA-18] git's two prompts are answered, never with the token as the username; a token in the second is not sent along", async () => {
+test("[EA-18] answers git's username and password prompts, never with the token as the username; a token in the prompt's URL is not sent to the server", async () => {
   const name = await runAskpass("Username for 'https://git.example': ", () => Response.json(linked));
   expect([name.code, name.printed, name.errors]).toEqual([EXIT.ok, ["oauth2"], []]);
   const password = await runAskpass("Password for 'https://t0ken:x@git.example/a/b.git': ", () =>
@@ -219,7 +219,7 @@ test("[EA-18] git's two prompts are answered, never with the token as the userna
   );
   expect([password.code, password.printed]).toEqual([EXIT.ok, ["t0ken"]]);
   expect(password.urls.map(({ searchParams }) => searchParams.get("match"))).toEqual(["https://git.example/a/b.git"]);
-  // Git shows the username in the next prompt, which stands among the arguments of a process.
+  // Git shows the username in the next prompt, which is visible in the process list.
   const generic = { ...linked, type: "generic", username: "t0ken", password: "" };
   for (const [prompt, answer] of [
     ["Username for 'https://git.example': ", "x-access-token"],
@@ -229,7 +229,7 @@ test("[EA-18] git's two prompts are answered, never with the token as the userna
   }
 });
 
-test("[DF-4] git that must not wait says where to link an account, and fails", async () => {
+test("[DF-4] prints where to link an account and fails when SLIPWAY_GIT_NO_WAIT is set", async () => {
   const none = {
     ...linked,
     username: "",
@@ -247,7 +247,7 @@ test("[DF-4] git that must not wait says where to link an account, and fails", a
   ]);
 });
 
-test("[EA-19] a URL of no provider is silently left to git; other refusals are reported; the wait survives a restart", async () => {
+test("[EA-19] prints nothing for a URL without a provider, reports other rejections, and keeps waiting across a server restart", async () => {
   const none = await runAskpass("Username for 'https://elsewhere.example': ", () =>
     Response.json({ message: "no" }, { status: 404 }),
   );
@@ -273,8 +273,8 @@ test("[EA-21] a script gets the owner's token by provider ID, and otherwise lear
   const page = "https://slipway.example/external-auth/github";
   const none = await runVerb(externalAuth, argv, () => Response.json({ ...linked, access_token: "", url: page }));
   expect([none.code, none.printed]).toEqual([EXIT.failed, [page]]);
-  const strange = await runVerb(externalAuth, argv, () => Response.json({ message: "Not found." }, { status: 404 }));
-  expect([strange.code, strange.printed, strange.errors]).toEqual([
+  const missing = await runVerb(externalAuth, argv, () => Response.json({ message: "Not found." }, { status: 404 }));
+  expect([missing.code, missing.printed, missing.errors]).toEqual([
     EXIT.failed,
     [],
     ["slipway external-auth: Not found.\n"],

@@ -130,7 +130,7 @@ test("[PK-2] a passkey alone signs in, once per challenge", async () => {
   expect(statuses.sort()).toEqual([201, 401, 401]);
 });
 
-test("[PK-3] responses that are old, from another origin, unverified, or from a cloned key are invalid", async () => {
+test("[PK-3] responses that are old, from another origin, unverified, or from a cloned key are rejected", async () => {
   const { client } = await newPerson(world.admin, "ike");
   const device = new Authenticator(ORIGIN);
   await register(client, device);
@@ -148,14 +148,14 @@ test("[PK-3] responses that are old, from another origin, unverified, or from a 
   const tampered = { ...forged, response: { ...forged.response, signature: forged.id } };
   expect(await answer(fresh.challenge, tampered)).toBe(401);
   expect(await answer("made-up", forged)).toBe(401);
-  const stranger = new Authenticator(ORIGIN);
-  stranger.create({ rp: { id: "slipway.example" }, user: { id: "eA" }, challenge: "x" });
-  expect(await signIn(stranger)).toBe(401);
+  const unregistered = new Authenticator(ORIGIN);
+  unregistered.create({ rp: { id: "slipway.example" }, user: { id: "eA" }, challenge: "x" });
+  expect(await signIn(unregistered)).toBe(401);
   await world.admin.put("/api/v2/users/ike/status/suspend");
   expect(await signIn(device, { counter: 90 })).toBe(401);
 });
 
-test("[PK-4] with a password it is a second factor, for that user's sign-in only", async () => {
+test("[PK-4] after a password, a passkey is a second factor, for that user's sign-in only", async () => {
   const { anybody, admin } = world;
   const [una, bad] = [await newPerson(admin, "una"), await newPerson(admin, "bad")];
   const [device, theirs] = [new Authenticator(ORIGIN), new Authenticator(ORIGIN)];
@@ -175,7 +175,7 @@ test("[PK-4] with a password it is a second factor, for that user's sign-in only
   expect(await finishLogin(anybody, await startLogin(anybody, "una@example.com"), recovery_codes[0] ?? "")).toBe(201);
 });
 
-test("[PK-4] disabling an app next to a passkey keeps the recovery codes; a reset removes everything", async () => {
+test("[PK-4] disabling the authenticator app of a user with a passkey keeps the recovery codes; a reset removes everything", async () => {
   const { admin, clock } = world;
   const { client } = await newPerson(admin, "amy");
   const device = new Authenticator(ORIGIN);
@@ -211,7 +211,7 @@ test("[PK-5] a passkey confirms the identity of its own session's user", async (
   await client.post(`${MINE}/start`);
 });
 
-test("[PK-6] they require a host name and TLS, or this machine", async () => {
+test("[PK-6] passkeys require a host name with TLS, or localhost", async () => {
   const toPartyId = (url: string) => toParty(new URL(url))?.id;
   expect(toPartyId("https://slipway.example/")).toBe("slipway.example");
   expect(toPartyId("http://localhost:7080/")).toBe("localhost");

@@ -204,7 +204,7 @@ describe("at rest", () => {
 
   test("[ID-8] digests are compared in constant time", async () => {
     const source = await Bun.file(new URL("../../../src/api/http/identify.ts", import.meta.url)).text();
-    expect(source).toContain("sameDigest(");
+    expect(source).toContain("isSameDigest(");
     expect(source).not.toMatch(/secret_hash\s*[!=]==|[!=]==\s*key\.secret_hash/);
     expect(await Bun.file(new URL("../../../src/base/ids.ts", import.meta.url)).text()).toContain("timingSafeEqual(");
   });

@@ -113,7 +113,7 @@ test("[LP-13] [TO-31] a chat whose agent dies continues once it is back; otherwi
   await kill(daemon);
   await awaitWorkspace(admin, id, (one) => findAgent(one)?.status === "disconnected");
   const lost = await callTools(house, waited.next, ["execute", { command: "echo never", timeout: "5s" }]);
-  expect(JSON.stringify(lost.results)).toContain("Nothing starts it again by itself: start_workspace rebuilds");
+  expect(JSON.stringify(lost.results)).toContain("It does not restart automatically: start_workspace rebuilds");
   const rebuilt = await callTools(house, lost.next, ["start_workspace"]);
   expect(rebuilt.results).toMatchObject([{ started: true, rebuilt: true, agent_status: "connected" }]);
   const again = await callTools(house, rebuilt.next, ["execute", { command: "echo back", timeout: "60s" }]);

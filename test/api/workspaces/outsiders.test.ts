@@ -43,7 +43,7 @@ describe("a workspace that an organization's administrator", () => {
     const external = await owner.withToken(token).fetch("GET", "/api/v2/workspaceagents/me/external-auth?id=any");
     expect(external.status).toBe(403);
     const logs = await owner.get<{ output: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
-    expect(logs.map(({ output }) => output).join("\n")).toContain("gets no secrets");
+    expect(logs.map(({ output }) => output).join("\n")).toContain("gets none of the owner's secrets");
     await runBuild(outsider, id, "stop");
     await runBuild(outsider, id, "start");
     expect(await hasUserData(id, token)).toBe(false);

@@ -1,4 +1,4 @@
-// Two nodes that divide the shards: messages to actors of either, over a real link, while shards move.
+// Messages to actors on either of two nodes that divide the shards, over a real link, while shards move.
 import { afterEach, expect, test } from "bun:test";
 import { Actor } from "#actors/runtime/actor.ts";
 import { Directory } from "#actors/runtime/directory.ts";
@@ -36,7 +36,7 @@ class Notes extends Actor<readonly string[]> {
   }
 }
 
-/** Rows by ID, for IDs whose shard the database knows. */
+/** Creates a store that knows the shards of these IDs. */
 const makeReadStore = (rows: ReadonlyMap<string, number>): Pick<Store, "get"> => ({
   get: async ({ params }) => {
     const part = rows.get(String(params[0]));
@@ -106,7 +106,7 @@ test("[CP-33] an object is created on its shard's node", async () => {
   expect((await a.chats.ask("nothing", "note", { text: "made" })).node).toBe("a");
 });
 
-test("[CP-33] a message waits while its shard moves, then reaches the next node directly, without a forward", async () => {
+test("[CP-33] a message waits while its shard moves, then goes directly to the new owner", async () => {
   const shared: ShardOwners = new Map([[2, "b"]]);
   const [a, b] = cluster(["a", "b"], shared, new Map([["two", 2]]));
   expect((await a.chats.ask("two", "note", { text: "1" })).node).toBe("b");
@@ -115,7 +115,7 @@ test("[CP-33] a message waits while its shard moves, then reaches the next node 
   shared.set(2, "a");
   expect((await waiting).node).toBe("a");
   expect((await b.chats.ask("two", "note", { text: "3" })).notes).toEqual(["2", "3"]);
-  // b considers a the owner, which no longer has it: rejected, and retried at the new owner.
+  // b still considers a the owner. a no longer owns the shard and rejects the message; b retries at the new owner.
   const late = b.chats.ask("two", "note", { text: "4" });
   shared.set(2, "b");
   expect((await late).node).toBe("b");

@@ -33,8 +33,8 @@ const catchError = (work: Promise<unknown>): Promise<unknown> =>
     (error) => error,
   );
 
-/** A server that accepts connections, reports an open link immediately, and then behaves as requested. */
-const listener = (heard: (socket: Socket, bytes: Buffer) => void) => {
+/** Starts a server that passes received data to `heard`, and returns its address as a node. */
+const startListener = (heard: (socket: Socket, bytes: Buffer) => void) => {
   const one = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: heard } });
   open.push(() => one.stop(true));
   return { id: "other", address: `127.0.0.1:${one.port}` };
@@ -62,7 +62,7 @@ test("[CP-30] calls run concurrently, start in order, and name their caller", as
   expect(b.forwarder.size).toBe(0);
 });
 
-test("[CP-30] big messages and small ones go both ways", async () => {
+test("[CP-30] large and small messages can be sent in both directions", async () => {
   const echo: NodeService = async (args) => args;
   const [a, b] = [node("a", { echo }), node("b", { echo })];
   const big = { text: "ä\u{1f600}x\n".repeat(700_000) };
@@ -110,7 +110,7 @@ test("[CP-30] errors are returned with their type, unknown ones as an internal e
   expect(await catchError(a.links.call(b.place, "unknown", 0))).toBeInstanceOf(NotStartedError);
 });
 
-test("[CP-30] a call on behalf of a user is also on their behalf on the other node", async () => {
+test("[CP-30] a call on behalf of a user keeps that user on the other node", async () => {
   const [a, b] = [node("a"), node("b", { origin: async () => getCurrentOrigin()?.() })];
   const origin = { user_id: "someone", ip: "192.0.2.7", user_agent: "agent", request_id: "request", note: { a: "b" } };
   expect(
@@ -133,7 +133,7 @@ test("[CP-30] a link cannot be opened without the nodes' token", async () => {
   expect(asked).toEqual([]);
 });
 
-test("[CP-30] if nodes use TLS, links do too, and only to a node", async () => {
+test("[CP-30] if nodes use TLS, links do too, and they reject other certificates", async () => {
   using folder = tempDirectory();
   const own = await makeCertificate(folder.path, "own", "DNS:slipway.example.com");
   const other = await makeCertificate(folder.path, "other", "DNS:slipway.example.com");
@@ -150,7 +150,7 @@ test("[CP-30] if nodes use TLS, links do too, and only to a node", async () => {
   expect(await catchError(a.links.call(c.place, "echo", big))).toBeInstanceOf(NotStartedError);
 });
 
-test("[CP-31] a call to an unreachable node was not started; a node that returns is called", async () => {
+test("[CP-31] a call to an unreachable node is reported as not started; calls succeed again after the node restarts", async () => {
   const a = node("a");
   const b = node("b", { echo: async (args) => args });
   expect(await catchError(a.links.call({ id: "gone", address: "127.0.0.1:1" }, "echo", 1))).toBeInstanceOf(
@@ -177,7 +177,7 @@ test("[CP-31] the outcome of calls in progress when a connection breaks is unkno
   expect(await call).toMatchObject({ name: "CommitError", reason: "unknown" });
 });
 
-test("[CP-31] a node that is silent for three seconds is given up, a live one is not", () => {
+test("[CP-31] a connection is closed when the other node is silent for three seconds", () => {
   const clock = new ManualClock();
   const wires = { silent: 0, living: 0 };
   const socket = { write: (bytes: Buffer) => bytes.length, pause() {}, resume() {}, end() {}, terminate() {} };
@@ -197,7 +197,7 @@ test("[CP-31] a node that is silent for three seconds is given up, a live one is
     if (second % 3 === 0) living.data(toFrame(KIND.alive, 0));
   }
   expect(wires.living).toBe(0);
-  // Time in which this process was paused says nothing about the other.
+  // Silence while this process was paused does not count.
   clock.leap(60_000);
   expect(wires.living).toBe(0);
 });
@@ -222,7 +222,7 @@ test("[CP-31] a stopping node answers the calls it has started and starts no oth
   expect(await catchError(a.links.call(b.place, "slow", {}))).toBeInstanceOf(NotStartedError);
 });
 
-test("[CP-32] a surplus call is refused, and so is data that a node does not accept", async () => {
+test("[CP-32] calls beyond the limit are rejected, and so are calls to a node that does not read", async () => {
   const { promise: gate, resolve: let_go } = Promise.withResolvers<void>();
   const [a, b] = [node("a"), node("b", { slow: () => gate })];
   const calls = Array.from({ length: MAX_CONCURRENT_CALLS }, () => a.links.call(b.place, "slow", {}));
@@ -230,7 +230,7 @@ test("[CP-32] a surplus call is refused, and so is data that a node does not acc
   let_go();
   await Promise.all(calls);
 
-  const stuck = listener((socket) => {
+  const stuck = startListener((socket) => {
     socket.write(linkOpened());
     socket.pause();
   });
@@ -284,9 +284,9 @@ test("[CP-32] a node that does not read its responses gets no more calls, and ge
   for (let id = 1; id <= 200; id++) socket.write(toFrame(KIND.call, id, JSON.stringify({ service: "big" })));
   let before = -1;
   await until(() => {
-    const isAtRest = answered > 0 && answered === before;
+    const isStable = answered > 0 && answered === before;
     before = answered;
-    return isAtRest;
+    return isStable;
   });
   expect(answered).toBeLessThanOrEqual(200);
   socket.resume();

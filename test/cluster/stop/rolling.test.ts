@@ -11,7 +11,7 @@ const CLIENTS = 6;
 const TOKENS = "/api/v2/users/me/keys/tokens";
 
 /**
- * Distributes connections over the nodes in turn, and retries the next one if a connection fails, like a load balancer that does not repeat
+ * Distributes connections over the nodes in turn, and tries the next one if a connection fails, like a load balancer that does not repeat
  * requests.
  */
 const startBalancer = (places: readonly URL[]) => {
@@ -52,7 +52,7 @@ const startBalancer = (places: readonly URL[]) => {
 
 testNeeding(
   [needs.postgres],
-  "[CL-5] [CL-24] three nodes are replaced one after the other while clients ask without a break: no request is cut or refused, and each write is there once",
+  "[CL-5] [CL-24] a rolling restart of three nodes under continuous load fails no request and stores each write exactly once",
   async () => {
     await using cluster = await startCluster();
     const nodes = new Map<number, Awaited<ReturnType<typeof cluster.start>>>();
@@ -61,7 +61,7 @@ testNeeding(
     const { token = "" } = await new Client(balancer.url).signIn(ADMIN.email, ADMIN.password);
     const wrong: string[] = [];
     const made: string[] = [];
-    let goes = true;
+    let isRunning = true;
     const request = async (method: string, path: string, body?: unknown): Promise<void> => {
       const status = await new Client(balancer.url, token).fetch(method, path, body).then(
         async (answer) => {
@@ -73,7 +73,7 @@ testNeeding(
       if (typeof status !== "number" || status >= 300) wrong.push(`${method} ${path}: ${status}`);
     };
     const clients = Array.from({ length: CLIENTS }, async (_, client) => {
-      for (let i = 0; goes; i++) {
+      for (let i = 0; isRunning; i++) {
         const token_name = `t-${client}-${i}`;
         made.push(token_name);
         await request("POST", TOKENS, { token_name });
@@ -85,7 +85,7 @@ testNeeding(
       await until(() => made.length > seen + 50 || wrong.length > 0);
     };
     await waitForProgress();
-    // Each of them, active or standby; by the end, each has been both.
+    // Restarts each node. If only one is active, each has been active and standby by the end.
     for (const n of [1, 2, 3, 1]) {
       const node = nodes.get(n);
       node?.signal("SIGTERM");
@@ -93,7 +93,7 @@ testNeeding(
       nodes.set(n, await cluster.start(n));
       await waitForProgress();
     }
-    goes = false;
+    isRunning = false;
     await Promise.all(clients);
     expect(wrong).toEqual([]);
     await using sql = new SQL(cluster.database.url, { max: 1 });

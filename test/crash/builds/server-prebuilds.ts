@@ -1,5 +1,5 @@
-// The server is killed at random moments while people claim prebuilt workspaces: none is claimed twice, none that was given is taken back,
-// and afterwards as many are ready as the template requires (rule PB-14).
+// The server is killed at random moments while people claim prebuilt workspaces: none is claimed twice, no acknowledged claim is lost,
+// and afterwards the required number of prebuilds is ready again (rule PB-14).
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -36,9 +36,9 @@ export class PrebuildClaimer {
     for (let n = 0; !this.#stopped; n++) {
       const name = `${who}-${n}`;
       this.asked.add(name);
-      const said = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", { ...body, name });
-      if (said.fate === "acknowledged") this.given.set(name, said.answer.id);
-      else if (said.fate === "refused") this.wrong.push(`${name}: refused with ${said.status} ${said.message}`);
+      const result = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", { ...body, name });
+      if (result.fate === "acknowledged") this.given.set(name, result.answer.id);
+      else if (result.fate === "refused") this.wrong.push(`${name}: refused with ${result.status} ${result.message}`);
       answered();
       await Bun.sleep(pause);
     }
@@ -56,14 +56,14 @@ const findProblems = async (world: World, takers: readonly PrebuildClaimer[]): P
   const byName = new Map(mine.map((one) => [one.name, one]));
   const holders = new Map<string, string>();
   for (const [name, id] of takers.flatMap((taker) => [...taker.given])) {
-    if (holders.has(id)) wrong.push(`${id} was given as ${name} and as ${holders.get(id)}`);
+    if (holders.has(id)) wrong.push(`${id} was returned for both ${name} and ${holders.get(id)}`);
     holders.set(id, name);
     const listed = byName.get(name);
     const found = listed ?? (await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`).catch(() => undefined));
-    if (found?.id !== id || found.name !== name) wrong.push(`${name} was given as ${id} and is ${found?.id ?? "gone"}`);
+    if (found?.id !== id || found.name !== name) wrong.push(`${name} was returned as ${id} but is now ${found?.id ?? "missing"}`);
   }
   const asked = new Set(takers.flatMap((taker) => [...taker.asked]));
-  for (const { name } of mine) if (!asked.has(name)) wrong.push(`nobody asked for ${name}`);
+  for (const { name } of mine) if (!asked.has(name)) wrong.push(`${name} exists but was never requested`);
   return wrong;
 };
 
@@ -92,9 +92,9 @@ export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Prom
     const group = Array.from({ length: PEOPLE }, () => new PrebuildClaimer());
     takers.push(...group);
     const running = group.map((one, i) => one.run(world, `r${round}p${i}`, body, () => (answers += 1)));
-    // At some point in the first claims, also within one.
-    const patience = Math.floor(random() * 8);
-    await until(async () => answers >= patience);
+    // Kills the server at a random point during or between the first claims.
+    const killAfter = Math.floor(random() * 8);
+    await until(async () => answers >= killAfter);
     await Bun.sleep(random() * 10);
     server.kill("SIGKILL");
     await server.ended;
@@ -112,7 +112,7 @@ export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Prom
   await place.stop();
   assertNoProblems(seed, "the end", await findDatabaseProblems(place.directory));
   const claimed = mine.filter(({ latest_build }) => latest_build.build_number === 2).length;
-  return `${rounds} kills, ${mine.length} workspaces taken, ${claimed} of them kept ready before, none twice, none lost`;
+  return `${rounds} kills, ${mine.length} workspaces created, ${claimed} of them from prebuilds, none claimed twice, none lost`;
 };
 
 export const checks: readonly Check[] = [{ name: "server: claims of prebuilds", run: serverPrebuilds }];

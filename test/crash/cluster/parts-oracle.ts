@@ -1,8 +1,8 @@
-// If every node is active: who has written to which shard, in the order of writing, and whether it owned the shard then. A test table
-// records this (part-events.ts), and this judges it. Pure.
+// Checks, for clusters in which every node is active, that only a shard's owner writes to it and that the runs of a job never overlap. The
+// events come from a test table (part-events.ts), in the order of writing. Pure.
 /**
- * `given`: from here on, the shard belongs to `node`, a node's name with its epoch. `wrote`: something in the shard was written. `began`,
- * `said` and `ended`: a job started, logged a line, ended; `what` names it. `writer` is a connection, which belongs to one node for its
+ * `given`: the shard now belongs to `node`, a node's name with its epoch. `wrote`: a row of the shard was written. `began`, `said` and
+ * `ended`: a job, named by `what`, started, logged a line or ended. `writer` is a database connection, which belongs to one node for its
  * whole life.
  */
 export type PartEvent =
@@ -15,26 +15,26 @@ export type PartEvent =
       readonly line?: string;
     };
 
-/** A job since its last start: under which ownership of its shard, and its log lines. */
-type JobRun = { readonly of: string; readonly lines: Set<string>; isOver: boolean };
+/** The current run of a job: the ownership of the shard under which it started, and its log lines. */
+type JobRun = { readonly ownership: string; readonly lines: Set<string>; isOver: boolean };
 
 /**
- * Returns the problems; empty if none. A connection's node follows from the shards it writes to: with a second owner, it has written to a
- * shard that was handed over. Moving a shard waits for commit groups that hold it, so the table's order is that of commits. A job continues
- * with the next owner of its shard, and starts over, also at an earlier owner once others have had the shard in between. Its log shows
- * whether one run has ended before the next one starts: concurrent runs write their lines twice, or continue after the end.
+ * Returns the problems; empty if there are none. A connection belongs to the node whose shard it writes to first; if it later writes to
+ * another node's shard, it wrote after a handover. A shard moves only between commit groups, so the table is in commit order. The next
+ * owner of a shard starts its jobs over, even if it has owned the shard before. A job's log shows whether one run ended before the next
+ * one started: concurrent runs write their lines twice, or continue after the end.
  */
 export const checkPartEvents = (events: readonly PartEvent[]): string[] => {
   const owners = new Map<number, string>();
   const writers = new Map<string, string>();
-  const givings = new Map<number, number>();
+  const assignmentCounts = new Map<number, number>();
   const runs = new Map<string, JobRun>();
   const wrong: string[] = [];
   for (const event of events) {
     const { part } = event;
     if (event.kind === "given") {
       owners.set(part, event.node);
-      givings.set(part, (givings.get(part) ?? 0) + 1);
+      assignmentCounts.set(part, (assignmentCounts.get(part) ?? 0) + 1);
       continue;
     }
     const { writer, what } = event;
@@ -42,10 +42,10 @@ export const checkPartEvents = (events: readonly PartEvent[]): string[] => {
     const node = writers.get(writer) ?? owner;
     writers.set(writer, node);
     if (node !== owner || owner === "nobody")
-      wrong.push(`${what} of part ${part} was written by ${node} while ${owner} had it`);
+      wrong.push(`${what} of part ${part} was written by ${node} while ${owner} owned it`);
     if (event.kind === "wrote") continue;
-    const of = `${owner}, giving ${givings.get(part) ?? 0}`;
-    wrong.push(...checkJobEvent(runs, event, of).map((one) => `${what} of part ${part} ${one} ${owner}`));
+    const ownership = `${owner}, assignment ${assignmentCounts.get(part) ?? 0}`;
+    wrong.push(...checkJobEvent(runs, event, ownership).map((one) => `${what} of part ${part} ${one} ${owner}`));
   }
   return wrong;
 };
@@ -54,13 +54,13 @@ export const checkPartEvents = (events: readonly PartEvent[]): string[] => {
 const checkJobEvent = (
   runs: Map<string, JobRun>,
   { kind, what, line = "" }: Exclude<PartEvent, { readonly kind: "given" }>,
-  of: string,
+  ownership: string,
 ): string[] => {
   const run = runs.get(what);
   const wrong = run?.isOver ? [`${kind} after its end by`] : [];
   if (kind === "began") {
-    if (run?.of === of) wrong.push("was begun twice by");
-    runs.set(what, { of, lines: new Set(), isOver: false });
+    if (run?.ownership === ownership) wrong.push("was started twice by");
+    runs.set(what, { ownership, lines: new Set(), isOver: false });
     return wrong;
   }
   if (kind === "said" && run?.lines.has(line)) wrong.push(`said "${line}" twice by`);

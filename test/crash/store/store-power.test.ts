@@ -1,4 +1,4 @@
-// The short form of the store's power-loss test; `bun run torture` has the long one.
+// The short version of the store's power-loss test; `bun run torture` runs the long one.
 import { describe, expect, test } from "bun:test";
 import { randomFrom } from "#test/support/random.ts";
 import {
@@ -15,11 +15,11 @@ const reason = powerSkipReason();
 if (reason) process.stderr.write(`skipped, power loss of the store: ${reason}\n`);
 
 describe.skipIf(reason !== "")("when the power fails", () => {
-  test(`[ST-6] every one of 8 disks that may be found opens and holds what was acknowledged (seed ${SEED})`, async () => {
+  test(`[ST-6] 8 possible disk states after a power loss open and contain every acknowledged write (seed ${SEED})`, async () => {
     expect(await storePowerLoss({ rounds: 8, seed: SEED, log: () => {} })).toContain("none lost");
   }, 120_000);
 
-  test("[ST-6] no batch is acknowledged before the log is flushed, and the test would see it if one were", async () => {
+  test("[ST-6] no batch is acknowledged before the log is flushed, and the check detects one that is", async () => {
     const events = await runTraced(10);
     expect(listCrashPoints(events).length).toBeGreaterThan(20);
     expect(findEarlyAcknowledgements(events)).toEqual([]);

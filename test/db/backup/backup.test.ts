@@ -154,7 +154,7 @@ describe("a restore", () => {
   const damages: [string, (path: string) => void, string][] = [
     ["a changed file", (path) => writeFileSync(join(path, "slipway.db"), "other"), "does not have the checksum"],
     ["a file that is missing", (path) => rmSync(join(path, "encryption.key")), "encryption.key is missing"],
-    ["no manifest", (path) => rmSync(join(path, MANIFEST)), "is no backup"],
+    ["no manifest", (path) => rmSync(join(path, MANIFEST)), "is not a backup"],
     ["half a manifest", (path) => writeFileSync(join(path, MANIFEST), '{"format":1'), "is damaged"],
     ["a path that leads out", (path) => change(path, (it) => it.replace("encryption.key", "../escaped")), "is damaged"],
     [

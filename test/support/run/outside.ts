@@ -11,7 +11,7 @@ export const listOutsideFiles = async (root: string, folder: string): Promise<st
   );
   const reachesOutside = (file: string): boolean => {
     const text = texts.get(file) ?? "";
-    if (/import \{[^}]*\b(contextOf|seedAgent|supersede)\b[^}]*\}/.test(text)) return true;
+    if (/import \{[^}]*\b(getContext|seedAgent|supersedeAgent)\b[^}]*\}/.test(text)) return true;
     const neighbors = [...text.matchAll(/from "(\.\.?\/[^"]+)"/g)].map(
       ([, path]) => new URL(path as string, `file:///${file}`),
     );
@@ -22,4 +22,4 @@ export const listOutsideFiles = async (root: string, folder: string): Promise<st
 
 /** Returns true if all tests of a file come from inside.ts, which registers none against another process. */
 const isInside = (text: string): boolean =>
-  /\b(test|describe)Inside/.test(text) && !/^(test|testNeeding|testOfOne|describe)\b/m.test(text);
+  /\b(test|describe)Inside/.test(text) && !/^(test|testNeeding|testSingleServer|describe)\b/m.test(text);

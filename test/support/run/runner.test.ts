@@ -112,8 +112,8 @@ test("[RP-43] Bun reports no test of a file that fails to load, and tells skippe
 
 test("[RP-44] a file that needs a program still being built waits for it, and is skipped if the build failed", async () => {
   using place = tempDirectory();
-  const asks = `const { missingNeeds, needs } = await import("${import.meta.dir}/../needs.ts");
-    const isMissed = (variable) => missingNeeds().join().includes(variable);
+  const asks = `const { listMissingNeeds, needs } = await import("${import.meta.dir}/../needs.ts");
+    const isMissed = (variable) => listMissingNeeds().join().includes(variable);
     console.log(isMissed("SLIPWAY_TEST_NFPM"));
     console.log(needs.nfpm.found, needs.agents.found, isMissed("SLIPWAY_TEST_AGENTS"));`;
   const env = {

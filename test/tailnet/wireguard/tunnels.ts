@@ -20,7 +20,7 @@ export const makeHost = (clock: Simulation, seed: number): TunnelHost => {
   };
 };
 
-/** Ends `a` and `b`; what each sent and received. Both tick every second. */
+/** Connects two tunnels, `a` and `b`, and records what each sends and receives. Both tick every second. */
 export const makeTunnels = (options: { faults?: Faults; seed?: number } = {}) => {
   const sim = new Simulation();
   const random = randomFrom(options.seed ?? 1);

@@ -11,7 +11,7 @@ import { toId, toWord } from "./translate.ts";
 
 const DISPLAY_APPS = ["vscode", "vscode_insiders", "web_terminal", "ssh_helper", "port_forwarding_helper"] as const;
 const OPEN_IN = ["slim-window", "tab"] as const;
-/** The enum of this message, which starts at 0; organization comes last here as well. */
+/** Same order as this message's enum, which starts at 0. */
 const LEVELS = SHARING_LEVELS;
 
 type Handlers = Pick<AgentHandlers, "createSubAgent" | "deleteSubAgent" | "listSubAgents">;

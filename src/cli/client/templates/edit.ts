@@ -1,4 +1,4 @@
-// `slipway templates edit TEMPLATE …`: changes a template's names and display, and how long its workspaces run.
+// `slipway templates edit TEMPLATE …`: changes a template's names and settings.
 import { duration } from "#base/config/kinds.ts";
 import { WEEKDAYS, type Weekday } from "#base/schedule/weekdays.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -57,11 +57,11 @@ type SpecialOption =
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: VALUES, switches: ["undeprecate"] });
   const changes = toChanges(value, has.undeprecate);
-  const named = selectTemplate(input, words);
+  const findTemplate = selectTemplate(input, words);
   return withServer("templates edit", input, value, async ({ client }) => {
-    const { id, name } = await named(client);
+    const { id, name } = await findTemplate(client);
     const template = await client.patch(`/api/v2/templates/${id}`, changes);
-    input.print(has.json ? JSON.stringify(template) : `${name} is changed.`);
+    input.print(has.json ? JSON.stringify(template) : `Updated template ${name}.`);
     return EXIT.ok;
   });
 };
@@ -83,7 +83,7 @@ const toChanges = (value: Arguments<(typeof VALUES)[number]>["value"], undepreca
   }
   const [start, stop, weeks] = [value["autostart-days"], value["autostop-days"], value["autostop-weeks"]];
   if (start !== undefined) changes.autostart_requirement = { days_of_week: parseDays("--autostart-days", start) };
-  if (weeks !== undefined && stop === undefined) throw usageError("--autostop-weeks", "only with --autostop-days");
+  if (weeks !== undefined && stop === undefined) throw usageError("--autostop-weeks", "requires --autostop-days");
   if (stop !== undefined) {
     const days_of_week = parseDays("--autostop-days", stop);
     changes.autostop_requirement = weeks === undefined ? { days_of_week } : { days_of_week, weeks: parseWeeks(weeks) };
@@ -107,7 +107,7 @@ const toChanges = (value: Arguments<(typeof VALUES)[number]>["value"], undepreca
   if (days !== undefined) changes.trash_days = days === "off" ? 0 : parseCount("trash-days", days);
   const agent = value["default-agent"];
   if (agent !== undefined) changes.default_coding_agent = agent === "none" ? "" : agent;
-  if (value.deprecate !== undefined && undeprecate) throw usageError("--undeprecate", "not with --deprecate");
+  if (value.deprecate !== undefined && undeprecate) throw usageError("--undeprecate", "cannot be combined with --deprecate");
   if (value.deprecate !== undefined) changes.deprecation_message = value.deprecate;
   if (undeprecate) changes.deprecation_message = "";
   if (Object.keys(changes).length === 0) throw usageError("templates edit", "expected at least one option to change");

@@ -133,7 +133,7 @@ test("[MO-45] an answer that the filter ends is kept and marked as cut off; a li
     (one) => one.say({ text: "half" }, { finish: "content_filter" }).end(),
     (chat, follower) => {
       expect(chat.status).toBe("waiting");
-      expect(follower.history.slice(1)).toEqual(["assistant: half", expect.stringContaining("content filter ended")]);
+      expect(follower.history.slice(1)).toEqual(["assistant: half", expect.stringContaining("content filter cut off")]);
     },
   );
   await runTurn(

@@ -1,4 +1,4 @@
-// Chat settings of administrators and users, and what a model receives of them.
+// Chat settings of administrators and users, and which of them reach the model.
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
@@ -23,7 +23,7 @@ test.each<[path: string, member: string, fresh: unknown, good: unknown[], bad: u
   ["personal-model-overrides", "allow_users", false, [true, false], ["true", 1], false],
   ["plan-mode-instructions", "plan_mode_instructions", "", ["Plan well."], [7, "x".repeat(131_073)], false],
 ])(
-  "[CC-1] [CC-2] %s: its default, its bounds, and who may read and write it",
+  "[CC-1] [CC-2] %s has a default, enforces its bounds, and checks who can read and write it",
   async (path, name, fresh, good, bad, open) => {
     const read = async (client: Client) => (await client.get<Record<string, unknown>>(`${CONFIG}/${path}`))[name];
     expect(await read(admin)).toEqual(fresh);
@@ -67,7 +67,7 @@ test("[CC-4] a user's prompt is private and returned as stored", async () => {
   expect(await member.get(`${CONFIG}/user-prompt`)).toEqual(kept);
 });
 
-test("[CC-5] recording a user's model calls requires an administrator's permission first", async () => {
+test("[CC-5] a user can record their model calls only after an administrator allows it", async () => {
   const read = () => member.get(`${CONFIG}/user-debug-logging`);
   expect(await read()).toEqual({
     debug_logging_enabled: false,
@@ -83,7 +83,7 @@ test("[CC-5] recording a user's model calls requires an administrator's permissi
   expect(await read()).toMatchObject({ debug_logging_enabled: false, user_toggle_allowed: false });
 });
 
-test("[CC-5] a server that records everything refuses changes", async () => {
+test("[CC-5] a server that records all model calls rejects changes with 409", async () => {
   await using forced = await startTestServer({ env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } });
   const owner = await new Client(forced.url).signIn(ADMIN.email, ADMIN.password);
   expect(await owner.get(`${CONFIG}/debug-logging`)).toEqual({
