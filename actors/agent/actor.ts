@@ -36,11 +36,11 @@ import type { AgentState, Decision } from "./state.ts";
 import * as state from "./state.ts";
 import {
   type AppRefusal,
+  buildChildDotfiles,
+  buildSubAgentApps,
+  buildSubAgentInsert,
   checkSubAgent,
-  findChildDotfiles,
   type SubAgentInput,
-  toSubAgentApps,
-  toSubAgentRow,
 } from "./sub-agents.ts";
 
 export type AgentDeps = {
@@ -354,11 +354,11 @@ export class AgentActor extends Actor<AgentState> {
       checkSubAgent(args, await store.all(listAgentsOfBuild({ build_id: parent.build_id })), parent);
       const key = await store.reserve("agents", 1);
       const { id, token_hash } = args;
-      const apps = toSubAgentApps(args.apps, id, uuid);
+      const apps = buildSubAgentApps(args.apps, id, uuid);
       const made = { id, key, token_hash, now: clock.now() };
       return {
         state: now,
-        writes: [toSubAgentRow(args, parent, made), ...(await this.#findDotfiles(made)), ...apps.writes],
+        writes: [buildSubAgentInsert(args, parent, made), ...(await this.#findDotfiles(made)), ...apps.writes],
         after: () => this.#announce(now),
         reply: { refused: apps.refused },
       };
@@ -369,7 +369,9 @@ export class AgentActor extends Actor<AgentState> {
   async #findDotfiles({ id: agent_id, now }: { id: string; now: number }): Promise<Statement[]> {
     const { store } = this.#deps;
     const script = (await store.all(listAgentScripts({ agent_id: this.id }))).find(({ is_dotfiles }) => is_dotfiles);
-    return script ? findChildDotfiles(script, { agent_id, key: await store.reserve("log_sources", 1), now, uuid }) : [];
+    return script
+      ? buildChildDotfiles(script, { agent_id, key: await store.reserve("log_sources", 1), now, uuid })
+      : [];
   }
 
   /** Deletes a nested agent and everything that belongs to it. Rejects with 404 for any other agent. */

@@ -38,7 +38,7 @@ export type SubAgentApp = {
 /** An app that was not created, by its index in the input. */
 export type AppRefusal = { index: number; field: string; error: string };
 
-const MAX_CHILDREN = 50;
+const MAX_SUB_AGENTS = 50;
 const MAX_APPS = 100;
 const MAX_TEXT = 4096;
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/i;
@@ -58,13 +58,13 @@ export const checkSubAgent = (input: SubAgentInput, siblings: readonly AgentRow[
   if (siblings.some((one) => one.name.toLowerCase() === name)) {
     throw conflict(`The workspace already has an agent named ${input.name}.`);
   }
-  if (siblings.filter(({ parent_id }) => parent_id === parent.id).length >= MAX_CHILDREN) {
-    throw conflict(`An agent can have at most ${MAX_CHILDREN} sub-agents.`);
+  if (siblings.filter(({ parent_id }) => parent_id === parent.id).length >= MAX_SUB_AGENTS) {
+    throw conflict(`An agent can have at most ${MAX_SUB_AGENTS} sub-agents.`);
   }
 };
 
 /** Builds the statement that inserts the child. */
-export const toSubAgentRow = (
+export const buildSubAgentInsert = (
   { name, directory, architecture, operating_system, display_apps }: SubAgentInput,
   parent: AgentRow,
   made: { id: string; key: number; token_hash: string; now: number },
@@ -92,7 +92,7 @@ export const toSubAgentRow = (
   });
 
 /** Builds the rows that make the child install its parent's dotfiles, because it has its own home. */
-export const findChildDotfiles = (
+export const buildChildDotfiles = (
   { display_name, script, timeout_seconds }: AgentScriptRow,
   { agent_id, key, now, uuid }: { agent_id: string; key: number; now: number; uuid: () => string },
 ): Statement[] => {
@@ -105,7 +105,7 @@ export const findChildDotfiles = (
 };
 
 /** Builds the rows of the child's apps. Invalid apps are skipped one by one; the agent is created without them. */
-export const toSubAgentApps = (
+export const buildSubAgentApps = (
   apps: readonly SubAgentApp[],
   agent_id: string,
   newId: () => string,

@@ -95,7 +95,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   }
 
   protected override canUnload(): boolean {
-    return !this.#deps.effects.holdsTurn(this.id);
+    return !this.#deps.effects.hasActiveTurn(this.id);
   }
 
   /** Creates the chat with its first message and begins its turn. */
@@ -343,7 +343,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   snapshot(_: Record<string, never>): Promise<ChatSnapshot> {
     return this.handle((state) => ({
       state,
-      reply: { picture: toPicture(state), buffer: this.#deps.effects.saidSoFar(this.id) ?? null },
+      reply: { picture: toPicture(state), buffer: this.#deps.effects.getPartialOutput(this.id) ?? null },
     }));
   }
 

@@ -13,7 +13,7 @@ type Deps = { readonly topics: Topics<Events>; readonly effects: ChatEffects };
 export const announce = ({ topics, effects }: Deps, before: ChatState, change: Change<ChatState>): void => {
   const { state, inserted, deleted_from } = change;
   const messages = inserted.filter(isVisible);
-  if (messages.length > 0) effects.wordsAdded();
+  if (messages.length > 0) effects.searchTextAdded();
   topics.publish("chat", state.id, { ...toPicture(state), messages, reset: deleted_from !== null });
   if (state.status !== before.status) {
     notifyOwner(topics, state, "status_change");
@@ -31,7 +31,7 @@ export const announce = ({ topics, effects }: Deps, before: ChatState, change: C
 
 /** Announces a state after a commit that could not be confirmed, so that every affected reader reloads it. The turn already continues. */
 export const announceReload = ({ topics, effects }: Deps, before: ChatState | undefined, found: ChatState): void => {
-  effects.wordsAdded();
+  effects.searchTextAdded();
   topics.publish("chat", found.id, { ...toPicture(found), messages: [], reset: true });
   notifyOwner(topics, found, before ? "status_change" : "created");
   if (before) announceListChanges(topics, before, found);

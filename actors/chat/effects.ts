@@ -19,21 +19,21 @@ export type InterruptedChat = {
   readonly about: PromptOf;
 };
 
-type StartedBy = "id" | "owner_id" | "part" | "coding_agent" | "parent_chat_id" | "history_version";
+type TurnFields = "id" | "owner_id" | "part" | "coding_agent" | "parent_chat_id" | "history_version";
 
 export interface ChatEffects {
   /** Starts the turn that is due for this version of the history. A running turn for another version is obsolete and ends. */
-  startTurn(chat: Pick<ChatState, StartedBy>, begun: TurnStart): void;
+  startTurn(chat: Pick<ChatState, TurnFields>, begun: TurnStart): void;
   /** Stops the turn and reports its partial output for this version of the history. */
   stopTurn(chat: InterruptedChat, history_version: number): void;
   /** Returns whether a turn of the chat is running, waiting or stopping. */
-  holdsTurn(chat_id: string): boolean;
+  hasActiveTurn(chat_id: string): boolean;
   /** Returns the output so far of the turn's current step. */
-  saidSoFar(chat_id: string): PartBatch | undefined;
+  getPartialOutput(chat_id: string): PartBatch | undefined;
   /** Called for a new copy of a chat, with the mapping of its messages. */
   chatCopied(chat: ChatState, copied: CopiedMessages): void;
   /** Called when new text was added to the search index. */
-  wordsAdded(): void;
+  searchTextAdded(): void;
   /** Called when a person's message enters the history. */
   promptAdded(state: ChatState): void;
   /** Called when the chat becomes idle, fails or waits for answers. */

@@ -23,8 +23,8 @@ import { openEngines } from "./acp/engine.ts";
 import type { AgentEngineDeps } from "./acp/turn.ts";
 import { ChatActor } from "./actor.ts";
 import { fileKeeper } from "./background/file-keeper.ts";
-import { endWithAccess } from "./background/lost-access.ts";
-import { Diffs, type GitAccounts } from "./background/pull-requests.ts";
+import { endWorkOnLostAccess } from "./background/lost-access.ts";
+import { type GitAccounts, PullRequestTracker } from "./background/pull-requests.ts";
 import { Recorder } from "./background/recorder.ts";
 import { chatRetention } from "./background/retention.ts";
 import { SearchUpkeep } from "./background/search-upkeep.ts";
@@ -67,7 +67,7 @@ export type ChatServices = {
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
   readonly titles: Titles;
-  readonly diffs: Diffs;
+  readonly diffs: PullRequestTracker;
   readonly warnings: ChatWarnings;
   /** Periodic maintenance of chats. */
   readonly upkeep: Chore;
@@ -164,7 +164,7 @@ export const openChats = ({
   const generations = new Generations(Object.assign({}, turns, { parts, tellWaiting: publishWaiting, engines }), slots);
   const index = new SearchUpkeep(store);
   const titles = new Titles({ store, clock, models, recorder, asks: asksTitles, chats: () => chats });
-  const diffs = new Diffs({ store, clock, topics, agentHttp, toolServices, accounts, outbound });
+  const diffs = new PullRequestTracker({ store, clock, topics, agentHttp, toolServices, accounts, outbound });
   const effects: ChatEffects = {
     startTurn: ({ id, owner_id, part, coding_agent, parent_chat_id, history_version }, begun) =>
       generations.start(
@@ -174,10 +174,10 @@ export const openChats = ({
         begun,
       ),
     stopTurn: (chat, history_version) => generations.interrupt(chat, history_version),
-    holdsTurn: (chat_id) => generations.hasTurn(chat_id),
-    saidSoFar: (chat_id) => generations.buffer(chat_id),
+    hasActiveTurn: (chat_id) => generations.hasTurn(chat_id),
+    getPartialOutput: (chat_id) => generations.buffer(chat_id),
     chatCopied: (state, copied) => generations.copyFiles({ ...toPromptScope(state), chat_id: state.id }, copied),
-    wordsAdded: () => index.note(),
+    searchTextAdded: () => index.note(),
     promptAdded: (state) => titles.promptAdded(state),
     turnEnded: (state, isInterrupted) => {
       titles.turnEnded(state, isInterrupted);
@@ -186,7 +186,7 @@ export const openChats = ({
   };
   const deps = { store, clock, topics, models, effects, approval_ms: approvalMs, chats: () => chats };
   const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, deps), clock, { copy, elsewhere });
-  endWithAccess({ store, topics, toolServices, generations, chats });
+  endWorkOnLostAccess({ store, topics, toolServices, generations, chats });
   const files = fileKeeper({ store, blobs, clock, parts, days: () => readChatSetting(store, "retention_days") });
   const upkeep = new ChatUpkeep([
     pool,

@@ -135,7 +135,8 @@ export const listModelHistory = query(
 );
 
 /** Whether older messages were left out of what a model is given. */
-export const isCutHistory = (rows: readonly { readonly bytes: number }[]): boolean => isFull(rows, MAX_HISTORY_BYTES);
+export const isTruncatedHistory = (rows: readonly { readonly bytes: number }[]): boolean =>
+  isFull(rows, MAX_HISTORY_BYTES);
 
 const isUpTo = and(isInChat, lte(messages.id, sql.placeholder("up_to")));
 

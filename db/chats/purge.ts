@@ -14,7 +14,7 @@ const SLICE_MESSAGES = 200;
  * Root chats that are not archived, pinned or active and have had no activity since {before}, including their sub-chats; longest inactive
  * first. Every message counts as activity. For `scan`: it reads the whole index of the list.
  */
-export const listSilentChats = query(
+export const listInactiveChats = query(
   build
     .select({ id: chats.id })
     .from(chats)
@@ -30,7 +30,7 @@ export const listSilentChats = query(
 );
 
 /** Root chats archived before {before}. For `scan`. */
-export const listForgottenChats = query(
+export const listExpiredChats = query(
   build
     .select({ id: chats.id })
     .from(chats)

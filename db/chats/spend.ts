@@ -8,7 +8,7 @@ import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
 /** The ledger fields of a chat: {chat} is its key. A root chat is its own root. */
-export const findCallPlace = query(
+export const findLedgerFields = query(
   build
     .select({
       chat_id: chats.id,

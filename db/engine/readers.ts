@@ -3,7 +3,7 @@
 import { SpareWorkers } from "./spare-workers.ts";
 import type { Query, Value } from "./sql.ts";
 import { CommitError } from "./store.ts";
-import { getCurrentUser, Turns } from "./turns.ts";
+import { FairScheduler, getCurrentUser } from "./turns.ts";
 
 /** The last one is started when two are busy. */
 const WORKER_COUNT = 3;
@@ -21,7 +21,7 @@ export class Readers {
   readonly #file: string;
   readonly #readers: readonly Reader[];
   readonly #rows: number;
-  readonly #turns: Turns;
+  readonly #turns: FairScheduler;
   #closed = false;
 
   constructor(file: string, options: { workers?: number; rows?: number } = {}) {
@@ -29,7 +29,7 @@ export class Readers {
     this.#rows = options.rows ?? MAX_ROWS;
     const places = options.workers ?? WORKER_COUNT;
     this.#readers = Array.from({ length: places }, () => ({ worker: undefined, asked: undefined }));
-    this.#turns = new Turns({ slots: places, maxPerUser: places - 1, limit: places * MAX_WAITING_PER_WORKER });
+    this.#turns = new FairScheduler({ slots: places, maxPerUser: places - 1, limit: places * MAX_WAITING_PER_WORKER });
   }
 
   /** Runs the query on a Worker when it is the turn of the person it is for. 503 when too many are waiting. */
@@ -60,7 +60,7 @@ export class Readers {
    */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#turns.refuseAll(stopping());
+    this.#turns.rejectAll(stopping());
     const ended = this.#readers.map((reader) => {
       const { worker, asked } = reader;
       if (!worker) return Promise.resolve();

@@ -16,7 +16,7 @@ export const getCurrentUser = (): string | undefined => {
   return origin && (origin().user_id ?? ANONYMOUS);
 };
 
-export class Turns {
+export class FairScheduler {
   readonly #slots: number;
   readonly #maxPerUser: number;
   readonly #limit: number;
@@ -35,8 +35,8 @@ export class Turns {
 
   /** Runs `work` when it has a slot. Rejects with 503 when too many are waiting. */
   async run<T>(who: string = SERVER, work: () => Promise<T>): Promise<T> {
-    if (this.#hasPlace(who)) this.#begin(who);
-    else await this.#turn(who);
+    if (this.#hasFreeSlot(who)) this.#begin(who);
+    else await this.#waitForSlot(who);
     try {
       return await work();
     } finally {
@@ -45,14 +45,14 @@ export class Turns {
   }
 
   /** Rejects all waiting runs. */
-  refuseAll(error: Error): void {
+  rejectAll(error: Error): void {
     const all = [...this.#waiting.values()].flat();
     this.#waiting.clear();
     this.#size = 0;
     for (const { refuse } of all) refuse(error);
   }
 
-  #turn(who: string): Promise<void> {
+  #waitForSlot(who: string): Promise<void> {
     if (this.#usedSlots + this.#size >= this.#limit) this.#makeRoom(who);
     return new Promise((begin, refuse) => {
       const own = this.#waiting.get(who) ?? [];
@@ -75,7 +75,7 @@ export class Turns {
     last?.refuse(overloadedError());
   }
 
-  #hasPlace(who: string): boolean {
+  #hasFreeSlot(who: string): boolean {
     return this.#usedSlots < this.#slots && (who === SERVER || (this.#running.get(who) ?? 0) < this.#maxPerUser);
   }
 
@@ -90,7 +90,7 @@ export class Turns {
     if (left === 0) this.#running.delete(who);
     else this.#running.set(who, left);
     for (const [next, jobs] of this.#waiting) {
-      if (!this.#hasPlace(next)) continue;
+      if (!this.#hasFreeSlot(next)) continue;
       const [first] = jobs.splice(0, 1);
       // Moves the user to the end of the queue.
       this.#waiting.delete(next);

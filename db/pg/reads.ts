@@ -4,7 +4,7 @@ import { systemClock } from "#base/clock.ts";
 import { finishesWithin } from "#base/retry.ts";
 import type { Query } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
-import { getCurrentUser, Turns } from "../engine/turns.ts";
+import { FairScheduler, getCurrentUser } from "../engine/turns.ts";
 import { queryText } from "./bind.ts";
 import { DEFAULT_WAIT_MS, MAX_READERS, type Primary } from "./primary.ts";
 import { isAnswer, toCommitError } from "./refusal.ts";
@@ -22,7 +22,11 @@ export abstract class PgReads {
   protected readonly primary: Primary;
   #reports: PgReports | undefined;
   /** One person's lists and reports leave a connection to everyone else. */
-  readonly #turns = new Turns({ places: Number.POSITIVE_INFINITY, ofOne: MAX_READERS - 1, limit: MAX_SCANS });
+  readonly #turns = new FairScheduler({
+    slots: Number.POSITIVE_INFINITY,
+    maxPerUser: MAX_READERS - 1,
+    limit: MAX_SCANS,
+  });
   #isClosed = false;
   readonly #wait_ms: number;
   /** Monotonic time of the last successful read. */

@@ -19,7 +19,8 @@ const CONNECT_TIMEOUT_MS = 2_000;
 /** A node that has not declined within this time has started: the rest of a long body follows. */
 const DECLINE_TIMEOUT_MS = 250;
 
-const OUTCOME_UNKNOWN = "The node that handled this request stopped responding. The request may or may not have taken effect.";
+const OUTCOME_UNKNOWN =
+  "The node that handled this request stopped responding. The request may or may not have taken effect.";
 
 /** Another node. `isGone` tells later whether the incarnation that was asked has ended. */
 export type WatchedPlace = NodePlace & { isGone?(): boolean };

@@ -2,7 +2,7 @@
 
 import type { AgentActor } from "#actors/agent/actor.ts";
 import type { ChatActor } from "#actors/chat/actor.ts";
-import type { Diffs } from "#actors/chat/background/pull-requests.ts";
+import type { PullRequestTracker } from "#actors/chat/background/pull-requests.ts";
 import type { Titles } from "#actors/chat/background/titles.ts";
 import type { ModelLedger } from "#actors/chat/spending/ledger.ts";
 import type { RecordingRetention } from "#actors/chat/spending/recording-retention.ts";
@@ -92,7 +92,7 @@ export interface DomainContext {
   readonly generations: Generations;
   readonly titles: Titles;
   readonly warnings: ChatWarnings;
-  readonly diffs: Diffs;
+  readonly diffs: PullRequestTracker;
   readonly hooks: Hooks;
   readonly models: LanguageModels;
   readonly modelSettings: ModelSettings;

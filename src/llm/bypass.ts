@@ -16,14 +16,14 @@ export class Bypass {
   #isOpen = true;
   #isReasoning = false;
   #wake: () => void = () => {};
-  #isRead: () => void = () => {};
+  #onDrained: () => void = () => {};
 
   /** Takes a chunk's content. "package": the package must read it, and all following chunks whose order matters. */
   readChunk(data: string): "words" | "nothing" | "package" {
     if (!this.#isOpen) return "package";
     const chunk = parseMembers(data);
     if (chunk !== undefined && isEmptyChunk(chunk)) return "package";
-    const words = chunk && readWords(chunk);
+    const words = chunk && readText(chunk);
     this.#isOpen = words !== undefined;
     if (words === undefined) {
       if (this.#isReasoning && chunk && hasOnlyCalls(chunk)) this.#push({ type: "reasoning", delta: "", ends: true });
@@ -46,7 +46,7 @@ export class Bypass {
     const events = this.#events;
     this.#events = [];
     this.#waiting = 0;
-    this.#isRead();
+    this.#onDrained();
     return events;
   }
 
@@ -66,7 +66,7 @@ export class Bypass {
   waitForRoom(): Promise<void> | undefined {
     if (this.#waiting <= MAX_WAITING) return undefined;
     return new Promise((resolve) => {
-      this.#isRead = resolve;
+      this.#onDrained = resolve;
     });
   }
 
@@ -86,14 +86,14 @@ export class Bypass {
 
 const NO_EVENTS: readonly ModelEvent[] = [];
 
-type ChunkWords = { readonly reasoning: string; readonly text: string };
+type ChunkText = { readonly reasoning: string; readonly text: string };
 
 /** True for a chunk without choices, such as one with only the usage, which the package reads at the end. */
 const isEmptyChunk = ({ choices, error }: Members): boolean =>
   error === undefined && Array.isArray(choices) && choices.length === 0;
 
 /** Returns a chunk's text as the package would; undefined if it contains anything else, or anything unusual. */
-const readWords = (chunk: Members): ChunkWords | undefined => {
+const readText = (chunk: Members): ChunkText | undefined => {
   const { choices, usage } = chunk;
   if ("error" in chunk || !isAbsent(usage) || !Array.isArray(choices) || choices.length !== 1) return undefined;
   const [choice] = choices as unknown[];

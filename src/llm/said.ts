@@ -6,7 +6,7 @@ import { parseJson } from "#base/json/read.ts";
 export const removeRepetitions = (texts: readonly string[]): string => {
   const unique: string[] = [];
   for (const text of texts) {
-    for (const one of parsePlain(text)) {
+    for (const one of splitError(text)) {
       if (!unique.some((before) => before.toLowerCase().includes(one.toLowerCase()))) unique.push(one);
     }
   }
@@ -14,12 +14,12 @@ export const removeRepetitions = (texts: readonly string[]): string => {
 };
 
 /** Returns the message and code of an error in JSON, or any other text unchanged. */
-const parsePlain = (text: string): readonly string[] => {
+const splitError = (text: string): readonly string[] => {
   const error = findError(text);
   const message = error?.message;
   if (typeof message !== "string" || message === "") return [text];
   const code = [error?.code, error?.type].find((one) => typeof one === "string" && one !== "");
-  return [...parsePlain(message), ...(code === undefined ? [] : [`(${code})`])];
+  return [...splitError(message), ...(code === undefined ? [] : [`(${code})`])];
 };
 
 type ErrorFields = { readonly message?: unknown; readonly code?: unknown; readonly type?: unknown };

@@ -46,7 +46,8 @@ export class ChunkDecoder {
 
   #grow(bytes: Uint8Array, from: number, to: number): void {
     const limit = this.#state === "trailers" ? MAX_TRAILERS - this.#trailers : MAX_SIZE_LINE;
-    if (this.#line.length + to - from > limit + 1) throw new WireError("too_large", "A chunk size or the trailers are too long.");
+    if (this.#line.length + to - from > limit + 1)
+      throw new WireError("too_large", "A chunk size or the trailers are too long.");
     this.#line += Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString("latin1");
   }
 

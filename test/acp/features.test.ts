@@ -78,6 +78,7 @@ await store.commit([
   insertSubscription({
     id: subscription,
     user_id: world.seeded.owner_id,
+    key_id: owner.token?.split("-")[0],
     endpoint_hash: sha256(endpoint),
     sealed,
     created_at: 1,

@@ -34,7 +34,10 @@ test("[CV-29] a task is created from words or a pipe, listed, shown, paused, res
   expect(await runOk(`tasks status ${task.id}`)).toMatch(/^Task {10}mend .*\nTitle {9}Mend the page\.\n/);
   expect(await runOk("tasks list")).toMatch(/^TASK +STATUS +CHANGED +WHAT\nmend /);
   expect(await runOk("tasks logs mend")).toBe("No messages yet.\n");
-  expect(await run("tasks send mend Hello")).toMatchObject({ code: 1, err: expect.stringContaining("has not been delivered yet") });
+  expect(await run("tasks send mend Hello")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("has not been delivered yet"),
+  });
   expect((await run("tasks pause mend")).code).toBe(0);
   expect(await runOk("tasks list status:paused")).toContain("mend");
   expect(await runOk("tasks pause mend")).toBe("mend is already paused.\n");

@@ -73,7 +73,7 @@ const waitForMutualEvents = async ({ first, second }: { first: Node; second: Nod
 };
 
 /** Returns false for the events that check whether the nodes are connected. */
-const isOfTest = (id: string): boolean => !/^\d+$/.test(id);
+const isTestEvent = (id: string): boolean => !/^\d+$/.test(id);
 
 const CREATED = { kind: "created", chat_id: "chat" } as const;
 
@@ -88,11 +88,11 @@ testNeeding(
     const missed = listenTo(second, "missed");
     const users = Array.from({ length: 300 }, (_, i) => `user-${i}`);
     for (const id of users) first.ctx.topics.publish("owner_chats", id, { kind: "created", chat_id: `chat of ${id}` });
-    await until(() => there.filter(isOfTest).length >= users.length);
+    await until(() => there.filter(isTestEvent).length >= users.length);
     second.ctx.topics.publish("owner_chats", "last", { kind: "created", chat_id: "chat" });
     await until(() => here.includes("last"));
-    expect(there.filter(isOfTest)).toEqual([...users, "last"]);
-    expect(here.filter(isOfTest)).toEqual([...users, "last"]);
+    expect(there.filter(isTestEvent)).toEqual([...users, "last"]);
+    expect(here.filter(isTestEvent)).toEqual([...users, "last"]);
     expect(missed).toEqual([]);
   },
 );

@@ -11,15 +11,17 @@ import { signInAdmin, templateTar } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 /** On PostgreSQL, checkpoints do not exist, and uploads are rows. */
-export const POINTS = FAILPOINTS.filter((name) => !usesPostgres || !["in_checkpoint", "in_upload"].includes(name));
+export const TESTED_FAILPOINTS = FAILPOINTS.filter(
+  (name) => !usesPostgres || !["in_checkpoint", "in_upload"].includes(name),
+);
 
 /** Kills a server at every failpoint `rounds` times. Returns a one-line summary. */
-export const serverFailpoints = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  const loaded = POINTS.filter((name) => name !== "in_migration" && name !== "in_upload");
-  await dieInMigration();
+export const checkServerFailpoints = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  const loaded = TESTED_FAILPOINTS.filter((name) => name !== "in_migration" && name !== "in_upload");
+  await checkMigrationFailpoint();
   log("in_migration: the next start completes it");
-  if (POINTS.includes("in_upload")) {
-    await dieInUpload();
+  if (TESTED_FAILPOINTS.includes("in_upload")) {
+    await checkUploadFailpoint();
     log("in_upload: no partial upload is visible");
   }
   await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 0 });
@@ -28,7 +30,7 @@ export const serverFailpoints = async ({ rounds, seed, log }: CheckOptions): Pro
   for (let round = 1; round <= rounds; round++) {
     for (const name of loaded) {
       const point = `${name}:${1 + Math.floor(torture.random() * 60)}`;
-      await dieAt(torture, seed, point);
+      await checkFailpoint(torture, seed, point);
       log(
         `${point}: ${torture.acknowledged} calls acknowledged, back in ${torture.place.starts.at(-1)?.toFixed(0)} ms`,
       );
@@ -37,11 +39,11 @@ export const serverFailpoints = async ({ rounds, seed, log }: CheckOptions): Pro
   await torture.restart();
   assertNoProblems(seed, "the end", await torture.finish());
   assertNoProblems(seed, "the end", torture.place.findSlowStarts());
-  return `${rounds} times ${POINTS.length} failpoints, ${torture.acknowledged} acknowledged calls, none lost`;
+  return `${rounds} times ${TESTED_FAILPOINTS.length} failpoints, ${torture.acknowledged} acknowledged calls, none lost`;
 };
 
 /** Lets the server die at the failpoint under load, checks the database and a restart, and leaves the server stopped. */
-const dieAt = async (torture: Torture, seed: number, point: string): Promise<void> => {
+const checkFailpoint = async (torture: Torture, seed: number, point: string): Promise<void> => {
   const { place } = torture;
   const server = await place.start({ env: { ...Torture.env, SLIPWAY_FAILPOINT: point } }).catch(() => place.newest);
   const late = setTimeout(() => server.kill("SIGTERM"), 20_000);
@@ -57,7 +59,7 @@ const dieAt = async (torture: Torture, seed: number, point: string): Promise<voi
 };
 
 /** Checks that a server that dies in the first migration of an empty directory completes it at the next start. */
-const dieInMigration = async (): Promise<void> => {
+const checkMigrationFailpoint = async (): Promise<void> => {
   await using place = await ServerPlace.make({ isNew: true });
   const { signal } = await place.spawn({ env: toFailpointEnv("in_migration") }).ended;
   if (signal !== "SIGKILL") throw new Error("in_migration was not reached");
@@ -68,7 +70,7 @@ const dieInMigration = async (): Promise<void> => {
 };
 
 /** Checks that an upload is never visible, and is removed at the next start, if the server dies before the file gets its name. */
-const dieInUpload = async (): Promise<void> => {
+const checkUploadFailpoint = async (): Promise<void> => {
   await using place = await ServerPlace.make();
   await place.start();
   const { admin } = await signInAdmin(place);
@@ -86,7 +88,8 @@ const dieInUpload = async (): Promise<void> => {
   const wrong: string[] = [];
   if (readdirSync(incoming).length > 0) wrong.push("the rest of the interrupted upload remains after a restart");
   const hash = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
-  if (existsSync(join(place.directory, "files", hash.slice(0, 2), hash))) wrong.push("the interrupted upload is stored");
+  if (existsSync(join(place.directory, "files", hash.slice(0, 2), hash)))
+    wrong.push("the interrupted upload is stored");
   const { status } = await admin.fetch("GET", `/api/v2/files/${crypto.randomUUID()}`);
   if (status !== 404) wrong.push(`an unknown file returns ${status}`);
   if (!(await send()).ok) wrong.push("the same upload is rejected after the restart");
@@ -95,4 +98,4 @@ const dieInUpload = async (): Promise<void> => {
 
 const toFailpointEnv = (name: Failpoint): Record<string, string> => ({ SLIPWAY_FAILPOINT: name });
 
-export const checks: readonly Check[] = [{ name: "server: failpoints", run: serverFailpoints }];
+export const checks: readonly Check[] = [{ name: "server: failpoints", run: checkServerFailpoints }];

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { writeCodexConfig } from "#src/daemon/codex-config.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-const OFFERED_ENV = {
+const GATEWAY_ENV = {
   OPENAI_BASE_URL: "https://slipway.example/api/v2/ai/openai/v1",
   OPENAI_API_KEY: "slipway-ai.a.b",
 };
@@ -24,15 +24,15 @@ const openHome = () => {
 test("[DM-24] the configuration names the gateway without a token, follows a changed address, and is removed with the gateway", () => {
   using home = openHome();
   const { HOME, folder, path } = home;
-  writeCodexConfig({ HOME, ...OFFERED_ENV });
+  writeCodexConfig({ HOME, ...GATEWAY_ENV });
   expect(Bun.TOML.parse(readFileSync(path, "utf8"))).toMatchObject({
     model_provider: "slipway",
     model_providers: {
-      slipway: { base_url: OFFERED_ENV.OPENAI_BASE_URL, env_key: "OPENAI_API_KEY", wire_api: "responses" },
+      slipway: { base_url: GATEWAY_ENV.OPENAI_BASE_URL, env_key: "OPENAI_API_KEY", wire_api: "responses" },
     },
   });
   expect(readFileSync(path, "utf8")).not.toContain("slipway-ai");
-  writeCodexConfig({ HOME, ...OFFERED_ENV, OPENAI_BASE_URL: "https://moved.example/v1" });
+  writeCodexConfig({ HOME, ...GATEWAY_ENV, OPENAI_BASE_URL: "https://moved.example/v1" });
   expect(readFileSync(path, "utf8")).toContain("https://moved.example/v1");
   expect(readdirSync(folder)).toEqual(["config.toml"]);
   writeCodexConfig({ HOME });
@@ -45,7 +45,7 @@ test("[DM-24] a configuration that a person has written, changed or linked is le
   mkdirSync(folder);
   const own = 'model = "o3"\n';
   writeFileSync(path, own);
-  writeCodexConfig({ HOME, ...OFFERED_ENV });
+  writeCodexConfig({ HOME, ...GATEWAY_ENV });
   writeCodexConfig({ HOME });
   expect(readFileSync(path, "utf8")).toBe(own);
 
@@ -54,11 +54,11 @@ test("[DM-24] a configuration that a person has written, changed or linked is le
   const dotfiles = join(HOME, "dotfiles.toml");
   writeFileSync(dotfiles, own);
   symlinkSync(dotfiles, join(elsewhere, "config.toml"));
-  writeCodexConfig({ HOME, CODEX_HOME: elsewhere, ...OFFERED_ENV });
+  writeCodexConfig({ HOME, CODEX_HOME: elsewhere, ...GATEWAY_ENV });
   expect(readFileSync(dotfiles, "utf8")).toBe(own);
 
   const changed = join(HOME, "changed");
-  writeCodexConfig({ HOME, CODEX_HOME: changed, ...OFFERED_ENV });
+  writeCodexConfig({ HOME, CODEX_HOME: changed, ...GATEWAY_ENV });
   writeFileSync(join(changed, "config.toml"), `${readFileSync(join(changed, "config.toml"), "utf8")}model = "o3"\n`);
   writeCodexConfig({ HOME, CODEX_HOME: changed });
   expect(readFileSync(join(changed, "config.toml"), "utf8")).toEndWith('model = "o3"\n');
@@ -67,9 +67,9 @@ test("[DM-24] a configuration that a person has written, changed or linked is le
 test("[DM-24] writes nothing for a person's own key, and ignores a folder that is not writable", () => {
   using home = openHome();
   const { HOME, folder } = home;
-  writeCodexConfig({ HOME, ...OFFERED_ENV, OPENAI_API_KEY: "sk-own" });
+  writeCodexConfig({ HOME, ...GATEWAY_ENV, OPENAI_API_KEY: "sk-own" });
   expect(existsSync(folder)).toBe(false);
   writeFileSync(folder, "a file where the folder would be");
-  writeCodexConfig({ HOME, ...OFFERED_ENV });
+  writeCodexConfig({ HOME, ...GATEWAY_ENV });
   expect(readFileSync(folder, "utf8")).toBe("a file where the folder would be");
 });

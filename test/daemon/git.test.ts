@@ -85,22 +85,25 @@ describe("a repository", () => {
     },
   );
 
-  git("[GS-3] large files and diffs are replaced with stubs, and a diff that is too large as a whole with a notice", async () => {
-    const at = makeRepository(join(folder.path, "large"));
-    at.write("a.txt", "changed line\n".repeat(30_000));
-    at.write("huge.txt", "x".repeat(2 * 1024 * 1024 + 1));
-    at.write("new.txt", "new line\n".repeat(40_000));
-    at.write("small.txt", "small\n");
-    const { unified_diff } = await scanRepository(options, at.root);
-    expect(unified_diff.match(/\(the change of this file is larger than 256 KiB/g)).toHaveLength(2);
-    expect(unified_diff).toContain("(the file is larger than 2 MiB and is not shown)");
-    expect(unified_diff).toContain("+small\n");
-    expect(unified_diff.length).toBeLessThan(2_000);
-    for (let i = 0; i < 16; i += 1) at.write(`many-${i}.txt`, `line ${i} of many\n`.repeat(14_000));
-    expect((await scanRepository(options, at.root)).unified_diff).toMatch(
-      /^The changes of this repository are larger than 3 MiB/,
-    );
-  });
+  git(
+    "[GS-3] large files and diffs are replaced with stubs, and a diff that is too large as a whole with a notice",
+    async () => {
+      const at = makeRepository(join(folder.path, "large"));
+      at.write("a.txt", "changed line\n".repeat(30_000));
+      at.write("huge.txt", "x".repeat(2 * 1024 * 1024 + 1));
+      at.write("new.txt", "new line\n".repeat(40_000));
+      at.write("small.txt", "small\n");
+      const { unified_diff } = await scanRepository(options, at.root);
+      expect(unified_diff.match(/\(the change of this file is larger than 256 KiB/g)).toHaveLength(2);
+      expect(unified_diff).toContain("(the file is larger than 2 MiB and is not shown)");
+      expect(unified_diff).toContain("+small\n");
+      expect(unified_diff.length).toBeLessThan(2_000);
+      for (let i = 0; i < 16; i += 1) at.write(`many-${i}.txt`, `line ${i} of many\n`.repeat(14_000));
+      expect((await scanRepository(options, at.root)).unified_diff).toMatch(
+        /^The changes of this repository are larger than 3 MiB/,
+      );
+    },
+  );
 
   git(
     "[GS-1] is found from any path in it, from a folder that a command names, and from a clone command; its reference says whether it was pushed",
@@ -141,7 +144,7 @@ const getFirstRepositories = async (watches: GitWatches, chat = CHAT): Promise<s
 };
 
 /** Returns a daemon's options. Two calls with the same name stand for a daemon and its restart. */
-const watching = (name: string = uuid()) => ({
+const makeWatchOptions = (name: string = uuid()) => ({
   ...options,
   record: new GitRecord(join(folder.path, `state-${name}`)),
   folder: () => join(folder.path, "nothing-here"),
@@ -150,24 +153,26 @@ const watching = (name: string = uuid()) => ({
 describe("a chat's follower", () => {
   git("[GS-7] a restarted daemon reports the same repositories, with the changes since then", async () => {
     const at = makeRepository(join(folder.path, "kept"));
-    const before = new GitWatches({ ...watching("kept"), clock: new ManualClock() });
+    const before = new GitWatches({ ...makeWatchOptions("kept"), clock: new ManualClock() });
     await before.recordAccess([CHAT], [join(folder.path, "made-later/repo/x.txt")], true);
     await before.recordAccess([CHAT], [join(at.root, "a.txt")], true);
     at.write("b.txt", "by hand\n");
     const later = makeRepository(join(folder.path, "made-later/repo"));
-    expect(await getFirstRepositories(new GitWatches({ ...watching("kept"), clock: systemClock }))).toEqual([
+    expect(await getFirstRepositories(new GitWatches({ ...makeWatchOptions("kept"), clock: systemClock }))).toEqual([
       at.root,
       later.root,
     ]);
     // Another chat's record, or an unreadable one, is ignored.
-    expect(await getFirstRepositories(new GitWatches({ ...watching("kept"), clock: systemClock }), OTHER)).toEqual([]);
+    expect(
+      await getFirstRepositories(new GitWatches({ ...makeWatchOptions("kept"), clock: systemClock }), OTHER),
+    ).toEqual([]);
     await Bun.write(join(folder.path, "state-kept", `${CHAT}.json`), "{");
-    expect(await getFirstRepositories(new GitWatches({ ...watching("kept"), clock: systemClock }))).toEqual([]);
+    expect(await getFirstRepositories(new GitWatches({ ...makeWatchOptions("kept"), clock: systemClock }))).toEqual([]);
   });
 
   git("[GS-7] for an unknown chat, reports the repository that contains the agent's folder", async () => {
     const at = makeRepository(join(folder.path, "around"));
-    const options = { ...watching(), clock: systemClock, folder: () => join(at.root, "deep/inside") };
+    const options = { ...makeWatchOptions(), clock: systemClock, folder: () => join(at.root, "deep/inside") };
     expect(await getFirstRepositories(new GitWatches(options))).toEqual([at.root]);
   });
 
@@ -175,12 +180,12 @@ describe("a chat's follower", () => {
     "[GS-4] gets the state immediately, then only changes, at most once a second; a removed repository is reported as removed",
     async () => {
       const manual = new ManualClock();
-      const watches = new GitWatches({ ...watching(), clock: manual });
+      const watches = new GitWatches({ ...makeWatchOptions(), clock: manual });
       const at = makeRepository(join(folder.path, "watched"));
       const still = makeRepository(join(folder.path, "still"));
       await watches.recordAccess([CHAT], [join(at.root, "a.txt"), still.root], false);
-      const heard: GitMessage[] = [];
-      let bell = Promise.withResolvers<void>();
+      const messages: GitMessage[] = [];
+      let arrival = Promise.withResolvers<void>();
       let isBusy = false;
       const refused = Promise.withResolvers<void>();
       const reader = {
@@ -189,15 +194,15 @@ describe("a chat's follower", () => {
             refused.resolve();
             return false;
           }
-          heard.push(message);
-          bell.resolve();
+          messages.push(message);
+          arrival.resolve();
           return true;
         },
       };
       const nextChanges = async (): Promise<[string, boolean][]> => {
-        await bell.promise;
-        bell = Promise.withResolvers();
-        return (heard.at(-1)?.repositories ?? []).map(({ repo_root, removed }) => [repo_root, removed]);
+        await arrival.promise;
+        arrival = Promise.withResolvers();
+        return (messages.at(-1)?.repositories ?? []).map(({ repo_root, removed }) => [repo_root, removed]);
       };
       const watch = watches.watch(CHAT, reader);
       manual.advance(0);
@@ -208,10 +213,10 @@ describe("a chat's follower", () => {
       at.write("b.txt", "new\n");
       await watches.recordAccess([CHAT], [join(at.root, "b.txt")], true);
       manual.advance(999);
-      expect(heard).toHaveLength(1);
+      expect(messages).toHaveLength(1);
       manual.advance(1);
       expect(await nextChanges()).toEqual([[at.root, false]]);
-      expect(heard.at(-1)?.repositories?.[0]?.unified_diff).toContain("+new\n");
+      expect(messages.at(-1)?.repositories?.[0]?.unified_diff).toContain("+new\n");
       // Nothing has changed: only an explicit request gets a response.
       manual.advance(1_000);
       watch.refresh();
@@ -236,13 +241,13 @@ describe("a chat's follower", () => {
       expect(await nextChanges()).toEqual([]);
       manual.advance(1_000);
       await nextChanges();
-      expect(heard.at(-1)).toMatchObject({ type: "error", message: expect.stringContaining(still.root) });
+      expect(messages.at(-1)).toMatchObject({ type: "error", message: expect.stringContaining(still.root) });
       watch.stop();
     },
   );
 
   test("[GS-1] a chat that has touched no repository has none", async () => {
-    const watches = new GitWatches({ ...watching(), clock: new ManualClock() });
+    const watches = new GitWatches({ ...makeWatchOptions(), clock: new ManualClock() });
     await watches.recordAccess([CHAT], [folder.path], true);
     expect(await watches.listReferences(CHAT)).toEqual({ repositories: [] });
   });

@@ -10,7 +10,7 @@ const folder = tempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
 /** Runs a shell script; `heard` resolves when its output contains the word. */
-const shell = (text: string, options: Partial<ProcessOptions> = {}) => {
+const startShell = (text: string, options: Partial<ProcessOptions> = {}) => {
   const clock = new WatchedClock();
   const groups = new ProcessGroups({ clock, agent_id: "t" });
   let output = "";
@@ -38,7 +38,7 @@ const shell = (text: string, options: Partial<ProcessOptions> = {}) => {
 
 describe("runProcess", () => {
   test("[DM-6] sends SIGTERM to the program and its children when it times out", async () => {
-    const { clock, end, heard } = shell("sleep 300 & echo up; wait", { timeout_ms: 60_000 });
+    const { clock, end, heard } = startShell("sleep 300 & echo up; wait", { timeout_ms: 60_000 });
     await heard("up");
     await clock.advance(59_999);
     await clock.advance(1);
@@ -46,7 +46,9 @@ describe("runProcess", () => {
   });
 
   test("[DM-6] kills the program five seconds after the timeout if it ignores SIGTERM", async () => {
-    const { clock, end, heard } = shell("trap '' TERM; echo up; while :; do sleep 0.02; done", { timeout_ms: 1_000 });
+    const { clock, end, heard } = startShell("trap '' TERM; echo up; while :; do sleep 0.02; done", {
+      timeout_ms: 1_000,
+    });
     await heard("up");
     await clock.advance(5_999);
     await clock.advance(1);
@@ -55,7 +57,7 @@ describe("runProcess", () => {
 
   test("[DM-6] resolves ten seconds after the program exits if a child keeps its output open", async () => {
     const groups = new ProcessGroups({ clock: systemClock, agent_id: "t" });
-    const { clock, end, heard, output } = shell("sleep 300 & echo $!", { groups });
+    const { clock, end, heard, output } = startShell("sleep 300 & echo $!", { groups });
     await heard("\n");
     await until(() => clock.asked.includes(10_000));
     await clock.advance(10_000);
@@ -67,6 +69,6 @@ describe("runProcess", () => {
   });
 
   test("[DM-6] rejects with the reason when the program cannot be started", async () => {
-    await expect(shell("", { command: ["/no/such/program"] }).end).rejects.toThrow("ENOENT");
+    await expect(startShell("", { command: ["/no/such/program"] }).end).rejects.toThrow("ENOENT");
   });
 });

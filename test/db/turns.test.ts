@@ -1,10 +1,10 @@
 // Whose lists and reports run next.
 import { expect, test } from "bun:test";
-import { Turns } from "#db/engine/turns.ts";
+import { FairScheduler } from "#db/engine/turns.ts";
 
 /** Work of people that ends when it is told to, and the order in which it began. */
-const stage = (options: ConstructorParameters<typeof Turns>[0]) => {
-  const turns = new Turns(options);
+const stage = (options: ConstructorParameters<typeof FairScheduler>[0]) => {
+  const turns = new FairScheduler(options);
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   return {
@@ -22,7 +22,7 @@ const stage = (options: ConstructorParameters<typeof Turns>[0]) => {
       ends.get(name)?.();
       await new Promise(setImmediate);
     },
-    refuseAll: (error: Error) => turns.refuseAll(error),
+    refuseAll: (error: Error) => turns.rejectAll(error),
   };
 };
 

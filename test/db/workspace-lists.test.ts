@@ -159,26 +159,29 @@ testInside(
   120_000,
 );
 
-testInside("[WL-3] each caller's list and count contain only visible workspaces, in the same order for everyone", async () => {
-  const all = (await search(people.owner.client, "")).workspaces;
-  expect(all).toHaveLength(SIZE.workspaces - 1);
-  const dormant = await search(people.owner.client, "dormant:true");
-  expect(listIds(dormant.workspaces)).toEqual([many.workspaces[3] as string]);
-  const boss = await search(people.organization_admin.client, "");
-  expect(listIds(boss.workspaces)).toEqual(listIds(all));
-  const mine = await search(people.member.client, "");
-  // Her own favorite first, then what is shared with her.
-  const [first = "", second = "", third = ""] = many.workspaces;
-  expect(listIds(mine.workspaces)).toEqual([third, first, second]);
-  expect(mine.count).toBe(3);
-  expect(await search(people.outsider.client, "")).toEqual({ workspaces: [], count: 0 });
-  const order = all.map(({ owner_name, name, latest_build }) => [
-    latest_build.status === "running" ? 0 : 1,
-    owner_name.toLowerCase(),
-    name.toLowerCase(),
-  ]);
-  expect(order).toEqual(order.toSorted((a, b) => (String(a) < String(b) ? -1 : 1)));
-});
+testInside(
+  "[WL-3] each caller's list and count contain only visible workspaces, in the same order for everyone",
+  async () => {
+    const all = (await search(people.owner.client, "")).workspaces;
+    expect(all).toHaveLength(SIZE.workspaces - 1);
+    const dormant = await search(people.owner.client, "dormant:true");
+    expect(listIds(dormant.workspaces)).toEqual([many.workspaces[3] as string]);
+    const boss = await search(people.organization_admin.client, "");
+    expect(listIds(boss.workspaces)).toEqual(listIds(all));
+    const mine = await search(people.member.client, "");
+    // Her own favorite first, then what is shared with her.
+    const [first = "", second = "", third = ""] = many.workspaces;
+    expect(listIds(mine.workspaces)).toEqual([third, first, second]);
+    expect(mine.count).toBe(3);
+    expect(await search(people.outsider.client, "")).toEqual({ workspaces: [], count: 0 });
+    const order = all.map(({ owner_name, name, latest_build }) => [
+      latest_build.status === "running" ? 0 : 1,
+      owner_name.toLowerCase(),
+      name.toLowerCase(),
+    ]);
+    expect(order).toEqual(order.toSorted((a, b) => (String(a) < String(b) ? -1 : 1)));
+  },
+);
 
 testInside("[WL-4] a search returns exactly the workspaces that match its terms", async () => {
   const all = (await search(people.owner.client, "")).workspaces;

@@ -12,7 +12,7 @@ export type SentRequest = {
 const RESPONSE_TIMEOUT_MS = 5_000;
 
 /** Statuses that the edge may return for any request. */
-const FROM_THE_EDGE = new Set([429]);
+const EDGE_STATUSES = new Set([429]);
 
 /** Sends the request and returns the fault of the response; undefined if it has none. */
 export const findFault = async (
@@ -29,24 +29,24 @@ export const findFault = async (
   const { status } = response;
   if (type.startsWith("text/event-stream")) {
     await response.body?.cancel();
-    return typeFault(operation, status, type);
+    return findTypeFault(operation, status, type);
   }
   const text = await response.text();
   const ms = performance.now() - began;
   if (status < 300) reached.add(operation.name);
   if (status >= 500) return `returned ${status} ${text.slice(0, 500)}`;
   if (ms > RESPONSE_TIMEOUT_MS) return `took ${Math.round(ms)} ms`;
-  if (!(status in operation.described.responses) && !FROM_THE_EDGE.has(status))
+  if (!(status in operation.described.responses) && !EDGE_STATUSES.has(status))
     return `returned ${status}, which is not documented: ${text.slice(0, 500)}`;
-  if (status >= 400) return faultOfError(type, text);
+  if (status >= 400) return findErrorFault(type, text);
   return (
-    typeFault(operation, status, type) ??
-    shapeFault(operation, status, type, text) ??
+    findTypeFault(operation, status, type) ??
+    findShapeFault(operation, status, type, text) ??
     findAcceptedFault(operation, sent)
   );
 };
 
-const faultOfError = (type: string, text: string): string | undefined => {
+const findErrorFault = (type: string, text: string): string | undefined => {
   if (type !== "application/json; charset=utf-8") return `an error with content type ${type}`;
   const { message, detail, validations, ...rest } = JSON.parse(text) as Record<string, unknown>;
   const isGeneric =
@@ -60,14 +60,14 @@ const faultOfError = (type: string, text: string): string | undefined => {
 const getContent = ({ described }: Operation, status: number) => described.responses[status]?.content ?? {};
 
 /** Returns a fault if the content type is not documented; undefined if none is documented. */
-const typeFault = (operation: Operation, status: number, type: string): string | undefined => {
+const findTypeFault = (operation: Operation, status: number, type: string): string | undefined => {
   const declared = Object.keys(getContent(operation, status));
   const sent = type.split(";")[0]?.trim() ?? "";
   if (declared.length === 0 || declared.includes(sent)) return undefined;
   return `returned ${status} with ${sent || "no type"}; documented: ${declared.join(", ")}`;
 };
 
-const shapeFault = (operation: Operation, status: number, type: string, text: string): string | undefined => {
+const findShapeFault = (operation: Operation, status: number, type: string, text: string): string | undefined => {
   const schema = getContent(operation, status)["application/json"]?.schema;
   if (!schema || !type.startsWith("application/json")) return undefined;
   const wrong = findMismatch(schema, JSON.parse(text));

@@ -183,7 +183,9 @@ export class AgentSession {
       const { directory, mcp_url } = await stdio.started;
       const mcp = mcp_url === undefined ? undefined : { url: mcp_url, token: mcp_token };
       const connection = await AcpConnection.open(stdio, clock, { version: VERSION, auth_method }, requests);
-      const opened = await openSession(connection, { cwd: directory, mcp }, load, () => (replayedChunks ?? []).join(""));
+      const opened = await openSession(connection, { cwd: directory, mcp }, load, () =>
+        (replayedChunks ?? []).join(""),
+      );
       replayedChunks = undefined;
       session = new AgentSession(deps, stdio, events, request, {
         connection,
@@ -363,13 +365,13 @@ export class AgentSession {
     else question.answer(undefined);
   }
 
-  async #target(path: string): Promise<string> {
+  async #resolvePath(path: string): Promise<string> {
     return (await this.resolveOutside([path])).get(path) ?? path;
   }
 
   /** Writes a file for the agent. Requires approval like a tool call, because not every agent asks before it writes through its client. */
   async #writeFile(given: string, content: string): Promise<void> {
-    const path = await this.#target(given);
+    const path = await this.#resolvePath(given);
     const toolCallId = `write-${uuid()}`;
     const isGranted = await new Promise<boolean | undefined>((answer) => {
       const diff = { type: "diff" as const, path, newText: content };
@@ -381,7 +383,7 @@ export class AgentSession {
     const wrote = (error?: string): void => this.events.push({ type: "written", tool_call_id: toolCallId, error });
     try {
       // The approval may take minutes, and a link may have replaced the file by then.
-      if ((await this.#target(path)) !== path)
+      if ((await this.#resolvePath(path)) !== path)
         throw new Error(`"${path}" now leads to a different file than the one that was approved.`);
       await this.#agent.call({ method: "POST", path: url, body: new TextEncoder().encode(content), patient: true });
       wrote();
@@ -411,11 +413,11 @@ const toTouchedFiles = (calls: readonly MessagePart[]): TouchedFiles => ({
 const TURN_OVER = "The agent's turn is over, so the call did not run.";
 const CALL_REFUSED = "The chat's rules or its owner did not allow this call.";
 
-type SessionPlace = { readonly cwd: string; readonly mcp: McpEndpoint | undefined };
+type SessionTarget = { readonly cwd: string; readonly mcp: McpEndpoint | undefined };
 
 const openSession = async (
   connection: AcpConnection,
-  { cwd, mcp }: SessionPlace,
+  { cwd, mcp }: SessionTarget,
   load: string | undefined,
   readReplayed: () => string,
 ) => {
@@ -437,14 +439,14 @@ const toOutcome = (options: readonly PermissionOption[], isGranted: boolean | un
   return { outcome: "selected" as const, optionId: option.optionId };
 };
 
-const MAX_REASON = 1_000;
+const MAX_REASON_LENGTH = 1_000;
 
 /** Returns the agent's own error message, which the protocol carries as data. */
 const formatError = (error: unknown): string => {
   const { message = String(error), data } = error as { message?: string; data?: unknown };
   const detail = typeof data === "string" ? data : findDetail(data);
   const text = detail === "" || message.includes(detail) ? message : `${message}: ${detail}`;
-  return text.slice(0, MAX_REASON);
+  return text.slice(0, MAX_REASON_LENGTH);
 };
 
 const findDetail = (data: unknown): string => {

@@ -19,18 +19,18 @@ type Deps = {
 };
 
 /** Subscribes to access changes and ends the work of affected chats. */
-export const endWithAccess = (deps: Deps): void => {
+export const endWorkOnLostAccess = (deps: Deps): void => {
   // The event names a workspace, or a person whose roles, groups or memberships have changed.
   deps.topics.subscribeAll("access_changed", (id) => {
     for (const chat_id of deps.generations.active()) {
-      void endIfLost(deps, chat_id, id).catch((error) => {
+      void endWorkIfAccessLost(deps, chat_id, id).catch((error) => {
         log("chats").error("could not end the work of chat {chat_id}: {error}", { chat_id, error });
       });
     }
   });
 };
 
-const endIfLost = async (
+const endWorkIfAccessLost = async (
   { store, toolServices, generations, chats }: Deps,
   chat_id: string,
   changed: string,

@@ -8,7 +8,7 @@ type Deps = { readonly store: Store; readonly models: LanguageModels };
 export type OrganizationModel = { readonly model: ModelInfo; readonly reasoning_effort: string };
 
 /** Returns undefined when no model is configured, and "unusable" when it cannot be used now. */
-export const organizationModel = async (
+export const resolveOrganizationModel = async (
   { store, models }: Deps,
   organization_id: string,
   context: OrganizationContext,

@@ -46,14 +46,14 @@ const MAX_CONCURRENT = 6;
 const MAX_WAITING = 1_000;
 /** A check that a crash interrupted is repeated after this time. */
 const LEASE_MS = 5 * 60_000;
-const MAX_IDLE = 10_000;
+const MAX_RATE_LIMITS = 10_000;
 
 type ChatWithDiff = ChatWithDiffRow & { readonly diff: ChatDiffRow };
 
 /** A deleted chat has only a timer left, and no shard. */
 const findPart = (found: ChatWithDiffRow | undefined): number | undefined => found && toPart(found.chat.owner_id);
 
-export class Diffs implements Chore {
+export class PullRequestTracker implements Chore {
   readonly #deps: Deps;
   readonly #queue = new PQueue({ concurrency: MAX_CONCURRENT });
   readonly #waiting = new Set<string>();
@@ -91,7 +91,7 @@ export class Diffs implements Chore {
     const provider = accounts.providers.get(row.provider_id);
     if (!provider) throw notFound();
     try {
-      const { pulls } = await this.#host({ ...found, diff: row }, provider);
+      const { pulls } = await this.#openHost({ ...found, diff: row }, provider);
       const diff = row.pr_number === null ? await pulls.branchDiff(row.branch) : await pulls.diff(row.pr_number);
       return { row, provider: provider.type, diff };
     } catch (error) {
@@ -130,7 +130,7 @@ export class Diffs implements Chore {
     const { store, clock, accounts } = this.#deps;
     const found = await store.get(findChatDiff({ id }));
     if (!found || found.chat.archived) return;
-    const { repositories } = await this.#references(id, found);
+    const { repositories } = await this.#loadReferences(id, found);
     const now = clock.now();
     for (const { branch, remote_origin, pushed } of repositories.reverse()) {
       const provider = pushed ? accounts.providerFor(remote_origin) : undefined;
@@ -148,7 +148,7 @@ export class Diffs implements Chore {
   }
 
   /** Returns the workspace's checked-out branches, or none when it cannot be reached. */
-  async #references(id: string, { chat }: ChatWithDiffRow): Promise<GitReferences> {
+  async #loadReferences(id: string, { chat }: ChatWithDiffRow): Promise<GitReferences> {
     const { owner_id, organization_id, workspace_id } = chat;
     const of = { chat_id: id, owner_id, organization_id, workspace_id, run_id: uuid() };
     const { signal } = this.#stopping;
@@ -177,11 +177,11 @@ export class Diffs implements Chore {
     const row = await this.#loadUpdated({ ...found, diff: known }, provider);
     const now = clock.now();
     const wait = nextCheckDelay(row, now);
-    const rest = this.#rateLimitedUntil.get(toRestKey(provider, found)) ?? 0;
+    const rest = this.#rateLimitedUntil.get(toRateLimitKey(provider, found)) ?? 0;
     const due = wait === null ? null : Math.max(now + wait, rest);
     const next = { ...row, stale_at: due ?? now + 24 * 3_600_000 };
     await store.commit(replaceChatDiff(id, next, due), undefined, findPart(found));
-    if (formatShown(row) !== formatShown(before)) {
+    if (serializeVisibleFields(row) !== serializeVisibleFields(before)) {
       topics.publish("owner_chats", found.chat.owner_id, { kind: "diff_status_change", chat_id: id });
     }
   }
@@ -191,7 +191,7 @@ export class Diffs implements Chore {
     const { clock } = this.#deps;
     const { diff: row } = known;
     try {
-      const { http, pulls } = await this.#host(known, provider);
+      const { http, pulls } = await this.#openHost(known, provider);
       const number = await pulls.find(row.branch);
       const pull = number === undefined ? NO_PULL_REQUEST : await pulls.read(number);
       return { ...row, ...pull, kept: http.kept, failures: 0, refreshed_at: clock.now() };
@@ -208,12 +208,12 @@ export class Diffs implements Chore {
    * Returns a client for the host with the chat owner's token. Throws `PullError` without a linked account, or while the host rate-limits
    * us.
    */
-  async #host({ chat, diff }: ChatWithDiff, provider: Provider): Promise<{ http: PullHttp; pulls: Pulls }> {
+  async #openHost({ chat, diff }: ChatWithDiff, provider: Provider): Promise<{ http: PullHttp; pulls: Pulls }> {
     const { accounts, outbound, clock } = this.#deps;
     const host = findPullHost(provider);
     const remote = parseRemote(diff.remote_origin);
     if (!host || !remote) throw new PullError("missing", "Slipway does not support pull requests on this git host.");
-    const key = toRestKey(provider, { chat });
+    const key = toRateLimitKey(provider, { chat });
     const until = this.#rateLimitedUntil.get(key) ?? 0;
     if (until > clock.now())
       throw new PullError("limited", "The git host is rate limiting requests. Slipway retries later.", until);
@@ -232,12 +232,12 @@ export class Diffs implements Chore {
   }
 
   #pauseHost(key: string, until: number): void {
-    if (this.#rateLimitedUntil.size >= MAX_IDLE) this.#rateLimitedUntil.clear();
+    if (this.#rateLimitedUntil.size >= MAX_RATE_LIMITS) this.#rateLimitedUntil.clear();
     this.#rateLimitedUntil.set(key, until);
   }
 }
 
-const toRestKey = ({ id }: Provider, { chat }: Pick<ChatWithDiffRow, "chat">): string => `${id} ${chat.owner_id}`;
+const toRateLimitKey = ({ id }: Provider, { chat }: Pick<ChatWithDiffRow, "chat">): string => `${id} ${chat.owner_id}`;
 
 const NO_PULL_REQUEST = {
   pr_number: null,
@@ -271,7 +271,7 @@ const toEmptyDiff = ({ now, ...pushed }: PushedBranch): ChatDiffRow => ({
 });
 
 /** Formats what watchers see, without times, to detect changes. */
-const formatShown = ({
+const serializeVisibleFields = ({
   kept: _,
   failures: __,
   refreshed_at: ___,

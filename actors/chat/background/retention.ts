@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { FIRST_PART, type Parts } from "#base/parts.ts";
-import { listForgottenChats, listSilentChats } from "#db/chats/purge.ts";
+import { listExpiredChats, listInactiveChats } from "#db/chats/purge.ts";
 import { deleteOldRunSlice, findOldRun } from "#db/chats/runs.ts";
 import { type ChatSettings, readChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -58,7 +58,7 @@ class Retention {
     if (before === undefined) return;
     const { store, chats } = this.#deps;
     let count = 0;
-    for (const { id } of await store.scan(listSilentChats({ before }))) {
+    for (const { id } of await store.scan(listInactiveChats({ before }))) {
       if (this.#isStopped()) return;
       const done = await this.#tryChat(id, () =>
         chats().ask(id, "change", { archived: true, silent_since: before, patch: {}, pin: null }),
@@ -72,7 +72,7 @@ class Retention {
     if (before === undefined) return;
     const { store, chats } = this.#deps;
     let count = 0;
-    for (const { id } of await store.scan(listForgottenChats({ before }))) {
+    for (const { id } of await store.scan(listExpiredChats({ before }))) {
       if (this.#isStopped()) return;
       if (await this.#tryChat(id, () => chats().ask(id, "purge", { before }))) count += 1;
     }

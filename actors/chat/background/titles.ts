@@ -12,7 +12,7 @@ import type { Chore } from "../../runtime/chore.ts";
 import type { MessageSender } from "../../runtime/directory.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { DescribedMessages } from "../messages.ts";
-import { organizationModel } from "./organization-model.ts";
+import { resolveOrganizationModel } from "./organization-model.ts";
 import type { Recorder } from "./recorder.ts";
 import { askSideModel, type SidePurpose } from "./side-model.ts";
 import {
@@ -100,7 +100,7 @@ export class Titles implements Chore {
     const { store, models } = this.#deps;
     const messages = await loadNewest(store, chat.key);
     const opening = toFallbackTitle(messages.find(({ role }) => role === "user")?.content ?? []);
-    const wanted = await organizationModel(this.#deps, chat.organization_id, "title_generation");
+    const wanted = await resolveOrganizationModel(this.#deps, chat.organization_id, "title_generation");
     const model = wanted && wanted !== "unusable" ? wanted.model : models.resolveSideModel?.(chat.last_model_config_id);
     if (!model) return opening;
     const asked = { system: TITLE, text: formatTranscript(messages) };
@@ -150,7 +150,7 @@ export class Titles implements Chore {
 
   /** Uses the organization's title model if one is configured. When that fails, the chat gets no title. */
   async #title(chat: EndedChat, model: ModelInfo, text: string): Promise<void> {
-    const wanted = await organizationModel(this.#deps, chat.organization_id, "title_generation");
+    const wanted = await resolveOrganizationModel(this.#deps, chat.organization_id, "title_generation");
     if (wanted === "unusable") return;
     await this.#write(chat, "title", parseTitle, wanted?.model ?? model, TITLE, text);
   }

@@ -6,7 +6,7 @@ import { findClearing, listPrompts } from "#db/chats/messages.ts";
 import { readCompactionThresholds } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import { ModelError } from "#src/llm/model.ts";
-import { organizationModel } from "../background/organization-model.ts";
+import { resolveOrganizationModel } from "../background/organization-model.ts";
 import { askModel, type SideModelDeps } from "../background/side-model.ts";
 import { isHookRow } from "../hooks/effects.ts";
 import type { NewMessage } from "../machine/decision.ts";
@@ -112,7 +112,7 @@ export class Compactor {
     const { clock } = this.#deps;
     const { model_id, context_limit, chat_key, about } = begun;
     if (source === "manual") this.#threshold = await this.#loadThreshold(begun);
-    const wanted = await organizationModel(this.#deps, about.organization_id, "compaction");
+    const wanted = await resolveOrganizationModel(this.#deps, about.organization_id, "compaction");
     const model =
       wanted === undefined || wanted === "unusable" ? { id: model_id, provider: begun.provider } : wanted.model;
     const errand = { ...begun, model_id: model.id, provider: model.provider, kind: "compaction" as const };

@@ -2,7 +2,7 @@
 // (facts/chats 5.6). Used by turns.
 import {
   findMarker,
-  isCutHistory,
+  isTruncatedHistory,
   listModelBefore,
   listModelHistory,
   listSystemRows,
@@ -28,15 +28,15 @@ type SizedRow = MessageRow & { readonly bytes: number };
 
 /** Makes a truncated history start with a message from a person: models reject tool results without their calls. */
 const dropPartialTurn = (rows: readonly SizedRow[]): readonly SizedRow[] => {
-  if (!isCutHistory(rows)) return rows;
+  if (!isTruncatedHistory(rows)) return rows;
   const first = rows.findIndex(({ role }) => role === "user");
   return rows.slice(first === -1 ? rows.findIndex(({ role }) => role === "assistant") : first);
 };
 
 /** A turn keeps a history up to this size in memory between its steps, also while its tools run. */
-const KEPT_BYTES = 2 * 1024 * 1024;
+const MAX_CACHED_BYTES = 2 * 1024 * 1024;
 
-type Known = { readonly marker: number | undefined; readonly rows: readonly SizedRow[]; readonly last: number };
+type CachedHistory = { readonly marker: number | undefined; readonly rows: readonly SizedRow[]; readonly last: number };
 
 /**
  * The history of a chat during one turn. Reads it once, and after that only what was added: messages never change, and removing one ends
@@ -45,7 +45,7 @@ type Known = { readonly marker: number | undefined; readonly rows: readonly Size
 export class TurnHistory {
   readonly #store: Reads;
   readonly #chat: number;
-  #known: Known | undefined;
+  #cached: CachedHistory | undefined;
 
   constructor(store: Reads, chat: number) {
     this.#store = store;
@@ -55,14 +55,14 @@ export class TurnHistory {
   /** Returns the same as `readHistory`. */
   async read(): Promise<readonly MessageRow[]> {
     const marker = (await this.#store.get(findMarker({ chat: this.#chat })))?.id;
-    const known = this.#known?.marker === marker ? this.#known : undefined;
-    this.#known = undefined;
+    const known = this.#cached?.marker === marker ? this.#cached : undefined;
+    this.#cached = undefined;
     const added = known && (await this.#store.scan(listModelHistory({ chat: this.#chat, from: known.last + 1 })));
-    const isWhole = added !== undefined && !isCutHistory(added);
+    const isWhole = added !== undefined && !isTruncatedHistory(added);
     const rows = known && isWhole ? [...known.rows, ...added] : await readHistory(this.#store, this.#chat);
     const last = rows.reduce((newest, { id }) => Math.max(newest, id), 0);
-    if (rows.length > 0 && rows.reduce((sum, { bytes }) => sum + bytes, 0) <= KEPT_BYTES)
-      this.#known = { marker, rows, last };
+    if (rows.length > 0 && rows.reduce((sum, { bytes }) => sum + bytes, 0) <= MAX_CACHED_BYTES)
+      this.#cached = { marker, rows, last };
     return rows;
   }
 }

@@ -1,7 +1,7 @@
 // Budgets in chats that a coding agent runs: the gateway rejects the agent's calls, and the chat asks whether to continue (rule BU-4).
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
-import { findCallPlace } from "#db/chats/spend.ts";
+import { findLedgerFields } from "#db/chats/spend.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Events } from "../../runtime/events.ts";
 import type { ModelLedger } from "./ledger.ts";
@@ -25,7 +25,7 @@ export class AgentBudgets {
   async findUsedUp({ chat_key, owner_id }: PayingChat): Promise<BudgetUsedUp | undefined> {
     const { store, ledger } = this.#deps;
     try {
-      const place = await store.get(findCallPlace({ chat: chat_key }));
+      const place = await store.get(findLedgerFields({ chat: chat_key }));
       if (!place) return undefined;
       const call = { ...place, user_id: owner_id };
       const reached = await ledger.findUsedUp(call);

@@ -33,7 +33,7 @@ type Deps = {
 };
 
 /** The estimated usage of a call. */
-export type Likely = { readonly micros: number; readonly tokens: number };
+export type UsageEstimate = { readonly micros: number; readonly tokens: number };
 
 /** A call that may begin. `reserved` is absent when no limit applies and the call need not be recorded after a crash. */
 export type OpenCall = { readonly reserved: ReservationRow | undefined; readonly limits: readonly Limit[] };
@@ -42,7 +42,7 @@ const RENEW_INTERVAL_MS = 60_000;
 /** A reservation that was not renewed for this long has missed three renewals, so its call is considered lost. */
 const LEASE_MS = 4 * RENEW_INTERVAL_MS;
 /** Maximum attempts when budget becomes available between a rejection and the check of which limit caused it. */
-const MAX_LOOKS = 5;
+const MAX_BEGIN_ATTEMPTS = 5;
 /** Old periods are kept for reports on the past year. */
 const PERIOD_RETENTION_MS = 400 * 86_400_000;
 
@@ -83,11 +83,11 @@ export class ModelLedger {
   /** Begins a call with its reservation on disk, or returns the limit that is reached without writing anything. */
   async begin(
     call: LedgerCall,
-    likely: () => Likely,
+    likely: () => UsageEstimate,
     options: { readonly always: boolean },
   ): Promise<OpenCall | ReachedLimit> {
     const { clock } = this.#deps;
-    for (let look = 0; look < MAX_LOOKS; look++) {
+    for (let look = 0; look < MAX_BEGIN_ATTEMPTS; look++) {
       const limits = await loadLimits(this.#deps, call);
       if (limits.length === 0 && !options.always) return { reserved: undefined, limits };
       const now = clock.now();
@@ -228,8 +228,7 @@ export class ModelLedger {
         if (!(error instanceof CommitError && error.reason === "stale")) throw error;
       }
     }
-    if (settled > 0)
-      log("models").warn("charged {count} interrupted model calls as reserved", { count: settled });
+    if (settled > 0) log("models").warn("charged {count} interrupted model calls as reserved", { count: settled });
     await this.#commit([deleteOldAccounts(now - PERIOD_RETENTION_MS)]);
   }
 

@@ -3,7 +3,7 @@
 // outside of turns.
 import { log } from "#base/log.ts";
 import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
-import { findCallPlace } from "#db/chats/spend.ts";
+import { findLedgerFields } from "#db/chats/spend.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { BudgetPause } from "#schema/ai/budget.ts";
 import { formatBudgetTitle } from "#schema/ai/budget-words.ts";
@@ -17,7 +17,7 @@ import {
   type ModelRequest,
   type ModelUsage,
 } from "#src/llm/model.ts";
-import type { Likely, ModelLedger, OpenCall } from "./ledger.ts";
+import type { ModelLedger, OpenCall, UsageEstimate } from "./ledger.ts";
 import type { ReachedLimit } from "./limits.ts";
 import { loadPause } from "./warnings.ts";
 
@@ -102,7 +102,7 @@ export class MeteredModels implements LanguageModels {
     let begun: OpenCall | ReachedLimit;
     let row: LedgerCall;
     try {
-      row = await this.#ledgerCall(request);
+      row = await this.#buildLedgerCall(request);
       begun = await ledger.begin(row, () => this.#estimateUsage(request), { always: false });
       if ("isHeld" in begun && !begun.isHeld) {
         throw new BudgetUsedUp(await loadPause(store, begun), () => ledger.isStillReached(row));
@@ -118,8 +118,8 @@ export class MeteredModels implements LanguageModels {
     return { open: begun, row };
   }
 
-  async #ledgerCall({ payer, model_id }: ModelRequest): Promise<LedgerCall> {
-    const place = await this.#deps.store.get(findCallPlace({ chat: payer.chat_key }));
+  async #buildLedgerCall({ payer, model_id }: ModelRequest): Promise<LedgerCall> {
+    const place = await this.#deps.store.get(findLedgerFields({ chat: payer.chat_key }));
     return {
       user_id: payer.user_id,
       chat_id: place?.chat_id ?? "",
@@ -136,7 +136,7 @@ export class MeteredModels implements LanguageModels {
     };
   }
 
-  #estimateUsage(request: ModelRequest): Likely {
+  #estimateUsage(request: ModelRequest): UsageEstimate {
     const input_tokens = estimateInput(request);
     const usage = { input_tokens, output_tokens: EXPECTED_OUTPUT_TOKENS };
     const micros = computeCost(usage, this.#deps.models.findModelPrice?.(request.model_id)) ?? 0;
@@ -144,7 +144,7 @@ export class MeteredModels implements LanguageModels {
   }
 
   #addCost(model_id: string, usage: ModelUsage): ModelUsage {
-    const cost_micros = isCounted(usage) ? computeCost(usage, this.#deps.models.findModelPrice?.(model_id)) : null;
+    const cost_micros = hasTokens(usage) ? computeCost(usage, this.#deps.models.findModelPrice?.(model_id)) : null;
     return cost_micros === null ? usage : { ...usage, cost_micros };
   }
 
@@ -162,7 +162,7 @@ export class MeteredModels implements LanguageModels {
     usage: ModelUsage,
     { outcome, is_estimated }: Pick<Settlement, "outcome" | "is_estimated"> = REPORTED,
   ): Promise<void> {
-    if (!isCounted(usage)) return this.#deps.ledger.releaseReservation(open);
+    if (!hasTokens(usage)) return this.#deps.ledger.releaseReservation(open);
     const settlement: Settlement = {
       outcome,
       input_tokens: usage.input_tokens ?? 0,
@@ -193,5 +193,5 @@ const estimateInput = ({ messages, tools }: ModelRequest): number =>
   Math.ceil(Buffer.byteLength(JSON.stringify([messages, tools])) / BYTES_PER_TOKEN);
 
 /** Returns whether the provider reported any tokens. */
-const isCounted = ({ input_tokens = 0, output_tokens = 0, ...more }: ModelUsage): boolean =>
+const hasTokens = ({ input_tokens = 0, output_tokens = 0, ...more }: ModelUsage): boolean =>
   input_tokens + output_tokens + (more.cache_read_tokens ?? 0) + (more.cache_creation_tokens ?? 0) > 0;

@@ -46,7 +46,7 @@ export const buildChat = async (parts: ChatDeps, args: CreateChat): Promise<Crea
       ...args.messages.flatMap(({ content }) => attachWrites(key, content, clock.now())),
     ],
     after: () => {
-      effects.wordsAdded();
+      effects.searchTextAdded();
       notifyOwner(topics, state, "created");
       startTurn(effects, state);
       effects.promptAdded(state);

@@ -88,7 +88,7 @@ export const forkChat = async (parts: ChatDeps, id: string, args: ForkChat): Pro
     ],
     after: () => {
       effects.chatCopied(state, { from_chat_id: source.id, messages: pairMessages(rows, copies) });
-      effects.wordsAdded();
+      effects.searchTextAdded();
       notifyOwner(topics, state, "created");
     },
   };

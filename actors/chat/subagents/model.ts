@@ -10,7 +10,7 @@ import type { LanguageModels } from "#src/llm/model.ts";
 import type { SpawnInput } from "#src/tools/subagents/agents.ts";
 import { ToolError } from "#src/tools/tool.ts";
 
-import { organizationModel } from "../background/organization-model.ts";
+import { resolveOrganizationModel } from "../background/organization-model.ts";
 
 type Deps = { readonly store: Store; readonly models: LanguageModels };
 type ChosenModel = { readonly model_config_id: string; readonly reasoning_effort: string };
@@ -58,7 +58,7 @@ const loadOverride = async (
   if (set?.mode === "model" && set.model_config_id !== undefined && models.resolve(set.model_config_id)) {
     return { model_config_id: set.model_config_id, reasoning_effort: set.reasoning_effort ?? "" };
   }
-  const wanted = await organizationModel({ store, models }, organization_id, context);
+  const wanted = await resolveOrganizationModel({ store, models }, organization_id, context);
   if (wanted === undefined || wanted === "unusable") return undefined;
   return { model_config_id: wanted.model.id, reasoning_effort: wanted.reasoning_effort };
 };

@@ -175,11 +175,11 @@ const UPDATE_OWNERS = `with wanted as materialized (select part, receiver from j
   update parts set node = receivers.node, epoch = receivers.epoch, given_at = clock_timestamp() from wanted, receivers
   where parts.part = wanted.part and receivers.node = wanted.receiver and parts.part in (select part from held)`;
 
-const formatWanted = (moves: readonly Move[]): string =>
+const formatMoves = (moves: readonly Move[]): string =>
   JSON.stringify(moves.map(({ part, to: receiver }) => ({ part, receiver })));
 
 const storeMoves = (sql: ReservedSQL, moves: readonly Move[]): Promise<unknown> =>
-  sql.unsafe(UPDATE_OWNERS, [formatWanted(moves)]);
+  sql.unsafe(UPDATE_OWNERS, [formatMoves(moves)]);
 
 /**
  * Hands some of the node's shards over to other living nodes, once it has nothing more to write for them. Waits for its running group.
@@ -193,7 +193,7 @@ export const transferParts = async (
   const rows: { part: string }[] = await sql.unsafe(
     `${UPDATE_OWNERS} and parts.node = $2 and parts.epoch = $3
        and receivers.node in (select leases.node from leases where expires_at > clock_timestamp()) returning parts.part`,
-    [formatWanted(moves), node, epoch],
+    [formatMoves(moves), node, epoch],
   );
   // Sent afterwards. A node that misses it notices with its next renewal.
   if (rows.length > 0) await notifyMoves(sql, epoch);

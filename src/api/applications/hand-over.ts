@@ -10,7 +10,7 @@ import { hasScope } from "#schema/users/scopes.ts";
 import type { ApiContext } from "../context.ts";
 import type { Identity, UserCaller } from "../http/caller.ts";
 import { type CallerDeps, identify, readCookie } from "../http/identify.ts";
-import { APP_COOKIE, KEY_FORM, SECURE_APP_COOKIE } from "./headers.ts";
+import { API_KEY_FORMAT, APP_COOKIE, SECURE_APP_COOKIE } from "./headers.ts";
 
 /** The query parameter that carries the encrypted key. */
 export const KEY_PARAMETER = "service_app_key";
@@ -109,7 +109,7 @@ export class HandOver {
 
 /** Returns the user of an API key; undefined if the key is invalid, not a user's, or lacks the scope for apps. */
 export const loadPerson = async (token: string, request: Request, who: CallerDeps): Promise<UserCaller | undefined> => {
-  if (!KEY_FORM.test(token)) return undefined;
+  if (!API_KEY_FORMAT.test(token)) return undefined;
   const identity: Identity = await identify({ token, place: "header", compat: false }, request, who);
   if (identity instanceof AppError || identity.kind !== "user") return undefined;
   return hasScope(identity.scopes, "workspace:application_connect") ? identity : undefined;

@@ -4,7 +4,7 @@ import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
 import { SESSION_COOKIE, SESSION_HEADER } from "../http/identify.ts";
 import { WAIT_PARAMETER } from "./opening.ts";
 
-const UPSTREAM = "coder_session_token";
+const UPSTREAM_TOKEN = "coder_session_token";
 /** The session cookie on an app's host; over TLS it has a name that no other host can set. */
 export const APP_COOKIE = "service_app_session";
 export const SECURE_APP_COOKIE = `__Host-${APP_COOKIE}`;
@@ -15,13 +15,13 @@ export const SECURE_APP_COOKIE = `__Host-${APP_COOKIE}`;
  */
 export const BY_PATH = "service_app_by_path";
 
-const OUR_COOKIES = new Set([SESSION_COOKIE, UPSTREAM, APP_COOKIE, SECURE_APP_COOKIE, BY_PATH]);
-const OUR_QUERIES = new Set([SESSION_COOKIE, UPSTREAM, BY_PATH, WAIT_PARAMETER]);
+const OUR_COOKIES = new Set([SESSION_COOKIE, UPSTREAM_TOKEN, APP_COOKIE, SECURE_APP_COOKIE, BY_PATH]);
+const OUR_QUERY_PARAMETERS = new Set([SESSION_COOKIE, UPSTREAM_TOKEN, BY_PATH, WAIT_PARAMETER]);
 const OUR_HEADERS = new Set([SESSION_HEADER.toLowerCase(), "coder-session-token"]);
 /** Headers used only between nodes of a cluster. If an app sent one, its request would be executed again. */
 const NODE_HEADERS = new Set([NODE_HEADER, PART_HEADER]);
 /** The format of an API key (facts/platform 8.2). */
-export const KEY_FORM = /^[A-Za-z0-9]{10}-[A-Za-z0-9]{22}$/;
+export const API_KEY_FORMAT = /^[A-Za-z0-9]{10}-[A-Za-z0-9]{22}$/;
 
 const HOP_BY_HOP = new Set([
   "connection",
@@ -81,16 +81,16 @@ export const toAppHeaders = (from: Headers, { address, protocol, prefix }: Forwa
   return sent;
 };
 
-const isOurBearer = (value: string): boolean => KEY_FORM.test(/^bearer\s+(.*)$/i.exec(value)?.[1]?.trim() ?? "");
+const isOurBearer = (value: string): boolean => API_KEY_FORMAT.test(/^bearer\s+(.*)$/i.exec(value)?.[1]?.trim() ?? "");
 
 const removeOwnCookies = (cookies: string): string =>
   cookies
     .split(";")
     .map((one) => one.trim())
-    .filter((one) => one !== "" && !OUR_COOKIES.has(toName(one)))
+    .filter((one) => one !== "" && !OUR_COOKIES.has(parseCookieName(one)))
     .join("; ");
 
-const toName = (cookie: string): string => cookie.slice(0, Math.max(0, cookie.indexOf("="))).trim();
+const parseCookieName = (cookie: string): string => cookie.slice(0, Math.max(0, cookie.indexOf("="))).trim();
 
 /** Returns the query without Slipway's credentials and otherwise unchanged. Includes the question mark, or is empty. */
 export const removeOwnQuery = (query: string): string => removePairs(query, isOurPair);
@@ -105,7 +105,7 @@ export const removePairs = (query: string, isRemoved: (pair: string) => boolean)
 
 const isOurPair = (pair: string): boolean => {
   const [[name, value] = ["", ""]] = new URLSearchParams(pair);
-  return OUR_QUERIES.has(name) || (name === "access_token" && KEY_FORM.test(value));
+  return OUR_QUERY_PARAMETERS.has(name) || (name === "access_token" && API_KEY_FORMAT.test(value));
 };
 
 /** Headers an app may set on its own host but not below the access URL, where they would apply to the whole origin. */
@@ -153,7 +153,9 @@ const limitScope = (prefix: string, value: string): string => {
 /** Leaves the cache lifetime to the app but forbids shared caches. */
 const forbidSharedCaching = (headers: Headers): void => {
   const directives = (headers.get("cache-control") ?? "").split(",").map((one) => one.trim());
-  const kept = directives.filter((one) => one !== "" && !/^(public|private(=.*)?|s-maxage=.*|proxy-revalidate)$/i.test(one));
+  const kept = directives.filter(
+    (one) => one !== "" && !/^(public|private(=.*)?|s-maxage=.*|proxy-revalidate)$/i.test(one),
+  );
   headers.set("cache-control", ["private", ...kept].join(", "));
 };
 
@@ -163,11 +165,11 @@ const SANDBOX = "sandbox allow-scripts allow-forms allow-popups allow-modals all
 /** Restricts an app's cookie to its own host and path. Returns undefined for a cookie with one of Slipway's names. */
 const limitCookie = (cookie: string, prefix: string): string | undefined => {
   const [pair = "", ...attributes] = cookie.split(";").map((part) => part.trim());
-  if (OUR_COOKIES.has(toName(pair))) return undefined;
+  if (OUR_COOKIES.has(parseCookieName(pair))) return undefined;
   const kept = attributes.filter((one) => one !== "" && !/^domain\s*(=|$)/i.test(one));
   if (prefix === "") return [pair, ...kept].join("; ");
   // Browsers reject this prefix with any path other than the root.
-  if (toName(pair).startsWith("__Host-")) return undefined;
+  if (parseCookieName(pair).startsWith("__Host-")) return undefined;
   const path = kept.find((one) => /^path\s*=/i.test(one))?.replace(/^path\s*=\s*/i, "");
   const below =
     path?.startsWith(`${prefix}/`) || path === prefix ? path : `${prefix}${path?.startsWith("/") ? path : "/"}`;

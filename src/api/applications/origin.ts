@@ -4,7 +4,7 @@
 import type { AppName } from "#base/links/app-label.ts";
 import type { AppHosts } from "#domain/applications/names.ts";
 
-const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
+const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 type AppOrigin = {
   readonly hosts: AppHosts;
@@ -16,7 +16,7 @@ type AppOrigin = {
 /** Returns false for a write or WebSocket that another site's page has sent with the cookie. */
 export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, hasOwnHost }: AppOrigin): boolean => {
   const { method, headers } = request;
-  if (SAFE.has(method) && headers.get("upgrade") === null) return true;
+  if (SAFE_METHODS.has(method) && headers.get("upgrade") === null) return true;
   const origin = headers.get("origin");
   if (origin === null) {
     const site = headers.get("sec-fetch-site");
@@ -26,18 +26,19 @@ export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, hasOwn
   const { protocol, host } = new URL(origin);
   if (protocol !== accessUrl.protocol) return false;
   if (host === headers.get("host")?.toLowerCase()) return true;
-  return hasOwnHost ? isOfWorkspace(hosts.parseOrigin(origin), name) : host === accessUrl.host;
+  return hasOwnHost ? isInWorkspace(hosts.parseOrigin(origin), name) : host === accessUrl.host;
 };
 
 /**
  * Returns whether a page of another app in the workspace sends this CORS preflight to an app on its own host. Browsers send them without
  * cookies, so the app answers them for everyone; access is checked again with the actual request.
  */
-export const isOwnPreflight = ({ method, headers }: Request, { hosts, name, hasOwnHost }: AppOrigin): boolean => {
+export const isWorkspacePreflight = ({ method, headers }: Request, { hosts, name, hasOwnHost }: AppOrigin): boolean => {
   const origin = headers.get("origin");
-  if (method !== "OPTIONS" || !hasOwnHost || origin === null || !headers.has("access-control-request-method")) return false;
-  return isOfWorkspace(hosts.parseOrigin(origin), name);
+  if (method !== "OPTIONS" || !hasOwnHost || origin === null || !headers.has("access-control-request-method"))
+    return false;
+  return isInWorkspace(hosts.parseOrigin(origin), name);
 };
 
-const isOfWorkspace = (one: AppName | undefined, { user, workspace }: AppName): boolean =>
+const isInWorkspace = (one: AppName | undefined, { user, workspace }: AppName): boolean =>
   one?.user === user && one.workspace === workspace;

@@ -14,7 +14,7 @@ import { acceptsPage } from "../http/plain-page.ts";
 import { AppActivity } from "./activity.ts";
 import { type AppCaller, HandOver, KEY_PARAMETER, loadPerson, toAppCaller } from "./hand-over.ts";
 import { BY_PATH, removeOwnQuery, removePairs } from "./headers.ts";
-import { isFromOwnPage, isOwnPreflight } from "./origin.ts";
+import { isFromOwnPage, isWorkspacePreflight } from "./origin.ts";
 import { type Trouble, troubleResponse } from "./page.ts";
 import { forwardRequest, type Passing } from "./pass.ts";
 import { AppVisits } from "./visits.ts";
@@ -114,7 +114,7 @@ export class AppProxy {
     const query = removeOwnQuery(getQuery(request.url));
     const { accessUrl } = this.#ctx;
     const from = { hosts: this.#hostsFor(request), name, accessUrl, hasOwnHost: prefix === "" };
-    const asPreflight = isOwnPreflight(request, from);
+    const asPreflight = isWorkspacePreflight(request, from);
     const place = await findApp(this.#ctx, name, by?.caller, { asPreflight });
     const opening = { name, by, here: `${normalizeSlashes(`${prefix}${rest}`)}${query}` };
     const waits = await this.#waiting.answer(request, opening, place);

@@ -11,9 +11,9 @@ import type { ResourceType } from "#schema/audit.ts";
 import { ORGANIZATION_CONTEXTS, OVERRIDE_CONTEXTS } from "#schema/chats/model-override.ts";
 import {
   type AuditTarget,
-  type Find,
+  type FindTarget,
+  getPathId,
   group,
-  idIn,
   member,
   organization,
   type TargetRequest,
@@ -23,7 +23,7 @@ import {
 
 /** Returns a target for settings such as `chats/config` or `audit/retention`, which always exist. */
 export const settingTarget =
-  (resource_type: ResourceType, target: string): Find =>
+  (resource_type: ResourceType, target: string): FindTarget =>
   async () => ({ resource_type, target });
 
 /** A setting that applies to all chats. */
@@ -31,19 +31,19 @@ export const writesSetting = (name: string): AuditTarget => writes(settingTarget
 
 /** A user's own setting. */
 const userSettingTarget =
-  (target: string): Find =>
+  (target: string): FindTarget =>
   async ({ user_id }) => ({ resource_type: "user_chat_settings", resource_id: user_id, target });
 
 export const writesUserSetting = (name: string): AuditTarget => writes(userSettingTarget(name));
 
 /** A user's model choice in an organization. */
-export const memberModel: Find = async (asked) => {
+export const memberModel: FindTarget = async (asked) => {
   const found = await member(asked);
   const target = findOverride(asked, OVERRIDE_CONTEXTS);
   return found && target ? { ...found, resource_type: "user_chat_settings", target } : undefined;
 };
 
-export const organizationModel: Find = async (asked) => {
+export const organizationModel: FindTarget = async (asked) => {
   const found = await organization(asked);
   const target = findOverride(asked, ORGANIZATION_CONTEXTS);
   return found && target ? { ...found, resource_type: "chat_settings", target } : undefined;
@@ -54,69 +54,69 @@ const findOverride = ({ params: { context = "" } }: TargetRequest, contexts: rea
 
 /** A link of the caller: to a provider account, or with the prefix `mcp:` to an MCP server. */
 export const linkIn =
-  (parameter: "externalauth" | "mcp_server"): Find =>
+  (parameter: "externalauth" | "mcp_server"): FindTarget =>
   async ({ store, params, user_id }) => {
-    const provider_id = parameter === "mcp_server" ? `mcp:${idIn(params, parameter)}` : (params[parameter] ?? "");
+    const provider_id = parameter === "mcp_server" ? `mcp:${getPathId(params, parameter)}` : (params[parameter] ?? "");
     const found = await store.get(findLink({ user_id, provider_id }));
     return found && { resource_type: "external_auth_link", resource_id: user_id, target: found.provider_id };
   };
 
-export const modelProvider: Find = async ({ store, params }) => {
-  const id = idIn(params, "provider");
+export const modelProvider: FindTarget = async ({ store, params }) => {
+  const id = getPathId(params, "provider");
   const found = (await store.all(listModelProviders())).find((one) => one.id === id);
   return found && { resource_type: "ai_provider", resource_id: id, target: found.display_name || found.provider };
 };
 
-export const modelConfig: Find = async ({ store, params }) => {
-  const id = idIn(params, "model_config");
+export const modelConfig: FindTarget = async ({ store, params }) => {
+  const id = getPathId(params, "model_config");
   const found = (await store.all(listModelConfigs())).find((one) => one.id === id);
   return found && { resource_type: "ai_model", resource_id: id, target: found.display_name || found.model };
 };
 
 /** The compaction threshold of the caller's chats for an existing model. */
-export const newThreshold: Find = async (asked) => {
+export const newThreshold: FindTarget = async (asked) => {
   const params = { model_config: asked.params.model ?? "" };
   return (await modelConfig({ ...asked, params })) ? userSettingTarget("compaction_threshold")(asked) : undefined;
 };
 
-export const threshold: Find = async (asked) => {
-  const model = idIn(asked.params, "model");
+export const threshold: FindTarget = async (asked) => {
+  const model = getPathId(asked.params, "model");
   const set = await readCompactionThresholds(asked.store, asked.user_id);
   return set.some(([id]) => id === model) ? userSettingTarget("compaction_threshold")(asked) : undefined;
 };
 
 /** The spend limit of a user. */
-export const newUserLimit: Find = async (asked) => {
+export const newUserLimit: FindTarget = async (asked) => {
   const found = await user(asked);
   return found && { ...found, resource_type: "user_chat_settings", target: "usage_limit" };
 };
 
-export const userLimit: Find = async (asked) => {
+export const userLimit: FindTarget = async (asked) => {
   const found = await newUserLimit(asked);
   return found && (await readLimit(asked.store, "user", found.resource_id ?? "")) !== undefined ? found : undefined;
 };
 
 /** The spend limit of each member of a group, or of an organization. */
-export const newGroupLimit: Find = async (asked) => {
+export const newGroupLimit: FindTarget = async (asked) => {
   const { group: named = "" } = asked.params;
   const found = isUuid(named) ? await group(asked) : await organization({ ...asked, params: { organization: named } });
   return found && { ...found, resource_type: "chat_settings", target: "usage_limit" };
 };
 
-export const groupLimit: Find = async (asked) => {
+export const groupLimit: FindTarget = async (asked) => {
   const found = await newGroupLimit(asked);
   return found && (await readLimit(asked.store, "group", found.resource_id ?? "")) !== undefined ? found : undefined;
 };
 
 /** A budget that is set and may not exist yet. */
-export const newBudget: Find = settingTarget("chat_settings", "budget");
+export const newBudget: FindTarget = settingTarget("chat_settings", "budget");
 
-export const budget: Find = async ({ store, params }) => {
-  const id = idIn(params, "budget");
+export const budget: FindTarget = async ({ store, params }) => {
+  const id = getPathId(params, "budget");
   const found = await store.get(findBudget({ id }));
   return found && { resource_type: "chat_settings", resource_id: id, target: "budget" };
 };
 
 /** A budget, or a user's spend limit, that is raised. */
-export const raisedBudget: Find = async (asked) =>
+export const raisedBudget: FindTarget = async (asked) =>
   (asked.params.budget ?? "").startsWith(personBudgetId("")) ? newBudget(asked) : budget(asked);

@@ -43,82 +43,82 @@ export type AuditedResource = Omit<AuditEntry, "now" | "action" | "before" | "af
   readonly action?: AuditAction;
 };
 
-export type Find = (asked: TargetRequest) => Promise<AuditedResource | undefined>;
+export type FindTarget = (asked: TargetRequest) => Promise<AuditedResource | undefined>;
 
 export type AuditTarget = {
   readonly action: AuditAction;
-  readonly find: Find;
+  readonly find: FindTarget;
   /** True when only the body says what was attempted. The body is then kept until the response. */
   readonly needsBody: boolean;
 };
 
 type TargetOptions = { readonly needsBody?: boolean };
 
-export const writes = (find: Find, { needsBody = false }: TargetOptions = {}): AuditTarget => ({
+export const writes = (find: FindTarget, { needsBody = false }: TargetOptions = {}): AuditTarget => ({
   action: "write",
   find,
   needsBody,
 });
 
-export const deletes = (find: Find, { needsBody = false }: TargetOptions = {}): AuditTarget => ({
+export const deletes = (find: FindTarget, { needsBody = false }: TargetOptions = {}): AuditTarget => ({
   action: "delete",
   find,
   needsBody,
 });
 
-export const creates = (find: Find, { needsBody = false }: TargetOptions = {}): AuditTarget => ({
+export const creates = (find: FindTarget, { needsBody = false }: TargetOptions = {}): AuditTarget => ({
   action: "create",
   find,
   needsBody,
 });
 
 /** Returns an ID in its stored form, or the zero UUID, which matches nothing, for an invalid one. */
-export const idIn = (params: TargetRequest["params"], name: string): string => {
+export const getPathId = (params: TargetRequest["params"], name: string): string => {
   const text = params[name] ?? "";
   return isUuid(text) ? text.toLowerCase() : NIL_UUID;
 };
 
-const userIn = ({ store, params: { user = "" }, user_id }: TargetRequest) => {
+const findPathUser = ({ store, params: { user = "" }, user_id }: TargetRequest) => {
   const id = user === "me" ? user_id : isUuid(user) ? user.toLowerCase() : undefined;
   return store.get(id ? findUser({ id }) : findUserByName({ username: user }));
 };
 
-const organizationIn = ({ store, params: { organization = "" } }: TargetRequest) => {
+const findPathOrganization = ({ store, params: { organization = "" } }: TargetRequest) => {
   if (isUuid(organization)) return store.get(findOrganization({ id: organization.toLowerCase() }));
   return store.get(
     organization === "default" ? findDefaultOrganization() : findOrganizationByName({ name: organization }),
   );
 };
 
-const workspaceAt = async (store: Store, id: string) => {
+const findWorkspaceTarget = async (store: Store, id: string) => {
   const found = await store.get(findWorkspacePlace({ id }));
   if (!found || found.deleted) return undefined;
   const { name, organization_id } = found;
   return { name, about: { organization_id, workspace_id: id, resource_id: id, target: name } };
 };
 
-export const user: Find = async (asked) => {
-  const found = await userIn(asked);
+export const user: FindTarget = async (asked) => {
+  const found = await findPathUser(asked);
   return found && { resource_type: "user", resource_id: found.id, target: found.username };
 };
 
-export const gitSshKey: Find = async (asked) => {
-  const owner = await userIn(asked);
+export const gitSshKey: FindTarget = async (asked) => {
+  const owner = await findPathUser(asked);
   const found = owner && (await asked.store.get(findGitSshKey({ user_id: owner.id })));
   return found && { resource_type: "git_ssh_key", resource_id: found.user_id, target: found.public_key };
 };
 
-export const deployKey: Find = async (asked) => {
-  const owner = await userIn(asked);
-  const id = idIn(asked.params, "deploy_key");
+export const deployKey: FindTarget = async (asked) => {
+  const owner = await findPathUser(asked);
+  const id = getPathId(asked.params, "deploy_key");
   const found = owner && (await asked.store.get(findDeployKey({ user_id: owner.id, id })));
   return found && { resource_type: "deploy_key", resource_id: found.id, target: found.repository };
 };
 
 const findKeyTarget =
-  (parameter: string): Find =>
+  (parameter: string): FindTarget =>
   async (asked) => {
-    const owner = await userIn(asked);
+    const owner = await findPathUser(asked);
     const found = owner && (await asked.store.get(findKey({ id: asked.params[parameter] ?? "" })));
     if (found?.user_id !== owner?.id || !found) return undefined;
     return { resource_type: "api_key", target: found.token_name || found.id, additional: { key_id: found.id } };
@@ -128,52 +128,52 @@ export const session = findKeyTarget("session");
 
 export const oauth2Grant = findKeyTarget("grant");
 
-export const oauth2App: Find = async ({ store, params }) => {
-  const found = await store.get(findOAuth2App({ id: idIn(params, "oauth2_app") }));
+export const oauth2App: FindTarget = async ({ store, params }) => {
+  const found = await store.get(findOAuth2App({ id: getPathId(params, "oauth2_app") }));
   return found && { resource_type: "oauth2_provider_app", resource_id: found.id, target: found.name, icon: found.icon };
 };
 
-export const oauth2Secret: Find = async (asked) => {
+export const oauth2Secret: FindTarget = async (asked) => {
   const app = await oauth2App(asked);
-  const [app_id, id] = [idIn(asked.params, "oauth2_app"), idIn(asked.params, "oauth2_secret")];
+  const [app_id, id] = [getPathId(asked.params, "oauth2_app"), getPathId(asked.params, "oauth2_secret")];
   const found = app && (await asked.store.get(findOAuth2Secret({ app_id, id })));
   return found && { ...app, resource_type: "oauth2_provider_app_secret", resource_id: found.id };
 };
 
-export const namedToken: Find = async (asked) => {
-  const owner = await userIn(asked);
+export const namedToken: FindTarget = async (asked) => {
+  const owner = await findPathUser(asked);
   const found = owner && (await asked.store.get(findKeyByName({ user_id: owner.id, name: asked.params.name ?? "" })));
   return found && { resource_type: "api_key", target: found.token_name, additional: { key_id: found.id } };
 };
 
-export const sessions: Find = async (asked) => {
-  const owner = await userIn(asked);
+export const sessions: FindTarget = async (asked) => {
+  const owner = await findPathUser(asked);
   return owner && { resource_type: "api_key", target: owner.username, additional: { sessions: "all" } };
 };
 
-export const skill: Find = async (asked) => {
-  const owner = await userIn(asked);
-  const id = idIn(asked.params, "skill");
+export const skill: FindTarget = async (asked) => {
+  const owner = await findPathUser(asked);
+  const id = getPathId(asked.params, "skill");
   const found = owner && (await asked.store.get(findUserSkill({ user_id: owner.id, id })));
   return found && { resource_type: "user_skill", resource_id: found.id, target: found.name };
 };
 
-export const secret: Find = async (asked) => {
-  const owner = await userIn(asked);
+export const secret: FindTarget = async (asked) => {
+  const owner = await findPathUser(asked);
   const name = asked.params.secret ?? "";
   const found = owner && (await asked.store.get(findUserSecret({ user_id: owner.id, name })));
   return found && { resource_type: "user_secret", resource_id: found.id, target: found.name };
 };
 
-export const organization: Find = async (asked) => {
-  const found = await organizationIn(asked);
+export const organization: FindTarget = async (asked) => {
+  const found = await findPathOrganization(asked);
   if (!found) return undefined;
   const { id, name, icon } = found;
   return { resource_type: "organization", resource_id: id, organization_id: id, target: name, icon };
 };
 
-export const group: Find = async (asked) => {
-  const id = idIn(asked.params, "group");
+export const group: FindTarget = async (asked) => {
+  const id = getPathId(asked.params, "group");
   const found = await asked.store.get(findGroup({ id }));
   const organization = found ? undefined : await asked.store.get(findOrganization({ id }));
   if (!found && !organization) return undefined;
@@ -182,8 +182,8 @@ export const group: Find = async (asked) => {
 };
 
 /** A user who would become a member; both the user and the organization exist. */
-export const newMember: Find = async (asked) => {
-  const [place, who] = [await organizationIn(asked), await userIn(asked)];
+export const newMember: FindTarget = async (asked) => {
+  const [place, who] = [await findPathOrganization(asked), await findPathUser(asked)];
   if (!place || !who) return undefined;
   return {
     resource_type: "organization_member",
@@ -193,51 +193,51 @@ export const newMember: Find = async (asked) => {
   };
 };
 
-export const member: Find = async (asked) => {
+export const member: FindTarget = async (asked) => {
   const found = await newMember(asked);
   if (!found) return undefined;
   const pair = { organization_id: found.organization_id ?? NIL_UUID, user_id: found.resource_id ?? NIL_UUID };
   return (await asked.store.get(findMemberWithUser(pair))) && found;
 };
 
-export const mcpServer: Find = async (asked) => {
-  const organization_id = (await organizationIn(asked))?.id ?? NIL_UUID;
-  const found = await asked.store.get(findMcpServer({ organization_id, id: idIn(asked.params, "mcp_server") }));
+export const mcpServer: FindTarget = async (asked) => {
+  const organization_id = (await findPathOrganization(asked))?.id ?? NIL_UUID;
+  const found = await asked.store.get(findMcpServer({ organization_id, id: getPathId(asked.params, "mcp_server") }));
   if (!found) return undefined;
   const { id, slug, icon } = found;
   return { resource_type: "mcp_server", resource_id: id, target: slug, icon, organization_id };
 };
 
-export const provisionerKey: Find = async (asked) => {
-  const organization_id = (await organizationIn(asked))?.id ?? NIL_UUID;
+export const provisionerKey: FindTarget = async (asked) => {
+  const organization_id = (await findPathOrganization(asked))?.id ?? NIL_UUID;
   const found = await asked.store.get(findProvisionerKeyByName({ organization_id, name: asked.params.key ?? "" }));
   return found && { resource_type: "provisioner_key", resource_id: found.id, target: found.name, organization_id };
 };
 
-export const template: Find = async ({ store, params }) => {
-  const found = await store.get(findTemplate({ id: idIn(params, "template") }));
+export const template: FindTarget = async ({ store, params }) => {
+  const found = await store.get(findTemplate({ id: getPathId(params, "template") }));
   if (!found) return undefined;
   const { id, name, icon, organization_id } = found;
   return { resource_type: "template", resource_id: id, target: name, icon, organization_id };
 };
 
-export const templateVersion: Find = async ({ store, params }) => {
-  const found = await store.get(findTemplateVersion({ id: idIn(params, "templateversion") }));
+export const templateVersion: FindTarget = async ({ store, params }) => {
+  const found = await store.get(findTemplateVersion({ id: getPathId(params, "templateversion") }));
   if (!found) return undefined;
   const { id, name, organization_id } = found;
   return { resource_type: "template_version", resource_id: id, target: name, organization_id };
 };
 
-export const workspace: Find = async ({ store, params }) => {
-  const found = await workspaceAt(store, idIn(params, "workspace"));
+export const workspace: FindTarget = async ({ store, params }) => {
+  const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
   return found && { ...found.about, resource_type: "workspace" };
 };
 
 /** An existing port share, or the workspace for a new one. */
-const portShareOr =
-  (isNew: boolean): Find =>
+const makePortShareTarget =
+  (isNew: boolean): FindTarget =>
   async ({ store, params, body }) => {
-    const found = await workspaceAt(store, idIn(params, "workspace"));
+    const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
     if (!found) return undefined;
     const about = { ...found.about, resource_type: "port_share" } as const;
     const { agent_name, port } = (body ?? {}) as { agent_name?: unknown; port?: unknown };
@@ -250,25 +250,25 @@ const portShareOr =
       ...(isNew ? { action: "write" } : {}),
     };
   };
-export const portShare = portShareOr(false);
-export const newPortShare = portShareOr(true);
+export const portShare = makePortShareTarget(false);
+export const newPortShare = makePortShareTarget(true);
 
 /** A snapshot that was not created: it has no ID. */
-export const newSnapshot: Find = async ({ store, params }) => {
-  const found = await workspaceAt(store, idIn(params, "workspace"));
+export const newSnapshot: FindTarget = async ({ store, params }) => {
+  const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
   return found && { ...found.about, resource_type: "workspace_snapshot", resource_id: NIL_UUID };
 };
 
-export const snapshot: Find = async ({ store, params }) => {
-  const found = await workspaceAt(store, idIn(params, "workspace"));
-  const row = found && (await store.get(findSnapshot({ id: idIn(params, "snapshot") })));
+export const snapshot: FindTarget = async ({ store, params }) => {
+  const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
+  const row = found && (await store.get(findSnapshot({ id: getPathId(params, "snapshot") })));
   if (!found || row?.workspace_id !== found.about.workspace_id) return undefined;
   return { ...found.about, resource_type: "workspace_snapshot", resource_id: row.id, target: row.name || found.name };
 };
 
-export const homeBackup: Find = async ({ store, params }) => {
-  const found = await workspaceAt(store, idIn(params, "workspace"));
-  const row = found && (await store.get(findHomeBackup({ id: idIn(params, "backup") })));
+export const homeBackup: FindTarget = async ({ store, params }) => {
+  const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
+  const row = found && (await store.get(findHomeBackup({ id: getPathId(params, "backup") })));
   if (!found || row?.workspace_id !== found.about.workspace_id) return undefined;
   return { ...found.about, resource_type: "workspace_snapshot", resource_id: row.id, target: found.name };
 };
@@ -277,8 +277,8 @@ const buildTarget = (name: string, id: string) =>
   ({ resource_type: "workspace_build", additional: { workspace_name: name, workspace_id: id } }) as const;
 
 /** A build that was not created: it has no ID, and its transition is the action. */
-export const newBuild: Find = async ({ store, params, body }) => {
-  const found = await workspaceAt(store, idIn(params, "workspace"));
+export const newBuild: FindTarget = async ({ store, params, body }) => {
+  const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
   if (!found) return undefined;
   const { transition } = (body ?? {}) as { transition?: unknown };
   const action = TRANSITIONS.find((one) => one === transition);
@@ -287,16 +287,16 @@ export const newBuild: Find = async ({ store, params, body }) => {
 };
 
 /** A restart that was not started. */
-export const restart: Find = async ({ store, params }) => {
-  const found = await workspaceAt(store, idIn(params, "workspace"));
+export const restart: FindTarget = async ({ store, params }) => {
+  const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
   if (!found) return undefined;
   const build = buildTarget(found.name, found.about.workspace_id);
   return { ...found.about, ...build, resource_id: NIL_UUID, action: "start" };
 };
 
-export const workspaceBuild: Find = async ({ store, params }) => {
-  const row = await store.get(findBuild({ id: idIn(params, "workspacebuild") }));
-  const found = row && (await workspaceAt(store, row.workspace_id));
+export const workspaceBuild: FindTarget = async ({ store, params }) => {
+  const row = await store.get(findBuild({ id: getPathId(params, "workspacebuild") }));
+  const found = row && (await findWorkspaceTarget(store, row.workspace_id));
   if (!found) return undefined;
   return {
     ...found.about,
@@ -306,8 +306,8 @@ export const workspaceBuild: Find = async ({ store, params }) => {
   };
 };
 
-export const task: Find = async (asked) => {
-  const owner = await userIn(asked);
+export const task: FindTarget = async (asked) => {
+  const owner = await findPathUser(asked);
   const { task: key = "" } = asked.params;
   const asNamed = owner && findTaskByName({ owner_id: owner.id, name: key });
   const query = isUuid(key) ? findTask({ id: key.toLowerCase() }) : asNamed;
@@ -317,15 +317,15 @@ export const task: Find = async (asked) => {
   return { resource_type: "task", resource_id: id, target: name, organization_id, workspace_id };
 };
 
-export const chat: Find = async ({ store, params }) => {
-  const found = await store.get(findChatPlace({ id: idIn(params, "chat") }));
+export const chat: FindTarget = async ({ store, params }) => {
+  const found = await store.get(findChatPlace({ id: getPathId(params, "chat") }));
   if (!found) return undefined;
   const { id, organization_id } = found;
   return { resource_type: "chat", resource_id: id, target: id.slice(0, 8), organization_id };
 };
 
 /** A kind of notification, which is defined in the code. */
-export const notificationKind: Find = async ({ params }) => {
-  const kind = findNoticeKind(idIn(params, "notification_template"));
+export const notificationKind: FindTarget = async ({ params }) => {
+  const kind = findNoticeKind(getPathId(params, "notification_template"));
   return kind && { resource_type: "notification_template", resource_id: kind.id, target: kind.name };
 };

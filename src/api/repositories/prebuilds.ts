@@ -24,7 +24,7 @@ const user = true;
 const params = t.Object({ prebuild: t.String({ format: "uuid", description: "Prebuild ID." }) });
 const change = { user, params, response: { 204: NoContent, ...fails(401, 403, 404) } } as const;
 /** GitHub lists at most 2,048 commits of a push. */
-const MAX_EVENT = 5 * 1024 * 1024;
+const MAX_EVENT_BYTES = 5 * 1024 * 1024;
 
 export const repositoryPrebuilds = (ctx: ApiContext) =>
   routes({ prefix: "/prebuilds" })
@@ -99,7 +99,7 @@ export const repositoryPushes = (ctx: ApiContext) =>
   routes({ prefix: "/prebuilds" }).post(
     "/:prebuild/push",
     async ({ params, request, set }) => {
-      const chunks = await Array.fromAsync(limitBody(request, MAX_EVENT));
+      const chunks = await Array.fromAsync(limitBody(request, MAX_EVENT_BYTES));
       await receivePush(ctx, params.prebuild, request.headers, Buffer.concat(chunks));
       set.status = 204;
     },
@@ -115,7 +115,7 @@ export const repositoryPushes = (ctx: ApiContext) =>
         description:
           "For webhooks of GitHub, GitLab, Gitea, Forgejo and Bitbucket with the prebuild's secret. The repository is then read again; the event itself is not trusted. 404 for an unknown prebuild or a wrong secret.",
         reads: "stream",
-        limit: MAX_EVENT,
+        limit: MAX_EVENT_BYTES,
         accepts: ["application/json", "application/x-www-form-urlencoded"],
       }),
     },

@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { listDeployKeys } from "#db/users/deploy-keys.ts";
 import { createDeployKey, getDeployKey, presentDeployKey, revokeDeployKey } from "#domain/users/deploy-keys.ts";
 import { userPath } from "#domain/users/find.ts";
-import { findOwn } from "#domain/users/looks.ts";
+import { findSelf } from "#domain/users/looks.ts";
 import { CreateDeployKey, DeployKey } from "#schema/users/deploy-key.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -27,7 +27,7 @@ export const deployKeys = (ctx: ApiContext) =>
     .get(
       "/:user/deploy-keys",
       async ({ caller, params }) => {
-        const { id: user_id } = await findOwn(ctx, params.user, caller);
+        const { id: user_id } = await findSelf(ctx, params.user, caller);
         return (await ctx.store.all(listDeployKeys({ user_id }))).map((row) => presentDeployKey(ctx, row));
       },
       {
@@ -46,7 +46,7 @@ export const deployKeys = (ctx: ApiContext) =>
     .post(
       "/:user/deploy-keys",
       async ({ caller, params, body, status }) => {
-        const { id: user_id } = await findOwn(ctx, params.user, caller);
+        const { id: user_id } = await findSelf(ctx, params.user, caller);
         return status(201, presentDeployKey(ctx, await createDeployKey(ctx, user_id, body.url)));
       },
       {

@@ -1,7 +1,7 @@
 // A user's theme, terminal font, and last values of template parameters.
 import { t } from "elysia";
 import { userPath } from "#domain/users/find.ts";
-import { findOwn, loadLastParameters, setLooks } from "#domain/users/looks.ts";
+import { findSelf, loadLastParameters, setLooks } from "#domain/users/looks.ts";
 import { TERMINAL_FONTS } from "#schema/deployment/appearance.ts";
 import { named } from "#schema/named.ts";
 import { oneOf } from "#schema/one-of.ts";
@@ -33,7 +33,7 @@ export const userLooks = (ctx: ApiContext) =>
     .get(
       "/:user/appearance",
       async ({ caller, params }) => {
-        const { theme_preference, terminal_font } = await findOwn(ctx, params.user, caller);
+        const { theme_preference, terminal_font } = await findSelf(ctx, params.user, caller);
         return { theme_preference, terminal_font: TERMINAL_FONTS.find((one) => one === terminal_font) ?? "" };
       },
       {
@@ -51,7 +51,7 @@ export const userLooks = (ctx: ApiContext) =>
     .put(
       "/:user/appearance",
       async ({ caller, params, body }) => {
-        await setLooks(ctx, await findOwn(ctx, params.user, caller), body);
+        await setLooks(ctx, await findSelf(ctx, params.user, caller), body);
         return body;
       },
       {
@@ -71,7 +71,7 @@ export const userLooks = (ctx: ApiContext) =>
     .get(
       "/:user/autofill-parameters",
       async ({ caller, params, query }) => {
-        const { id } = await findOwn(ctx, params.user, caller);
+        const { id } = await findSelf(ctx, params.user, caller);
         return loadLastParameters(ctx, id, query.template_id, caller);
       },
       {

@@ -1,6 +1,6 @@
 // A user's quiet hours and app preferences.
 import { userPath } from "#domain/users/find.ts";
-import { findOwn, setPreferences, toPreferences } from "#domain/users/looks.ts";
+import { findSelf, setPreferences, toPreferences } from "#domain/users/looks.ts";
 import { findQuietOwner, setQuietHours, toQuietHours } from "#domain/workspaces/quiet-hours.ts";
 import {
   QuietHours,
@@ -60,7 +60,7 @@ export const quietHours = (ctx: ApiContext) =>
     .get(
       "/:user/preferences",
       async ({ caller, params }) => {
-        return toPreferences(await findOwn(ctx, params.user, caller));
+        return toPreferences(await findSelf(ctx, params.user, caller));
       },
       {
         ...userOptions,
@@ -76,7 +76,7 @@ export const quietHours = (ctx: ApiContext) =>
     )
     .put(
       "/:user/preferences",
-      async ({ caller, params, body }) => setPreferences(ctx, await findOwn(ctx, params.user, caller), body),
+      async ({ caller, params, body }) => setPreferences(ctx, await findSelf(ctx, params.user, caller), body),
       {
         ...userOptions,
         body: UpdateUserPreferences,

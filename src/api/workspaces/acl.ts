@@ -6,7 +6,7 @@ import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import { canShareWorkspace } from "#domain/access.ts";
 import { checkGroups, presentGroupRoles, type RoleChanges, readRoleChanges } from "#domain/groups/acl.ts";
 import { getOrganization } from "#domain/organizations/find.ts";
-import { existingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { findExistingWorkspace, workspacePath } from "#domain/workspaces/find.ts";
 import { loadPeople } from "#domain/workspaces/shared-with.ts";
 import { PatchWorkspaceAcl, WORKSPACE_ROLES, WorkspaceAcl, type WorkspaceRole } from "#schema/workspaces/acl.ts";
 import * as target from "../audit/targets.ts";
@@ -23,7 +23,7 @@ const params = workspacePath;
 
 export const acl = (ctx: ApiContext) => {
   const findShareable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-    const place = await existingWorkspaceAt(ctx, id, caller);
+    const place = await findExistingWorkspace(ctx, id, caller);
     if (await ctx.store.get(findSharingOff({ organization_id: place.organization_id }))) {
       throw forbidden("Workspaces of this organization can't be shared.");
     }

@@ -1,6 +1,6 @@
 // Returns the workspace for activity routes open to users and agents (specification, Authentication 4).
 import { notFound } from "#base/errors.ts";
-import { changeableAt, toActivityUser } from "#domain/workspaces/find.ts";
+import { findChangeableWorkspace, toActivityUser } from "#domain/workspaces/find.ts";
 import type { ApiContext } from "../context.ts";
 import { getCaller, getUser } from "../http/caller.ts";
 
@@ -16,6 +16,6 @@ export const activeAt = async (ctx: ApiContext, id: string, request: Request) =>
     return { id: workspace_id, build_id, user_id, by: { kind: caller.kind, id: agent_id, name } };
   }
   const user = getUser(request);
-  const place = await changeableAt(ctx, id, user);
+  const place = await findChangeableWorkspace(ctx, id, user);
   return { id: place.id, build_id: place.latest_build_id, user_id: user.user_id, by: toActivityUser(user) };
 };

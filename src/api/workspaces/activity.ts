@@ -11,7 +11,7 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { listSnapshots } from "#db/workspaces/snapshots.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
-import { existingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { findExistingWorkspace, workspacePath } from "#domain/workspaces/find.ts";
 import { type ActivityReason, WorkspaceActivity } from "#schema/workspaces/schedule.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -25,7 +25,7 @@ export const activity = (ctx: ApiContext) =>
     .get(
       "/:workspace/activity",
       async ({ caller, params }) => {
-        const { id } = await existingWorkspaceAt(ctx, params.workspace, caller);
+        const { id } = await findExistingWorkspace(ctx, params.workspace, caller);
         return readActivity(ctx, id);
       },
       {

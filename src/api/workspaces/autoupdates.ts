@@ -6,7 +6,7 @@ import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { canFollowTemplate, canUpdateWorkspace } from "#domain/access.ts";
-import { existingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { findExistingWorkspace, workspacePath } from "#domain/workspaces/find.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { PutAutomaticUpdates } from "#schema/workspaces/workspace.ts";
 import { resolveParameters } from "#src/provisioners/parameters.ts";
@@ -25,7 +25,7 @@ export const autoupdates = (ctx: ApiContext) =>
     .put(
       "/:workspace/autoupdates",
       async ({ caller, params, body, status }) => {
-        const place = await existingWorkspaceAt(ctx, params.workspace, caller);
+        const place = await findExistingWorkspace(ctx, params.workspace, caller);
         if (!canUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
         if (body.automatic_updates === "always" && !canFollowTemplate(caller, place))
           throw forbidden("Only people who can use the workspace can turn on automatic updates.");
@@ -53,7 +53,7 @@ export const autoupdates = (ctx: ApiContext) =>
     .get(
       "/:workspace/resolve-autostart",
       async ({ caller, params }) => {
-        const place = await existingWorkspaceAt(ctx, params.workspace, caller);
+        const place = await findExistingWorkspace(ctx, params.workspace, caller);
         return { parameter_mismatch: await hasMismatch(ctx, place.id) };
       },
       {

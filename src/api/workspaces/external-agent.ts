@@ -4,7 +4,7 @@ import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { canUseWorkspace } from "#domain/access.ts";
 import { findExternalAgentCredentials } from "#domain/agents/external.ts";
-import { existingWorkspaceAt } from "#domain/workspaces/find.ts";
+import { findExistingWorkspace } from "#domain/workspaces/find.ts";
 import { ExternalAgentCredentials } from "#schema/workspaces/external-agent.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -18,7 +18,7 @@ export const externalAgent = (ctx: ApiContext) =>
     .get(
       "/:workspace/external-agent/:agent/credentials",
       async ({ caller, params }) => {
-        const place = await existingWorkspaceAt(ctx, params.workspace, caller);
+        const place = await findExistingWorkspace(ctx, params.workspace, caller);
         if (!canUseWorkspace(caller, place)) throw forbidden("You may not enter this workspace.");
         return await findExternalAgentCredentials(ctx, place.id, params.agent);
       },

@@ -1,6 +1,6 @@
 // Forks of a workspace: new workspaces that start with its files.
 import { t } from "elysia";
-import { changeableAt, existingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { findChangeableWorkspace, findExistingWorkspace, workspacePath } from "#domain/workspaces/find.ts";
 import { createFork, readFork, readForks } from "#domain/workspaces/forks.ts";
 import { CreateFork, Fork, Forks } from "#schema/workspaces/fork.ts";
 import * as target from "../audit/targets.ts";
@@ -22,7 +22,7 @@ export const forks = (ctx: ApiContext) =>
     .use(callers)
     .get(
       "/:workspace/forks",
-      async ({ caller, params }) => readForks(ctx, await existingWorkspaceAt(ctx, params.workspace, caller), caller),
+      async ({ caller, params }) => readForks(ctx, await findExistingWorkspace(ctx, params.workspace, caller), caller),
       {
         user,
         params: workspacePath,
@@ -40,7 +40,7 @@ export const forks = (ctx: ApiContext) =>
     .post(
       "/:workspace/forks",
       async ({ caller, params, body, status }) =>
-        status(201, await createFork(ctx, await changeableAt(ctx, params.workspace, caller), body, caller)),
+        status(201, await createFork(ctx, await findChangeableWorkspace(ctx, params.workspace, caller), body, caller)),
       {
         user,
         params: workspacePath,
@@ -63,7 +63,7 @@ export const forks = (ctx: ApiContext) =>
     .get(
       "/:workspace/forks/:fork",
       async ({ caller, params }) =>
-        readFork(ctx, await existingWorkspaceAt(ctx, params.workspace, caller), params.fork, caller),
+        readFork(ctx, await findExistingWorkspace(ctx, params.workspace, caller), params.fork, caller),
       {
         user,
         params,

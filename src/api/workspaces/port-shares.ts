@@ -4,7 +4,7 @@ import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import { canStartStop, canUseWorkspace } from "#domain/access.ts";
 import { checkOwnerBelongs } from "#domain/builds/new-build.ts";
-import { existingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { findExistingWorkspace, workspacePath } from "#domain/workspaces/find.ts";
 import { DeletePortShare, PortShare, PortShares, UpsertPortShare } from "#schema/workspaces/port-share.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -19,7 +19,7 @@ const params = workspacePath;
 
 export const portShares = (ctx: ApiContext) => {
   const findChangeable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-    const place = await existingWorkspaceAt(ctx, id, caller);
+    const place = await findExistingWorkspace(ctx, id, caller);
     if (!canStartStop(caller, place)) throw forbidden("You may not share ports of this workspace.");
     return place;
   };
@@ -28,7 +28,7 @@ export const portShares = (ctx: ApiContext) => {
     .get(
       "/:workspace/port-share",
       async ({ caller, params }) => {
-        const { id } = await existingWorkspaceAt(ctx, params.workspace, caller);
+        const { id } = await findExistingWorkspace(ctx, params.workspace, caller);
         return { shares: await ctx.store.all(listPortShares({ workspace_id: id })) };
       },
       {

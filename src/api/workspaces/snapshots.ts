@@ -1,8 +1,13 @@
 // Snapshots of a workspace's files: list, create, restore, delete.
 import { t } from "elysia";
 import { restoreBuild } from "#domain/builds/create.ts";
-import { changeableAt, existingWorkspaceAt, replaceableAt, workspacePath } from "#domain/workspaces/find.ts";
-import { createSnapshot, readSnapshots, snapshotAt } from "#domain/workspaces/snapshots.ts";
+import {
+  findChangeableWorkspace,
+  findExistingWorkspace,
+  findReplaceableWorkspace,
+  workspacePath,
+} from "#domain/workspaces/find.ts";
+import { createSnapshot, findWorkspaceSnapshot, readSnapshots } from "#domain/workspaces/snapshots.ts";
 import { Build } from "#schema/workspaces/build.ts";
 import { CreateSnapshot, Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
 import * as target from "../audit/targets.ts";
@@ -24,7 +29,7 @@ export const snapshots = (ctx: ApiContext) =>
     .use(callers)
     .get(
       "/:workspace/snapshots",
-      async ({ caller, params }) => readSnapshots(ctx, await existingWorkspaceAt(ctx, params.workspace, caller)),
+      async ({ caller, params }) => readSnapshots(ctx, await findExistingWorkspace(ctx, params.workspace, caller)),
       {
         user,
         params: workspacePath,
@@ -42,7 +47,10 @@ export const snapshots = (ctx: ApiContext) =>
     .post(
       "/:workspace/snapshots",
       async ({ caller, params, body, status }) =>
-        status(201, await createSnapshot(ctx, await changeableAt(ctx, params.workspace, caller), body, caller)),
+        status(
+          201,
+          await createSnapshot(ctx, await findChangeableWorkspace(ctx, params.workspace, caller), body, caller),
+        ),
       {
         user,
         params: workspacePath,
@@ -65,8 +73,8 @@ export const snapshots = (ctx: ApiContext) =>
     .post(
       "/:workspace/snapshots/:snapshot/restore",
       async ({ caller, params, status }) => {
-        const place = await replaceableAt(ctx, params.workspace, caller);
-        const snapshot = await snapshotAt(ctx, place, params.snapshot);
+        const place = await findReplaceableWorkspace(ctx, params.workspace, caller);
+        const snapshot = await findWorkspaceSnapshot(ctx, place, params.snapshot);
         return status(201, await restoreBuild(ctx, place.id, snapshot, caller));
       },
       {
@@ -89,8 +97,8 @@ export const snapshots = (ctx: ApiContext) =>
     .delete(
       "/:workspace/snapshots/:snapshot",
       async ({ caller, params }) => {
-        const place = await replaceableAt(ctx, params.workspace, caller);
-        const { id } = await snapshotAt(ctx, place, params.snapshot);
+        const place = await findReplaceableWorkspace(ctx, params.workspace, caller);
+        const { id } = await findWorkspaceSnapshot(ctx, place, params.snapshot);
         await ctx.workspaces.ask(place.id, "deleteSnapshot", { snapshot_id: id });
         return new Response(null, { status: 204 });
       },

@@ -1,6 +1,6 @@
 // Autostop: how long a workspace runs after a start (facts/platform 2.7 and 3.4).
 import { invalidField } from "#base/errors.ts";
-import { changeableAt, toActivityUser, workspacePath } from "#domain/workspaces/find.ts";
+import { findChangeableWorkspace, toActivityUser, workspacePath } from "#domain/workspaces/find.ts";
 import { findTtlProblem, roundTtl, UpdateTtl } from "#schema/workspaces/schedule.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -15,7 +15,7 @@ export const ttl = (ctx: ApiContext) =>
     .put(
       "/:workspace/ttl",
       async ({ caller, params, body, status }) => {
-        const place = await changeableAt(ctx, params.workspace, caller);
+        const place = await findChangeableWorkspace(ctx, params.workspace, caller);
         const broken = body.ttl_ms ? findTtlProblem(body.ttl_ms) : undefined;
         if (broken) throw invalidField("ttl_ms", broken);
         await ctx.workspaces.ask(place.id, "setTtl", { ttl_ms: roundTtl(body.ttl_ms), by: toActivityUser(caller) });

@@ -3,7 +3,7 @@ import { conflict, notFound } from "#base/errors.ts";
 import { findBuildView } from "#db/workspaces/views.ts";
 import { presentBuilds } from "#domain/builds/present.ts";
 import { wakeWorkspace } from "#domain/builds/wake.ts";
-import { existingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { findExistingWorkspace, workspacePath } from "#domain/workspaces/find.ts";
 import { Build } from "#schema/workspaces/build.ts";
 import { WakeWorkspace } from "#schema/workspaces/wake.ts";
 import * as target from "../audit/targets.ts";
@@ -19,7 +19,7 @@ export const wake = (ctx: ApiContext) =>
     .post(
       "/:workspace/wake",
       async ({ caller, params, body }) => {
-        const { id } = await existingWorkspaceAt(ctx, params.workspace, caller);
+        const { id } = await findExistingWorkspace(ctx, params.workspace, caller);
         const reason = body.reason === undefined ? {} : { reason: body.reason };
         const { standing, build_id } = await wakeWorkspace(ctx, id, { caller, ...reason });
         if (standing === "dormant") throw conflict("The workspace is dormant. Wake it up first.");

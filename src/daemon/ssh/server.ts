@@ -10,7 +10,7 @@ import { Forwards } from "./forwards.ts";
 import { type SessionOptions, serveSession } from "./session.ts";
 import { SessionCounts, type SessionKind } from "./session-counts.ts";
 
-export type SshOptions = Omit<SessionOptions, "client" | "forwardAgent" | "forwardX11" | "counted" | "typed"> & {
+export type SshOptions = Omit<SessionOptions, "client" | "forwardAgent" | "forwardX11" | "countSession" | "onTyped"> & {
   reports: ConnectionReports;
 };
 
@@ -110,8 +110,8 @@ export class SshServer {
           client,
           forwardAgent: () => forwards.forwardAgent(),
           forwardX11: (request, env) => forwards.forwardDisplay(request, env),
-          counted: (kind) => this.#countSession(kind, ip, of),
-          typed: () => of?.use.onTyped(),
+          countSession: (kind) => this.#countSession(kind, ip, of),
+          onTyped: () => of?.use.onTyped(),
         }),
       );
     });

@@ -38,9 +38,9 @@ export type SessionOptions = {
   /** Returns a display that forwards to the client; undefined if impossible. */
   forwardX11(request: X11Request, env: Environment): Promise<X11Display | undefined>;
   /** Counts a session of this kind. The returned function is called when the session ends, possibly more than once. */
-  counted(kind: SessionKind): ReportEnd;
+  countSession(kind: SessionKind): ReportEnd;
   /** Called when input is typed into its terminal. */
-  typed(): void;
+  onTyped(): void;
 };
 
 const MAX_VARIABLES = 256;
@@ -62,8 +62,8 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
   let running: Running | undefined;
 
   /** Starts the session inside the container that the client has selected. */
-  const beginInside = (channel: ssh2.ServerChannel, command: string): void => {
-    const uncount = options.counted(kind);
+  const startInContainer = (channel: ssh2.ServerChannel, command: string): void => {
+    const uncount = options.countSession(kind);
     channel.on("error", () => {});
     for (const end of ["finish", "close"]) channel.once(end, () => uncount(CLIENT_LEFT_REASON, DEFAULT_EXIT_CODE));
     const engine = options.engine();
@@ -73,11 +73,11 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     }
     const run = { channel, clock, engine, ...place, command, env: Object.fromEntries(set), exited: uncount };
     running = terminal ? runOnContainerTerminal(run, terminal.size, terminal.term) : runInContainerPiped(run);
-    if (terminal) channel.on("data", options.typed);
+    if (terminal) channel.on("data", options.onTyped);
   };
 
   const begin = async (channel: ssh2.ServerChannel, command: readonly string[], isLogin: boolean): Promise<void> => {
-    const uncount = options.counted(kind);
+    const uncount = options.countSession(kind);
     channel.on("error", () => {});
     const [socket, shown] = await Promise.all([agent, display]);
     const onChannelEnd = (): void => {
@@ -105,7 +105,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
       if (terminal) {
         const terminalEnv = { ...buildTerminalEnvironment(own, shell), TERM: terminal.term };
         running = runOnTerminal({ ...common, env: terminalEnv, size: terminal.size });
-        channel.on("data", options.typed);
+        channel.on("data", options.onTyped);
       } else running = runPiped({ ...common, env: own });
     } catch (error) {
       log("daemon").warn("could not start an SSH session: {error}", { error });
@@ -148,10 +148,12 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     void display.then((one) => (one ? accept?.() : reject?.()));
   });
   session.on("shell", (accept) =>
-    place.container === "" ? void begin(accept(), [shell, "-l"], true) : beginInside(accept(), ""),
+    place.container === "" ? void begin(accept(), [shell, "-l"], true) : startInContainer(accept(), ""),
   );
   session.on("exec", (accept, _reject, { command }) =>
-    place.container === "" ? void begin(accept(), makeCommand(command, shell), false) : beginInside(accept(), command),
+    place.container === ""
+      ? void begin(accept(), makeCommand(command, shell), false)
+      : startInContainer(accept(), command),
   );
   session.on("subsystem", (accept, reject, { name }) => {
     if (name !== "sftp") {
@@ -166,7 +168,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
       channel.close();
       return;
     }
-    const uncount = options.counted(kind);
+    const uncount = options.countSession(kind);
     channel.once("close", () => uncount(""));
     void serveSftp(channel, { directory, home: env.HOME ?? homedir() });
   });

@@ -29,7 +29,7 @@ export class TerminalSessions {
   readonly #options: TerminalSessionsOptions;
   readonly #terminals = new Map<string, Terminal>();
   readonly #screens: Screens;
-  readonly #unclaimed: Timer;
+  readonly #unclaimedScreensTimer: Timer;
   #stopping = false;
   #typed = 0;
 
@@ -37,12 +37,17 @@ export class TerminalSessions {
     this.#options = options;
     this.#screens = new Screens(options);
     // Screens of an earlier daemon are kept as long as any detached terminal.
-    this.#unclaimed = options.clock.after(DETACHED_TTL_MS, () => void this.#screens.endOthers(this.#terminals.keys()));
+    this.#unclaimedScreensTimer = options.clock.after(
+      DETACHED_TTL_MS,
+      () => void this.#screens.endOthers(this.#terminals.keys()),
+    );
   }
 
   /** Serves one stream until its client disconnects. */
   async serve(raw: Duplex): Promise<void> {
-    const requestTimer = this.#options.clock.after(REQUEST_TIMEOUT_MS, () => raw.reset("No terminal request arrived in time."));
+    const requestTimer = this.#options.clock.after(REQUEST_TIMEOUT_MS, () =>
+      raw.reset("No terminal request arrived in time."),
+    );
     const stream = new Lookahead(raw);
     const request = await readTerminalRequest(stream).finally(() => requestTimer.cancel());
     try {
@@ -76,7 +81,7 @@ export class TerminalSessions {
   /** Ends every terminal and rejects new ones. */
   async endAll(): Promise<void> {
     this.#stopping = true;
-    this.#unclaimed.cancel();
+    this.#unclaimedScreensTimer.cancel();
     await Promise.all([...this.#terminals.values()].map((one) => one.end()));
     await this.#screens.endAll();
   }
@@ -104,7 +109,8 @@ export class TerminalSessions {
   }
 
   #prepareLocal({ ID, BackendType, Command, Height, Width }: TerminalRequest): Start {
-    if (!["", "buffered", "screen"].includes(BackendType)) throw new Error("Unknown terminal backend. Use `buffered` or `screen`.");
+    if (!["", "buffered", "screen"].includes(BackendType))
+      throw new Error("Unknown terminal backend. Use `buffered` or `screen`.");
     const { clock, groups, env, directory } = this.#options;
     const shell = findShell(env);
     const command = Command === "" ? [shell, "-l"] : [shell, "-c", Command];

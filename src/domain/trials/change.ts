@@ -10,7 +10,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { MAX_SNAPSHOTS } from "#schema/workspaces/snapshot.ts";
 import { canUseWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { changeableAt } from "../workspaces/find.ts";
+import { findChangeableWorkspace } from "../workspaces/find.ts";
 import { auditTrial } from "./audit.ts";
 import { presentTrial } from "./present.ts";
 
@@ -31,7 +31,7 @@ export const keepWay = async (
   number: number,
   caller: UserCaller,
 ): Promise<Trial> => {
-  const workspace = await changeableAt(ctx, trial.workspace_id, caller);
+  const workspace = await findChangeableWorkspace(ctx, trial.workspace_id, caller);
   if (!canUseWorkspace(caller, workspace)) throw forbidden("You may not work in this workspace.");
   if (countKept(await ctx.store.all(listSnapshots({ workspace_id: workspace.id }))) >= MAX_SNAPSHOTS) {
     throw conflict(

@@ -28,7 +28,7 @@ import { checkCodingAgent } from "../ai/coding-agents.ts";
 import { chooseModel } from "../chats/create.ts";
 import { checkUsageLimit } from "../chats/usage-limits.ts";
 import type { DomainContext } from "../context.ts";
-import { changeableAt } from "../workspaces/find.ts";
+import { findChangeableWorkspace } from "../workspaces/find.ts";
 import { beginFork } from "../workspaces/forks.ts";
 import { findKeeper } from "../workspaces/snapshots.ts";
 import { auditTrial } from "./audit.ts";
@@ -57,7 +57,7 @@ export const createTrial = async (
   if (chat.workspace_id === null) {
     throw conflict("This chat has no workspace to fork. Ask it to create one first, or choose one for it.");
   }
-  const workspace = await changeableAt(ctx, chat.workspace_id, caller);
+  const workspace = await findChangeableWorkspace(ctx, chat.workspace_id, caller);
   const { unsupported } = await findKeeper(ctx, workspace);
   if (unsupported !== "") throw conflict(`Ways cannot be tried in this workspace. ${unsupported}`);
   const asked = await planWays(ctx, chat, body);

@@ -21,7 +21,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { DeployKey } from "#schema/users/deploy-key.ts";
 import { findDeployPlace, toDeploySettingsUrl, toRepositoryName } from "#src/git/deploy-key.ts";
 import type { DomainContext } from "../context.ts";
-import { findOwn } from "./looks.ts";
+import { findSelf } from "./looks.ts";
 
 const MAX_DEPLOY_KEYS = 100;
 const SSH_PORT = "22";
@@ -78,7 +78,7 @@ export const getDeployKey = async (
   { user, deploy_key }: { readonly user: string; readonly deploy_key: string },
   caller: UserCaller,
 ): Promise<DeployKeyRow> => {
-  const { id: user_id } = await findOwn(ctx, user, caller);
+  const { id: user_id } = await findSelf(ctx, user, caller);
   const row = await ctx.store.get(findDeployKey({ user_id, id: deploy_key.toLowerCase() }));
   if (!row) throw notFound();
   return row;

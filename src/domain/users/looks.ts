@@ -9,7 +9,7 @@ import { templateAt } from "../templates/find.ts";
 import { type KnownUser, userAt } from "./find.ts";
 
 /** Returns the user in the path, who must be the caller. Rejects with 404 for an invisible user and with 403 for another user. */
-export const findOwn = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
+export const findSelf = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await userAt(store, text, caller);
   if (user.id !== caller.user_id) throw forbidden("You can change this only for yourself.");
   return user;

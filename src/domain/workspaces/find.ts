@@ -19,7 +19,7 @@ export const workspaceAt = async (ctx: DomainContext, id: string, caller: UserCa
 };
 
 /** Like `workspaceAt`, for operations that require an existing workspace. Rejects with 410 when it is deleted. */
-export const existingWorkspaceAt = async (
+export const findExistingWorkspace = async (
   ctx: DomainContext,
   id: string,
   caller: UserCaller,
@@ -36,22 +36,30 @@ export const workspaceGone = (): AppError =>
   });
 
 /** Returns an existing workspace the caller can change. Rejects with 403, 404 or 410 otherwise. */
-export const changeableAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-  const place = await existingWorkspaceAt(ctx, id, caller);
+export const findChangeableWorkspace = async (
+  ctx: DomainContext,
+  id: string,
+  caller: UserCaller,
+): Promise<WorkspacePlace> => {
+  const place = await findExistingWorkspace(ctx, id, caller);
   if (!canUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
   return place;
 };
 
 /** Like `changeableAt`, for changes that make a workspace do less, which an owner who was removed from the organization may also make. */
 export const stoppableAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-  const place = await existingWorkspaceAt(ctx, id, caller);
+  const place = await findExistingWorkspace(ctx, id, caller);
   if (!canStartStop(caller, place)) throw forbidden("You may not change this workspace.");
   return place;
 };
 
 /** Returns an existing workspace whose files and copies the caller may replace and delete. Rejects with 403, 404 or 410 otherwise. */
-export const replaceableAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-  const place = await changeableAt(ctx, id, caller);
+export const findReplaceableWorkspace = async (
+  ctx: DomainContext,
+  id: string,
+  caller: UserCaller,
+): Promise<WorkspacePlace> => {
+  const place = await findChangeableWorkspace(ctx, id, caller);
   if (canReplaceFiles(caller, place)) return place;
   throw forbidden(
     "The files of this workspace and their copies are its owner's. Ask the owner to share the workspace with you as admin.",

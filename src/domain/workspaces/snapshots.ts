@@ -78,7 +78,7 @@ export const createSnapshot = async (
 };
 
 /** Returns the snapshot with this ID of this workspace. Rejects with 404 otherwise. */
-export const snapshotAt = async (
+export const findWorkspaceSnapshot = async (
   ctx: DomainContext,
   { id }: WorkspacePlace,
   snapshot: string,

@@ -25,11 +25,11 @@ const TAR = isLinux ? ["tar", "--numeric-owner", "--sparse", "--one-file-system"
 
 const isOnBtrfs = (path: string): boolean => isLinux && statfsSync(path).type === BTRFS_MAGIC;
 const isSubvolume = (path: string): boolean => isOnBtrfs(path) && lstatSync(path).ino === SUBVOLUME_INODE;
-const runBtrfs = (): string | null => Bun.which("btrfs", { PATH: ENV.PATH });
+const findBtrfs = (): string | null => Bun.which("btrfs", { PATH: ENV.PATH });
 
 /** Creates an empty home, as a subvolume if possible so that it can be copied instantly. */
 export const makeHome = (home: string): void => {
-  const program = isOnBtrfs(join(home, "..")) ? runBtrfs() : null;
+  const program = isOnBtrfs(join(home, "..")) ? findBtrfs() : null;
   if (program)
     Bun.spawnSync([program, "subvolume", "create", home], { env: ENV, stdio: ["ignore", "ignore", "ignore"] });
   mkdirSync(home, { recursive: true, mode: 0o700 });
@@ -37,7 +37,7 @@ export const makeHome = (home: string): void => {
 
 /** Returns the cheapest method that works for the home. `scratch` is a writable folder on the same file system. */
 export const chooseMethod = async (home: string, scratch: string): Promise<SnapshotMethod> => {
-  if (isSubvolume(home) && runBtrfs()) return "btrfs";
+  if (isSubvolume(home) && findBtrfs()) return "btrfs";
   const probe = join(scratch, "reflink.probe");
   try {
     writeFileSync(probe, "probe", { mode: 0o600 });
@@ -60,7 +60,8 @@ export const copyHome = async (
   if (method === "archive") return pack(home, join(to, ARCHIVE), as, signal);
   await runProgram(["sync", "-f", home], "write the workspace's files to the disk", { signal });
   const tree = join(to, TREE);
-  if (method === "btrfs") await runProgram(["btrfs", "subvolume", "snapshot", home, tree], "copy the workspace's files", { signal });
+  if (method === "btrfs")
+    await runProgram(["btrfs", "subvolume", "snapshot", home, tree], "copy the workspace's files", { signal });
   else
     await runProgram(["cp", "-a", "--reflink=always", "--one-file-system", home, tree], "copy the workspace's files", {
       signal,
@@ -88,9 +89,13 @@ export const unpackHome = async (
   if (method === "btrfs")
     return runProgram(["btrfs", "subvolume", "snapshot", tree, to], "restore the workspace's files", { signal });
   if (method === "reflink") {
-    return runProgram(["cp", "-a", "--reflink=auto", "--no-target-directory", tree, to], "restore the workspace's files", {
-      signal,
-    });
+    return runProgram(
+      ["cp", "-a", "--reflink=auto", "--no-target-directory", tree, to],
+      "restore the workspace's files",
+      {
+        signal,
+      },
+    );
   }
   makeHome(to);
   if (as) await runProgram(["chown", `${as.uid}:${as.gid}`, to], "restore the workspace's files", { signal });
@@ -153,15 +158,15 @@ export const measureTree = async (path: string): Promise<number> => {
 /** Removes a folder with everything in it, in a separate process because a home has many files. Succeeds if it does not exist. */
 export const removeTree = async (path: string): Promise<void> => {
   for (const tree of [path, join(path, TREE)]) {
-    const isThere = lstatSync(tree, { throwIfNoEntry: false })?.isDirectory();
-    if (!isThere || !isSubvolume(tree)) continue;
+    const isFolder = lstatSync(tree, { throwIfNoEntry: false })?.isDirectory();
+    if (!isFolder || !isSubvolume(tree)) continue;
     // An unprivileged user may not do this; the following steps then remove it file by file.
     await runProgram(["btrfs", "subvolume", "delete", tree], "remove a copy").catch(() => {});
   }
-  const isLeft = () => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  if (!isLeft()) return;
+  const stillExists = () => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  if (!stillExists()) return;
   await runProgram(["rm", "-rf", "--", path], "remove a copy").catch(() => {});
-  if (!isLeft()) return;
+  if (!stillExists()) return;
   // Package caches make their folders read-only.
   await runProgram(["chmod", "-R", "u+rwX", path], "remove a copy");
   await runProgram(["rm", "-rf", "--", path], "remove a copy");
@@ -296,4 +301,5 @@ const findUnreadable = (output: string, home: string): string | undefined => {
   return undefined;
 };
 
-const getLastLine = (output: string): string => output.trim().split("\n").at(-1)?.replace(/\.$/, "").slice(0, 300) ?? "";
+const getLastLine = (output: string): string =>
+  output.trim().split("\n").at(-1)?.replace(/\.$/, "").slice(0, 300) ?? "";

@@ -10,20 +10,20 @@ import { parseSerial, Session } from "./session.ts";
 export class RetainedBuilds {
   readonly #root: string;
   /** Resolves once no process of an earlier run is active in a folder. */
-  readonly #ended: (folder: string) => Promise<void>;
+  readonly #waitForEarlierRuns: (folder: string) => Promise<void>;
   /** Number of active runs by workspace: a canceled run may still be ending when the next one begins. */
   readonly #busy = new Map<string, number>();
   /** Folders being removed; the workspace's next run waits for that. */
-  readonly #going = new Map<string, Promise<void>>();
+  readonly #removals = new Map<string, Promise<void>>();
 
   constructor(root: string, ended: (folder: string) => Promise<void>) {
     this.#root = root;
-    this.#ended = ended;
+    this.#waitForEarlierRuns = ended;
   }
 
   /** Prevents listing and removing the workspace's folder while `work` runs. */
-  async runDuring<T>(workspace_id: string, work: () => Promise<T>): Promise<T> {
-    while (this.#going.has(workspace_id)) await this.#going.get(workspace_id);
+  async runWithFolderLocked<T>(workspace_id: string, work: () => Promise<T>): Promise<T> {
+    while (this.#removals.has(workspace_id)) await this.#removals.get(workspace_id);
     this.#busy.set(workspace_id, (this.#busy.get(workspace_id) ?? 0) + 1);
     try {
       return await work();
@@ -36,12 +36,12 @@ export class RetainedBuilds {
 
   /** Removes the workspace's folder. Does nothing while a run or another removal is active. Never rejects. */
   async remove(workspace_id: string): Promise<void> {
-    if (this.#busy.has(workspace_id) || this.#going.has(workspace_id)) return;
+    if (this.#busy.has(workspace_id) || this.#removals.has(workspace_id)) return;
     const removal = this.#getSession(workspace_id)
       .remove()
       .catch((error) => log("terraform").error("could not remove the folder of a build: {error}", { error }))
-      .finally(() => this.#going.delete(workspace_id));
-    this.#going.set(workspace_id, removal);
+      .finally(() => this.#removals.delete(workspace_id));
+    this.#removals.set(workspace_id, removal);
     await removal;
   }
 
@@ -50,7 +50,7 @@ export class RetainedBuilds {
     const found: RetainedBuild[] = [];
     for (const workspace_id of await readdir(this.#root).catch(() => [])) {
       const session = this.#getSession(workspace_id);
-      if (!this.#busy.has(workspace_id)) await this.#ended(session.folder);
+      if (!this.#busy.has(workspace_id)) await this.#waitForEarlierRuns(session.folder);
       if (this.#busy.has(workspace_id)) continue;
       const kept = await findRetained(session, workspace_id);
       if (kept) found.push(kept);

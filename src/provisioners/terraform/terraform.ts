@@ -88,7 +88,7 @@ export class TerraformProvisioner implements Provisioner {
   async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<ProvisionResult> {
     const session = this.#getSession(request.workspace.id);
     failpoint("build_claimed");
-    return this.#kept.runDuring(request.workspace.id, async () => {
+    return this.#kept.runWithFolderLocked(request.workspace.id, async () => {
       await this.#endLeft(session.folder);
       const { engine, mask } = await this.#createEngine(session, report, signal, request.verbose);
       return build({ request, report, signal, session, engine, mask, program: await this.#requireProgram() });

@@ -58,8 +58,8 @@ export type Operation = {
   readonly hasKey: boolean;
 };
 
-export const KEY_HEADER = "Idempotency-Key";
-const EVENTS = "text/event-stream";
+export const IDEMPOTENCY_KEY_HEADER = "Idempotency-Key";
+const EVENT_STREAM_TYPE = "text/event-stream";
 
 /** Starts a temporary server from this source and returns its OpenAPI document. */
 export const readDocument = async ({ root, scratch, env }: ReleaseInputs): Promise<OpenApi> => {
@@ -104,11 +104,11 @@ const readAddress = async (output: ReadableStream<Uint8Array>): Promise<string |
 export const listOperations = ({ paths }: OpenApi): Operation[] =>
   Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item)
-      .filter(([, described]) => !isSocket(described))
+      .filter(([, described]) => !isWebSocket(described))
       .map(([method, described]) => toOperation(method, path, described)),
   );
 
-const isSocket = ({ responses }: OperationDescription): boolean =>
+const isWebSocket = ({ responses }: OperationDescription): boolean =>
   Object.values(responses).every(
     ({ description = "", content }, i) => i > 0 || (content === undefined && description.includes("WebSocket")),
   );
@@ -124,11 +124,11 @@ const toOperation = (method: string, path: string, described: OperationDescripti
     description,
     method: method.toUpperCase(),
     path,
-    parameters: parameters.filter(({ name }) => name !== KEY_HEADER),
+    parameters: parameters.filter(({ name }) => name !== IDEMPOTENCY_KEY_HEADER),
     body: body && { ...body, isRequired: requestBody?.required === true },
     answer,
-    sends: answer?.type === EVENTS ? described["x-sends"] : undefined,
-    hasKey: parameters.some(({ name }) => name === KEY_HEADER),
+    sends: answer?.type === EVENT_STREAM_TYPE ? described["x-sends"] : undefined,
+    hasKey: parameters.some(({ name }) => name === IDEMPOTENCY_KEY_HEADER),
   };
 };
 

@@ -8,7 +8,10 @@ const agent_name = t.Optional(
 
 export const CloudAIdentity = namedObject("CloudAIdentity", {
   agent_name,
-  document: t.String({ maxLength: 32_768, description: "The identity document, byte for byte as the cloud returned it." }),
+  document: t.String({
+    maxLength: 32_768,
+    description: "The identity document, byte for byte as the cloud returned it.",
+  }),
   signature: t.String({ maxLength: 8_192, description: "Base64, RSA with SHA-256." }),
 });
 

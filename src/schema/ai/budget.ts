@@ -74,7 +74,9 @@ const Decider = t.Object({ id: t.String({ format: "uuid" }), name: t.String() })
 export const BudgetPause = namedObject("ChatBudgetPause", {
   budget_id: t.String({ description: "Raise this budget to let the turn continue." }),
   scope: oneOf([...BUDGET_SCOPES, "person"], "`person`: the spend limit of the chat's owner."),
-  name: t.String({ description: "The name of the limited person, group, organization, template or chat; empty for `everyone`." }),
+  name: t.String({
+    description: "The name of the limited person, group, organization, template or chat; empty for `everyone`.",
+  }),
   period: period(),
   unit: unit(),
   limit: t.Integer(),

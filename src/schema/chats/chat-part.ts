@@ -41,7 +41,8 @@ export const MessagePart = t.Object({
   args: json("The arguments of the call."),
   parsed_commands: t.Optional(
     t.Array(t.Array(t.String()), {
-      description: "For `execute`: the program of each simple command in it, and its first argument that is not a flag.",
+      description:
+        "For `execute`: the program of each simple command in it, and its first argument that is not a flag.",
     }),
   ),
   args_delta: text("Live only: the next part of the call's arguments, as JSON text."),
@@ -58,9 +59,7 @@ export const MessagePart = t.Object({
   ),
   skill_name: text(),
   skill_description: text(),
-  hook_rewritten: t.Optional(
-    t.Boolean({ description: "A lifecycle hook replaced the model's arguments." }),
-  ),
+  hook_rewritten: t.Optional(t.Boolean({ description: "A lifecycle hook replaced the model's arguments." })),
   created_at: optionalTime("When the call or result arrived, or reasoning began."),
   completed_at: optionalTime("When reasoning ended or was interrupted."),
 });

@@ -4,7 +4,7 @@ export const CHAT_STATUSES = ["waiting", "running", "interrupting", "requires_ac
 export type ChatStatus = (typeof CHAT_STATUSES)[number];
 
 /** Display names for pages, the command line and the API documentation. */
-export const CHAT_STATUS_WORDS: Readonly<Record<ChatStatus, string>> = {
+export const CHAT_STATUS_LABELS: Readonly<Record<ChatStatus, string>> = {
   waiting: "done",
   running: "working",
   interrupting: "stopping",

@@ -2,7 +2,7 @@
 
 import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
-import { CHAT_STATUS_WORDS, CHAT_STATUSES, type ChatStatus as Status } from "./chat-status-words.ts";
+import { CHAT_STATUS_LABELS, CHAT_STATUSES, type ChatStatus as Status } from "./chat-status-words.ts";
 
 const MEANINGS: Readonly<Record<Status, string>> = {
   waiting: "no turn is running; the chat waits for the next message",
@@ -17,7 +17,7 @@ export const ChatStatus = named(
   "ChatStatus",
   oneOf(
     CHAT_STATUSES,
-    CHAT_STATUSES.map((one) => `${one} (shown as "${CHAT_STATUS_WORDS[one]}"): ${MEANINGS[one]}.`).join(" "),
+    CHAT_STATUSES.map((one) => `${one} (shown as "${CHAT_STATUS_LABELS[one]}"): ${MEANINGS[one]}.`).join(" "),
   ),
 );
 

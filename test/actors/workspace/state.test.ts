@@ -71,7 +71,7 @@ const getRunningAttempt = ({ job }: WorkspaceState): { attempt?: number } =>
 const getLastAttempt = ({ job }: WorkspaceState): number => (job.started_at === null ? job.attempts : job.attempts - 1);
 
 /** Allowed job transitions; the table of facts/platform 2.1. */
-const MOVES: Record<JobStatus, readonly JobStatus[]> = {
+const ALLOWED_TRANSITIONS: Record<JobStatus, readonly JobStatus[]> = {
   pending: ["pending", "running", "canceled", "failed"],
   running: ["running", "succeeded", "failed", "canceling", "pending"],
   canceling: ["canceling", "canceled", "failed"],
@@ -107,7 +107,7 @@ test("[WK-7] [JB-4] in any order of events: one active build, numbers without ga
           expect(told).toEqual(ends ? [] : [...state.agent_ids]);
           if (ends) expect(next.agent_ids).toEqual(state.agent_ids);
         } else {
-          expect(MOVES[toJobStatus(state.job)]).toContain(toJobStatus(next.job));
+          expect(ALLOWED_TRANSITIONS[toJobStatus(state.job)]).toContain(toJobStatus(next.job));
           expect(next.build.build_number).toBe(state.build.build_number);
         }
         const announced = decision.events.filter((event) => event.topic === "workspace");
@@ -214,8 +214,8 @@ test("[JB-9] a log ends at its limit, reports the overflow once, and accepts not
   const say = { type: "say", now: START, job_id: "job-1", first_id: 1, logs: many, timings: [] } as const;
   const full = applyCommand(createStarted(), say);
   expect(full.state.job).toMatchObject({ logs_length: 1_048_576, logs_overflowed: true });
-  const heard = full.events.flatMap((event) => (event.topic === "job" ? event.logs : []));
-  expect(heard).toHaveLength(16);
+  const publishedLogs = full.events.flatMap((event) => (event.topic === "job" ? event.logs : []));
+  expect(publishedLogs).toHaveLength(16);
   expect(full.events.filter((event) => event.topic === "workspace")).toHaveLength(1);
   expect(transition(full.state, say).kind).toBe("stale");
 });
@@ -229,15 +229,15 @@ test("[WK-8] the deadline is the end of the start job plus the time to live; a s
 });
 
 /** Returns the change that a command makes. Throws if it makes none. */
-const moveOn = (state: WorkspaceState, command: WorkspaceCommand): Change => {
+const applyChange = (state: WorkspaceState, command: WorkspaceCommand): Change => {
   const decision = transition(state, command);
   if (decision.kind !== "change") throw new Error(`${command.type} changed nothing`);
   return decision;
 };
 
 const worker = { id: NIL_UUID, name: "w" };
-const working = (state: WorkspaceState): WorkspaceState =>
-  moveOn(state, {
+const startJob = (state: WorkspaceState): WorkspaceState =>
+  applyChange(state, {
     type: "start",
     now: START,
     job_id: state.job.id,
@@ -248,17 +248,17 @@ const working = (state: WorkspaceState): WorkspaceState =>
   }).state;
 
 test("[WK-31] a build's follow-up starts in the commit in which the build succeeds, and never otherwise", () => {
-  const running = moveOn(working(createFresh().state), {
+  const running = applyChange(startJob(createFresh().state), {
     type: "complete",
     now: START,
     job_id: "job-1",
     state: "left",
   }).state;
   const stop = { ...newBuild(2, "stop"), followed_by: newBuild(3, "start") };
-  const stopping = working(moveOn(running, { type: "build", now: START, build: stop }).state);
+  const stopping = startJob(applyChange(running, { type: "build", now: START, build: stop }).state);
   const end = { now: START, job_id: "job-2" };
 
-  const done = moveOn(stopping, { type: "complete", ...end, state: "kept" });
+  const done = applyChange(stopping, { type: "complete", ...end, state: "kept" });
   expect(done.state.build).toMatchObject({ id: "build-3", build_number: 3, transition: "start", state: "kept" });
   expect([toJobStatus(done.state.job), done.state.build.followed_by]).toEqual(["pending", null]);
   expect(done.effects).toEqual([{ do: "submit", job_id: "job-3" }]);
@@ -266,15 +266,15 @@ test("[WK-31] a build's follow-up starts in the commit in which the build succee
   expect(done.events.filter(({ topic }) => topic === "job")).toMatchObject([{ job_id: "job-2", done: true }]);
   expect(done.state.workspace.version).toBe(stopping.workspace.version + 2);
 
-  const failed = moveOn(stopping, { type: "fail", ...end, error: "broken", error_code: "" });
+  const failed = applyChange(stopping, { type: "fail", ...end, error: "broken", error_code: "" });
   expect([failed.state.build.id, failed.effects]).toEqual(["build-2", []]);
-  const canceling = moveOn(stopping, { type: "cancel", ...end }).state;
-  const canceled = moveOn(canceling, { type: "complete", ...end, state: null });
+  const canceling = applyChange(stopping, { type: "cancel", ...end }).state;
+  const canceled = applyChange(canceling, { type: "complete", ...end, state: null });
   expect([canceled.state.build.id, toJobStatus(canceled.state.job)]).toEqual(["build-2", "canceled"]);
 });
 
 test("[SN-13] the owner is notified once when another person has restored a snapshot, whether the workspace stays stopped or starts again", () => {
-  const running = moveOn(working(createFresh().state), {
+  const running = applyChange(startJob(createFresh().state), {
     type: "complete",
     now: START,
     job_id: "job-1",
@@ -284,8 +284,8 @@ test("[SN-13] the owner is notified once when another person has restored a snap
   const end = { now: START, job_id: "job-2" };
   const listNotices = (more: Partial<NewBuild>, command: WorkspaceCommand): unknown[] => {
     const build = Object.assign(newBuild(2, "stop"), { restore, initiator_id: "boss" }, more);
-    const restoring = working(moveOn(running, { type: "build", now: START, build }).state);
-    return buildWorkspaceNotices(restoring, moveOn(restoring, command).state, START).flatMap(({ rows }) => rows);
+    const restoring = startJob(applyChange(running, { type: "build", now: START, build }).state);
+    return buildWorkspaceNotices(restoring, applyChange(restoring, command).state, START).flatMap(({ rows }) => rows);
   };
   const complete: WorkspaceCommand = { type: "complete", ...end, state: "" };
   const notice = expect.arrayContaining(["The files of dev were replaced"]);
@@ -335,18 +335,18 @@ test("[TF-40] a build that lost its workers blocks the next one until it reports
   state = follow(state);
   expect(state.tags).toEqual({ ...tags, place: "here" });
   const { id: job_id } = state.job;
-  const waitingCancelled = change(state, { type: "cancel", now: START, job_id });
-  expect(follow(waitingCancelled).tags).toEqual(tags);
+  const canceledWhileWaiting = change(state, { type: "cancel", now: START, job_id });
+  expect(follow(canceledWhileWaiting).tags).toEqual(tags);
   const running = begin(state);
   const ended: WorkspaceCommand[] = [
     { type: "complete", now: START, job_id, state: "{}" },
     { type: "fail", now: START, job_id, error: "x", error_code: "", left: { state: "{}" } },
   ];
   for (const command of ended) expect(follow(change(running, command)).tags).toEqual(tags);
-  const cancelled = change(running, { type: "cancel", now: START, job_id });
+  const canceledRunning = change(running, { type: "cancel", now: START, job_id });
   const unheard: [WorkspaceState, WorkspaceCommand][] = [
-    [cancelled, { type: "complete", now: START, job_id, state: null, unheard: true }],
-    [cancelled, { type: "reap", now: START + CANCEL_TIMEOUT_MS, first_id: 1 }],
+    [canceledRunning, { type: "complete", now: START, job_id, state: null, unheard: true }],
+    [canceledRunning, { type: "reap", now: START + CANCEL_TIMEOUT_MS, first_id: 1 }],
     [running, { type: "fail", now: START, job_id, error: "x", error_code: "" }],
     [running, { type: "reap", now: START + SILENCE_TIMEOUT_MS, first_id: 1 }],
   ];

@@ -6,7 +6,7 @@ import { forFile } from "#test/support/for-file.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
-import { closeCode, frame } from "../edge/frames.ts";
+import { frame, parseCloseCode } from "../edge/frames.ts";
 import { handshake } from "../edge/raw-http.ts";
 import { startAppWorld } from "./app-world.ts";
 
@@ -206,7 +206,7 @@ describe("a WebSocket", () => {
     expect(await connection.until((text) => text.includes("\r\n\r\n"))).toStartWith("HTTP/1.1 101");
     const before = process.memoryUsage.rss();
     connection.send(frame(2, deflateRawSync(Buffer.alloc(50 << 20, 97)), { reserved: 0x40 }));
-    await connection.until((text) => closeCode(text) !== undefined);
+    await connection.until((text) => parseCloseCode(text) !== undefined);
     expect(process.memoryUsage.rss() - before).toBeLessThan(80 << 20);
     expect((await world.get(world.path("mine", "/x"), { token: world.token })).status).toBe(200);
   }, 30_000);

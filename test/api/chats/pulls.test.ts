@@ -134,7 +134,7 @@ testNeeding(
     const refused = await world.owner.fetch("GET", `/api/v2/chats/${id}/diff`);
     expect([refused.status, ((await refused.json()) as Generic).message]).toEqual([
       503,
-      expect.stringContaining("left alone"),
+      expect.stringContaining("rate limiting requests"),
     ]);
     expect(host.asked).toEqual([]);
     expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).diff_status).toMatchObject({

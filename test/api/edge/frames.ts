@@ -22,7 +22,7 @@ export const frame = (opcode: number, payload: Uint8Array | string, options: Fra
 };
 
 /** Returns the code of the close frame at the end of a server's output, if any. */
-export const closeCode = (received: string): number | undefined => {
+export const parseCloseCode = (received: string): number | undefined => {
   const bytes = Buffer.from(received.slice(received.indexOf("\r\n\r\n") + 4), "latin1");
   for (let at = 0; at + 1 < bytes.length; ) {
     const short = (bytes[at + 1] as number) & 0x7f;

@@ -10,7 +10,7 @@ import { RawConnection } from "#test/support/net/raw.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { closeCode, type FrameOptions, frame } from "./frames.ts";
+import { type FrameOptions, frame, parseCloseCode } from "./frames.ts";
 import { call, formatHead, handshake } from "./raw-http.ts";
 
 // Agents are written directly to the store, so the server runs in this process even if the binary is under test.
@@ -64,8 +64,8 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
     test(`[HT-17] ${route}: ${name} ends the connection and nothing else`, async () => {
       using connection = await open(route);
       connection.send(frame(opcode, payload, options));
-      await connection.until((text) => closeCode(text) !== undefined);
-      const code = closeCode(connection.received);
+      await connection.until((text) => parseCloseCode(text) !== undefined);
+      const code = parseCloseCode(connection.received);
       if (code !== undefined) expect([1000, 1002, 1003, 1005, 1007, 1008, 1009]).toContain(code);
       connection[Symbol.dispose]();
       await awaitNoSockets();
@@ -78,7 +78,7 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
     Bun.gc(true);
     const before = process.memoryUsage.rss();
     connection.send(BOMB);
-    await connection.until((text) => closeCode(text) !== undefined);
+    await connection.until((text) => parseCloseCode(text) !== undefined);
     // Inflated only up to the largest message that apps may send (32 MiB), in a buffer that doubles as it grows.
     expect(process.memoryUsage.rss() - before).toBeLessThan(112 << 20);
     connection[Symbol.dispose]();
@@ -106,7 +106,7 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
       connection.send(some);
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
-    await connection.until((text) => closeCode(text) !== undefined);
+    await connection.until((text) => parseCloseCode(text) !== undefined);
     expect(process.memoryUsage.rss() - before).toBeLessThan(96 << 20);
     connection[Symbol.dispose]();
     await awaitNoSockets();

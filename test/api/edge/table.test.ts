@@ -113,10 +113,10 @@ const sendInvalid = async (operation: Operation, call: Call): Promise<{ status: 
   return { status, body };
 };
 
-const namesIn = (body: Generic): string[] => (body.validations ?? []).map(({ field }) => field);
+const listInvalidFields = (body: Generic): string[] => (body.validations ?? []).map(({ field }) => field);
 
 describe("authentication", () => {
-  const strangers: [string, string | undefined][] = [
+  const invalidCallers: [string, string | undefined][] = [
     ["no token", undefined],
     ["text that is not a token", "not-a-token"],
     ["an overlong token", "x".repeat(5000)],
@@ -129,19 +129,22 @@ describe("authentication", () => {
     ["an agent of an older build", old.agent_token],
   ];
 
-  const ENDED = new Set(["an unknown key", "a revoked key", "a suspended user"]);
+  const REVOKED = new Set(["an unknown key", "a revoked key", "a suspended user"]);
 
-  test.each(table(isSecured))("[HT-13] %s: an unauthenticated caller gets 401, with or without a body", async (_name, operation) => {
-    for (const [who, token] of strangers) {
-      for (const call of [{ token }, { token, body: operation.body && {} }]) {
-        const { status, body } = await sendInvalid(operation, call);
-        expect([who, status]).toEqual([who, 401]);
-        expect(body.validations).toBeUndefined();
-        // The browser keeps a person's drafts after a key expires, but not after it is revoked.
-        if (body.kind !== undefined) expect([ENDED.has(who), body.kind]).toEqual([true, "revoked"]);
+  test.each(table(isSecured))(
+    "[HT-13] %s: an unauthenticated caller gets 401, with or without a body",
+    async (_name, operation) => {
+      for (const [who, token] of invalidCallers) {
+        for (const call of [{ token }, { token, body: operation.body && {} }]) {
+          const { status, body } = await sendInvalid(operation, call);
+          expect([who, status]).toEqual([who, 401]);
+          expect(body.validations).toBeUndefined();
+          // The browser keeps a person's drafts after a key expires, but not after it is revoked.
+          if (body.kind !== undefined) expect([REVOKED.has(who), body.kind]).toEqual([true, "revoked"]);
+        }
       }
-    }
-  });
+    },
+  );
 
   test.each(table((operation) => isSecured(operation) && operation.callers.length === 1))(
     "[HT-13] %s: a token of the wrong kind gets 401",
@@ -205,7 +208,7 @@ describe("IDs in the path", () => {
         const { status, body } = await sendInvalid(operation, { token: getValidToken(operation), path });
         const expected = exception(operation.name, `wrong ${name}`) ?? (wrong ? 400 : 404);
         expect([name, status]).toEqual([name, expected]);
-        if (status === 400) expect(namesIn(body)).toContain(name);
+        if (status === 400) expect(listInvalidFields(body)).toContain(name);
       }
     },
   );
@@ -245,7 +248,7 @@ describe("fields", () => {
         for (const bad of bodies) {
           const { status, body } = await sendInvalid(operation, { token, body: bad });
           expect([field, bad[field], status]).toEqual([field, bad[field], 400]);
-          expect(namesIn(body).map((name) => name.split(".")[0])).toContain(field);
+          expect(listInvalidFields(body).map((name) => name.split(".")[0])).toContain(field);
         }
       }
     },
@@ -288,9 +291,9 @@ describe("fields", () => {
     return { status: response.status, message: answer.message };
   };
 
-  const isNeeded = ({ described }: Operation): boolean => described.requestBody?.required === true;
+  const requiresBody = ({ described }: Operation): boolean => described.requestBody?.required === true;
 
-  test.each(table((operation) => operation.body !== undefined && isNeeded(operation)))(
+  test.each(table((operation) => operation.body !== undefined && requiresBody(operation)))(
     "[HT-24] %s: a missing required body gets 400 and a message that says so",
     async (_name, operation) => {
       const token = getValidToken(operation);
@@ -311,7 +314,7 @@ describe("fields", () => {
       ]),
     );
 
-  test.each(table((operation) => isWrite(operation) && !isNeeded(operation) && ids(operation).length > 0))(
+  test.each(table((operation) => isWrite(operation) && !requiresBody(operation) && ids(operation).length > 0))(
     "[HT-24] %s: a missing optional body is accepted, whatever the content type",
     async (_name, operation) => {
       const token = getValidToken(operation);
@@ -325,32 +328,33 @@ describe("fields", () => {
     },
   );
 
-  const queries = (operation: Operation) => operation.parameters.filter((parameter) => parameter.in === "query");
+  const listQueryParameters = (operation: Operation) =>
+    operation.parameters.filter((parameter) => parameter.in === "query");
 
-  test.each(table((operation) => queries(operation).length > 0))(
+  test.each(table((operation) => listQueryParameters(operation).length > 0))(
     "[HT-15] %s: a missing or malformed query parameter is rejected with 400 and named",
     async (_name, operation) => {
       const token = getValidToken(operation);
       const good = buildQuery(operation);
-      for (const { name, required, schema } of queries(operation)) {
+      for (const { name, required, schema } of listQueryParameters(operation)) {
         const wrong = makeInvalidText(schema);
         if (wrong !== undefined) {
           const { status, body } = await sendInvalid(operation, { token, query: { ...good, [name]: wrong } });
           expect([name, wrong, status]).toEqual([name, wrong, 400]);
-          expect(namesIn(body)).toContain(name);
+          expect(listInvalidFields(body)).toContain(name);
         }
         if (!required) continue;
         const { [name]: _, ...rest } = good;
         const { status, body } = await sendInvalid(operation, { token, query: rest });
         expect([name, status]).toEqual([name, 400]);
-        expect(namesIn(body)).toContain(name);
+        expect(listInvalidFields(body)).toContain(name);
       }
     },
   );
 });
 
 /** Routes that forward the body as a stream and check the recipient first; agents/upload.test.ts covers their limit. */
-const PASSED_ON = new Set(["POST /api/v2/workspaceagents/{workspaceagent}/files"]);
+const FORWARDED = new Set(["POST /api/v2/workspaceagents/{workspaceagent}/files"]);
 
 describe("the size of bodies", () => {
   test.each(table(({ bodyLimit }) => bodyLimit !== undefined))(
@@ -370,9 +374,9 @@ describe("the size of bodies", () => {
       // The body exceeds the limit and never ends: the response must not wait for its end.
       const part = Buffer.from(formatChunk(" ".repeat(65_536)));
       for (let sent = 0; sent <= limit + 65_536; sent += 65_536) streamed.send(part);
-      const isPassedOn = PASSED_ON.has(operation.name);
-      if (isPassedOn) expect((await readAnswer(streamed))?.status).toBe(404);
-      for (const answer of [await readAnswer(declared), ...(isPassedOn ? [] : [await readAnswer(streamed)])]) {
+      const isForwarded = FORWARDED.has(operation.name);
+      if (isForwarded) expect((await readAnswer(streamed))?.status).toBe(404);
+      for (const answer of [await readAnswer(declared), ...(isForwarded ? [] : [await readAnswer(streamed)])]) {
         expect(answer?.status).toBe(413);
         expect(JSON.parse(answer?.text as string)).toEqual({
           message: "Request body too large.",

@@ -23,7 +23,7 @@ import { createBareRepository, httpGitHost, runProgram, sshHost } from "./git-ho
 import { FakeProvider } from "./provider.ts";
 import { LOCAL, link } from "./world.ts";
 
-const cloneAndPush = (url: string, name: string): string =>
+const buildPushScript = (url: string, name: string): string =>
   [
     `git clone -q ${url} ${name}`,
     `(cd ${name} && git checkout -q -B main && echo of ${name} > file && git add file && git commit -qm first && git push -q origin main)`,
@@ -49,8 +49,8 @@ testNeeding(
     const script = [
       ...["set -e", 'cd "$HOME"', 'export TMPDIR="$HOME/tmp"', 'mkdir "$TMPDIR"'],
       ...["git config --global user.email a@example.com", "git config --global user.name A"],
-      cloneAndPush(new URL("web.git", web.url).href, "web"),
-      cloneAndPush(secure.url(overSsh), "secure"),
+      buildPushScript(new URL("web.git", web.url).href, "web"),
+      buildPushScript(secure.url(overSsh), "secure"),
       `cat > .ssh/config <<END\n${secure.configuration("nick")}END`,
       `git ls-remote ssh://nick${overSsh} main`,
       // The key file exists only while ssh runs.

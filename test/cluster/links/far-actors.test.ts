@@ -44,17 +44,17 @@ const makeReadStore = (rows: ReadonlyMap<string, number>): Pick<Store, "get"> =>
   },
 });
 
-const cluster = (names: readonly string[], shared: ShardOwners, rows: ReadonlyMap<string, number>) => {
+const openCluster = (names: readonly string[], shared: ShardOwners, rows: ReadonlyMap<string, number>) => {
   const nodes = new Map(names.map((name) => [name, createLinkedNode(name)]));
   open.push(...nodes.values());
   return names.map((name) => {
     const node = nodes.get(name) as LinkedNode;
-    const findNodePlace = (part: number): OtherNode | undefined => nodes.get(shared.get(part) ?? "")?.place;
+    const findOtherNode = (part: number): OtherNode | undefined => nodes.get(shared.get(part) ?? "")?.place;
     const parts: Parts = {
       has: (part) => shared.get(part) === name,
       isFirst: false,
       comings: 0,
-      nodeOf: (part) => (shared.get(part) === name ? undefined : findNodePlace(part)),
+      nodeOf: (part) => (shared.get(part) === name ? undefined : findOtherNode(part)),
     };
     const index = new PartIndex(makeReadStore(rows));
     const needs = { parts, index, links: node.links };
@@ -70,7 +70,7 @@ test("[CP-33] any node sends a message to the node of its actor's shard, in orde
     [1, "a"],
     [2, "b"],
   ]);
-  const [a, b] = cluster(
+  const [a, b] = openCluster(
     ["a", "b"],
     shared,
     new Map([
@@ -92,7 +92,7 @@ test("[CP-33] any node sends a message to the node of its actor's shard, in orde
 });
 
 test("[CP-33] an object is created on its shard's node", async () => {
-  const [a] = cluster(
+  const [a] = openCluster(
     ["a", "b"],
     new Map([
       [1, "a"],
@@ -108,7 +108,7 @@ test("[CP-33] an object is created on its shard's node", async () => {
 
 test("[CP-33] a message waits while its shard moves, then goes directly to the new owner", async () => {
   const shared: ShardOwners = new Map([[2, "b"]]);
-  const [a, b] = cluster(["a", "b"], shared, new Map([["two", 2]]));
+  const [a, b] = openCluster(["a", "b"], shared, new Map([["two", 2]]));
   expect((await a.chats.ask("two", "note", { text: "1" })).node).toBe("b");
   shared.delete(2);
   const waiting = a.chats.ask("two", "note", { text: "2" });

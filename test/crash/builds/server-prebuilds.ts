@@ -60,7 +60,8 @@ const findProblems = async (world: World, takers: readonly PrebuildClaimer[]): P
     holders.set(id, name);
     const listed = byName.get(name);
     const found = listed ?? (await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`).catch(() => undefined));
-    if (found?.id !== id || found.name !== name) wrong.push(`${name} was returned as ${id} but is now ${found?.id ?? "missing"}`);
+    if (found?.id !== id || found.name !== name)
+      wrong.push(`${name} was returned as ${id} but is now ${found?.id ?? "missing"}`);
   }
   const asked = new Set(takers.flatMap((taker) => [...taker.asked]));
   for (const { name } of mine) if (!asked.has(name)) wrong.push(`${name} exists but was never requested`);

@@ -13,7 +13,7 @@ import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import type { Faults } from "../simulation.ts";
 import { randomBytes, readAll, sha1 } from "../tcp/pair.ts";
-import { messageTypes } from "../wireguard/tunnels.ts";
+import { listMessageTypes } from "../wireguard/tunnels.ts";
 import { type CounterpartOptions, PORT, startCounterpart } from "./counterpart.ts";
 
 const wanted = [needs.counterpart];
@@ -23,7 +23,7 @@ type Counterpart = Awaited<ReturnType<typeof start>>;
 const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
 const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
 const count = (messages: readonly Uint8Array[], type: number): number =>
-  messageTypes(messages).filter((one) => one === type).length;
+  listMessageTypes(messages).filter((one) => one === type).length;
 
 const expectEcho = async (connection: TcpConnection, words: string): Promise<void> => {
   await connection.write(bytes(words));

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { MAX_UNLOADED_PER_SECOND } from "#src/tailnet/wireguard/load.ts";
 import { REPLAY_WINDOW, ReplayWindow } from "#src/tailnet/wireguard/session.ts";
 import { Simulation } from "../simulation.ts";
-import { makeTunnels, messageTypes } from "./tunnels.ts";
+import { listMessageTypes, makeTunnels } from "./tunnels.ts";
 
 test("[TL-20] a host under load answers with a cookie, and a peer that returns with it gets its handshake", async () => {
   const { sim, hosts, sent, say, got, ends } = makeTunnels();
@@ -15,7 +15,7 @@ test("[TL-20] a host under load answers with a cookie, and a peer that returns w
   });
   say("a", "patience");
   await sim.advance(1_000);
-  expect(messageTypes(sent.b)).toEqual([3]);
+  expect(listMessageTypes(sent.b)).toEqual([3]);
   expect(sent.b[0]?.byteLength).toBe(64);
   await sim.advance(6_000);
   expect(got.b).toEqual(["patience"]);

@@ -67,5 +67,5 @@ export const makeTunnels = (options: { faults?: Faults; seed?: number } = {}) =>
 };
 
 /** Returns the types of messages, from their first byte. */
-export const messageTypes = (messages: readonly Uint8Array[]): number[] =>
+export const listMessageTypes = (messages: readonly Uint8Array[]): number[] =>
   messages.map((message) => message[0] as number);

@@ -1,5 +1,5 @@
 // `slipway chat list`: the caller's chats, most recently active first.
-import { CHAT_STATUS_WORDS } from "#schema/chats/chat-status-words.ts";
+import { CHAT_STATUS_LABELS } from "#schema/chats/chat-status-words.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { formatRelative, toPlainLine } from "../../text.ts";
@@ -17,7 +17,7 @@ export const run: RunVerb = async (input) => {
     const now = input.clock.now();
     const rows = chats.map(({ id, status, title, updated_at }) => [
       id.slice(0, ID_LENGTH),
-      CHAT_STATUS_WORDS[status],
+      CHAT_STATUS_LABELS[status],
       formatRelative(updated_at, now),
       Bun.sliceAnsi(toPlainLine(title), 0, MAX_TITLE_LENGTH, { ellipsis: "…" }),
     ]);

@@ -27,7 +27,7 @@ const SWITCHES = {
   "home-backups": "home_backups",
   dotfiles: "allow_dotfiles",
 } as const;
-const VALUES = [
+const VALUE_OPTIONS = [
   ...["people-autostart", "people-autostop", "people-cancel", "only-active", "home-backups", "dotfiles"],
   ...[
     "autostart-days",
@@ -55,7 +55,7 @@ type SpecialOption =
   | "default-agent";
 
 export const run: RunVerb = async (input) => {
-  const { words, value, has } = readArguments(input.argv, { values: VALUES, switches: ["undeprecate"] });
+  const { words, value, has } = readArguments(input.argv, { values: VALUE_OPTIONS, switches: ["undeprecate"] });
   const changes = toChanges(value, has.undeprecate);
   const findTemplate = selectTemplate(input, words);
   return withServer("templates edit", input, value, async ({ client }) => {
@@ -67,7 +67,7 @@ export const run: RunVerb = async (input) => {
 };
 
 /** Throws UsageError if there is nothing to change. */
-const toChanges = (value: Arguments<(typeof VALUES)[number]>["value"], undeprecate: boolean): PatchTemplate => {
+const toChanges = (value: Arguments<(typeof VALUE_OPTIONS)[number]>["value"], undeprecate: boolean): PatchTemplate => {
   const changes: Record<string, unknown> = {};
   for (const [flag, member] of Object.entries(TEXTS)) {
     const text = value[flag as keyof typeof TEXTS];
@@ -75,11 +75,11 @@ const toChanges = (value: Arguments<(typeof VALUES)[number]>["value"], undepreca
   }
   for (const [flag, member] of Object.entries(DURATION_OPTIONS)) {
     const text = value[flag as keyof typeof DURATION_OPTIONS];
-    if (text !== undefined) changes[member] = text === "off" ? 0 : parseSpan(flag, text);
+    if (text !== undefined) changes[member] = text === "off" ? 0 : parseDuration(flag, text);
   }
   for (const [flag, member] of Object.entries(SWITCHES)) {
     const text = value[flag as keyof typeof SWITCHES];
-    if (text !== undefined) changes[member] = isOn(flag, text);
+    if (text !== undefined) changes[member] = parseSwitch(flag, text);
   }
   const [start, stop, weeks] = [value["autostart-days"], value["autostop-days"], value["autostop-weeks"]];
   if (start !== undefined) changes.autostart_requirement = { days_of_week: parseDays("--autostart-days", start) };
@@ -107,14 +107,15 @@ const toChanges = (value: Arguments<(typeof VALUES)[number]>["value"], undepreca
   if (days !== undefined) changes.trash_days = days === "off" ? 0 : parseCount("trash-days", days);
   const agent = value["default-agent"];
   if (agent !== undefined) changes.default_coding_agent = agent === "none" ? "" : agent;
-  if (value.deprecate !== undefined && undeprecate) throw usageError("--undeprecate", "cannot be combined with --deprecate");
+  if (value.deprecate !== undefined && undeprecate)
+    throw usageError("--undeprecate", "cannot be combined with --deprecate");
   if (value.deprecate !== undefined) changes.deprecation_message = value.deprecate;
   if (undeprecate) changes.deprecation_message = "";
   if (Object.keys(changes).length === 0) throw usageError("templates edit", "expected at least one option to change");
   return changes;
 };
 
-const isOn = (flag: string, text: string): boolean => {
+const parseSwitch = (flag: string, text: string): boolean => {
   if (text !== "on" && text !== "off") throw usageError(`--${flag}`, "expected on or off");
   return text === "on";
 };
@@ -139,7 +140,7 @@ const parseCount = (flag: string, text: string): number => {
   return Number(text);
 };
 
-const parseSpan = (flag: string, text: string): number => {
+const parseDuration = (flag: string, text: string): number => {
   const ms = duration(0, YEAR_MS).parse(text);
   if (ms === undefined) throw usageError(`--${flag}`, "expected a duration such as 8h, or off");
   return ms;

@@ -1,6 +1,6 @@
 // Maps the state of a workspace or a chat to its glyph and label. Pure.
 import type { Chat } from "#schema/chats/chat.ts";
-import { CHAT_STATUS_WORDS, type ChatStatus } from "#schema/chats/chat-status-words.ts";
+import { CHAT_STATUS_LABELS, type ChatStatus } from "#schema/chats/chat-status-words.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 
 /** The kinds of state that have a glyph. */
@@ -108,5 +108,5 @@ export const getChatState = ({
   if (awaits === "answer") return { kind: "needs", words: "waiting for your answer" };
   if (awaits === "approval") return { kind: "needs", words: "waiting for your approval" };
   if (status === "waiting" && has_unread) return { kind: "unread", words: "unread answer" };
-  return { kind: CHAT_KINDS[status], words: CHAT_STATUS_WORDS[status] };
+  return { kind: CHAT_KINDS[status], words: CHAT_STATUS_LABELS[status] };
 };

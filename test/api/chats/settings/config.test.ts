@@ -100,7 +100,7 @@ test("[CC-5] a server that records all model calls rejects changes with 409", as
 });
 
 test("[CC-6] compaction thresholds are stored per model, also when two are set concurrently", async () => {
-  const { models } = await openModels();
+  const { models } = await createModels();
   const path = (id: string) => `user-compaction-thresholds/${id}`;
   const [first, second] = models as [string, string];
   const set = [
@@ -119,7 +119,7 @@ test("[CC-6] compaction thresholds are stored per model, also when two are set c
 });
 
 /** Two models of a provider that is never called. */
-const openModels = async (): Promise<{ models: string[] }> => {
+const createModels = async (): Promise<{ models: string[] }> => {
   const provider = await admin.post<{ id: string }>("/api/v2/chats/providers", {
     provider: "openai-compat",
     display_name: "Nobody",

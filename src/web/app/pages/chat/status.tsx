@@ -1,7 +1,7 @@
 // The status of the chat: errors and retries below the messages, current activity below the composer.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { CHAT_STATUS_WORDS } from "#schema/chats/chat-status-words.ts";
+import { CHAT_STATUS_LABELS } from "#schema/chats/chat-status-words.ts";
 import { line } from "../../data/live-socket.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -88,7 +88,7 @@ const formatStatus = ({ status, asked, live, liveResults }: Picture): string => 
       return "";
     case "error":
     case "interrupting":
-      return CHAT_STATUS_WORDS[status].replace(/^./, (letter) => letter.toUpperCase());
+      return CHAT_STATUS_LABELS[status].replace(/^./, (letter) => letter.toUpperCase());
     case "requires_action":
       if (asked?.kind === "budget") return "Waiting for a budget";
       return asked?.kind === "permission" ? "Waiting for your approval" : "Waiting for a client";
