@@ -12,16 +12,18 @@ export class Inbox {
   #isClosed = false;
   #failure: Error | undefined;
 
-  /** `budget`: holds a message until the consumer takes the next one. */
+  /** `budget`: holds a message from `put` until the consumer takes the next one. */
   constructor(budget: PacketBudget) {
     this.#budget = budget;
   }
 
   /** Resolves when the consumer has room again. Messages are dropped if the inbox is closed. Throws WireError beyond the budget. */
   async put(message: Uint8Array): Promise<void> {
-    while (this.#waiting && !this.#isClosed) await this.#changed.wait();
     if (this.#isClosed) return;
+    // A message that waits for room counts too. Otherwise each stream could keep one outside of the budget.
     this.#budget.hold(message.byteLength);
+    while (this.#waiting && !this.#isClosed) await this.#changed.wait();
+    if (this.#isClosed) return this.#budget.release(message.byteLength);
     this.#waiting = message;
     this.#changed.wake();
   }

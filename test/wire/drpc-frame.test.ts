@@ -11,7 +11,7 @@ import {
   NO_BODY,
   type Packet,
 } from "#src/wire/drpc/frame.ts";
-import { PacketParser, PacketReader } from "#src/wire/drpc/packets.ts";
+import { PacketBudget, PacketParser, PacketReader } from "#src/wire/drpc/packets.ts";
 import { hex, makePattern, splitBy } from "./support.ts";
 
 const parse = (chunks: readonly Uint8Array[]): Packet[] => {
@@ -127,5 +127,12 @@ describe("DRPC packets", () => {
     const chunks = [hex("05 01 01 05 68 65")];
     const reader = new PacketReader({ read: async () => chunks.shift() });
     await expect(reader.next()).rejects.toMatchObject({ failure: "closed" });
+  });
+
+  test("[WI-19] that are refused leave nothing in memory", async () => {
+    const chunks = [hex("04 01 01 03 aa bb cc"), hex("05 01 01 05 68 65")];
+    const reader = new PacketReader({ read: async () => chunks.shift() }, new PacketBudget(4));
+    await expect(reader.next()).rejects.toMatchObject({ failure: "too_large" });
+    expect(await reader.next()).toBeUndefined();
   });
 });

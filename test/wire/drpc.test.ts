@@ -116,6 +116,44 @@ describe("a call", () => {
     await expect(long.read()).rejects.toMatchObject({ failure: "reset" });
   });
 
+  test("[WI-19] that sends messages its handler never takes is refused beyond 8 MiB, and makes room when it ends", async () => {
+    const { client } = serveHandlers({
+      "/svc/Size": unary(({ byteLength }) => ascii(String(byteLength))),
+      "/svc/Watch": {
+        kind: "server_streaming",
+        async *run(_, { signal }) {
+          yield NO_BODY;
+          await waitForAbort(signal);
+          throw signal.reason;
+        },
+      },
+    });
+    const message = (message_id: number, size: number) => ({
+      kind: KIND.message,
+      stream_id: 1,
+      message_id,
+      body: makePattern(size),
+    });
+    const opening = { kind: KIND.invoke, stream_id: 1, message_id: 1, body: ascii("/svc/Watch") };
+    const watch = async () => {
+      const stream = await client.open();
+      const packets = new PacketReader(stream);
+      await stream.write(encodePackets(opening, message(2, 0)));
+      expect((await packets.next())?.kind).toBe(KIND.message);
+      await stream.write(encodePackets(message(3, 1), message(4, 3 * 1024 * 1024)));
+      return { stream, packets };
+    };
+    const [first, second, third, fourth] = [await watch(), await watch(), await watch(), await watch()];
+    for (const { packets } of [third, fourth]) {
+      const answer = await packets.next();
+      expect(text(answer!.body.subarray(8))).toContain("too many bytes of unfinished messages");
+    }
+    first.stream.reset();
+    second.stream.reset();
+    await nextTurn();
+    expect(text(await call(client, "/svc/Size", makePattern(MAX_PACKET)))).toBe(String(MAX_PACKET));
+  });
+
   test("[WI-14] of an unknown method returns code 12", async () => {
     const { client } = serveHandlers({});
     const failed = call(client, "/svc/Nothing", makePattern(2_000_000));

@@ -93,7 +93,7 @@ export class PacketParser {
       this.#frame = undefined;
       if (!done) continue;
       this.#open = undefined;
-      this.release();
+      this.#release();
       const { kind } = open;
       if (isKind(kind)) {
         return { kind, stream_id: frame.stream_id, message_id: frame.message_id, body: open.body.bytes };
@@ -102,8 +102,18 @@ export class PacketParser {
     }
   }
 
-  /** Removes the unfinished packet from the budget. Also called when its stream has ended. */
-  release(): void {
+  /** Drops all received bytes, for a stream that is not parsed further. */
+  drop(): void {
+    this.#release();
+    this.#chunk = NO_BODY;
+    this.#at = 0;
+    this.#frame = undefined;
+    this.#missing = 0;
+    this.#open = undefined;
+  }
+
+  /** Removes the unfinished packet from the budget. */
+  #release(): void {
     this.#budget?.release(this.#held);
     this.#held = 0;
   }
@@ -183,8 +193,18 @@ export class PacketReader {
     try {
       return await this.#next();
     } catch (error) {
-      this.#parser.release();
+      this.#parser.drop();
       throw error;
+    }
+  }
+
+  /** Reads and drops everything until the peer ends its side. Never rejects. */
+  async skipRest(): Promise<void> {
+    this.#parser.drop();
+    try {
+      while (await this.#source.read());
+    } catch {
+      // The stream is over.
     }
   }
 

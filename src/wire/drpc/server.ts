@@ -184,16 +184,8 @@ class ServedCall {
       if (!this.#answered) this.#stream.reset("The caller has ended the call.");
     } catch (error) {
       this.#cancel(error instanceof WireError ? error : new WireError("closed", "The stream failed.", error));
-      void this.#skipRest();
-    }
-  }
-
-  /** Reads and drops what the caller of a refused request still sends, until it ends its side. Otherwise those bytes would be held. */
-  async #skipRest(): Promise<void> {
-    try {
-      while (await this.#stream.read());
-    } catch {
-      // The stream is over.
+      // Otherwise what the caller of a refused request still sends would be held.
+      void this.#packets.skipRest();
     }
   }
 
