@@ -181,7 +181,8 @@ test("[TO-18] attach_file keeps a file of the workspace with the chat, by what i
 
 test("[TO-32] an answer with many calls runs eight at a time, and their results share their size: further calls are not run, and say so", async () => {
   await using world = await openToolWorld();
-  const { call } = await openChat(world);
+  const permissions = { default: "allow", rules: [{ tool: "edit_files", action: "deny" }] };
+  const { call } = await openChat(world, { permissions });
   const homePath = (name: string): string => join(world.home, name);
   await Bun.write(homePath("wide.txt"), `${"x".repeat(90_000)}\n`);
   const waits = (index: number) => [
@@ -197,10 +198,12 @@ test("[TO-32] an answer with many calls runs eight at a time, and their results 
   const { next, parts } = await calling;
   expect([parts.map(({ is_error }) => is_error), begun().length]).toEqual([many.map(() => false), 12]);
   const reads = Array.from({ length: 40 }, () => ["read_file", { path: "wide.txt" }] as [string, object]);
-  const read = await callTools(world, next, ...reads);
+  const read = await callTools(world, next, ...reads, ["edit_files", {}]);
   const bytes = read.results.map((result) => JSON.stringify(result).length);
   expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThan(600_000);
   expect(bytes.filter((size) => size > 60_000)).toHaveLength(8);
-  expect(read.results.at(-1)?.error).toStartWith("Not run: the results of this answer's other calls already take up");
+  // What a rule has decided stays.
+  expect(read.results.at(-1)?.error).toStartWith("The rules of this chat do not allow this call.");
+  expect(read.results.at(-2)?.error).toStartWith("Not run: the results of this answer's other calls already take up");
   expect(read.results.filter(({ truncated }) => truncated).length).toBeLessThan(17);
 }, 30_000);

@@ -158,7 +158,8 @@ export class ToolStep {
         this.#buffer.push({ type: "tool-result", tool_call_id, tool_name, result_delta }, "tool");
       },
     };
-    const { refusal: full } = this.#budget;
+    // Otherwise a call that a rule or a person refused would be answered with an invitation to repeat it.
+    const full = this.#refused.has(tool_call_id) ? undefined : this.#budget.refusal;
     if (full !== undefined) this.#refused.set(tool_call_id, full);
     const refusal =
       this.#refused.get(tool_call_id) ??
