@@ -1,12 +1,15 @@
 // Finds members of a gateway call's body that make a provider answer with another model than the named one, or bill more than the price per
 // token that budgets count. Pure.
 import type { Json } from "./json.ts";
+import { normalizeName } from "./one-reading.ts";
 
 /** Proxies such as LiteLLM and OpenRouter take these, Anthropic `fallbacks`: each may lead to another model, provider or key. */
 const OTHER_MODELS = [
   ...["fallbacks", "fallback_models", "context_window_fallbacks", "content_policy_fallbacks", "mock_testing_fallbacks"],
-  ...["models", "model_list", "route", "provider", "plugins", "preset", "custom_llm_provider"],
-  ...["api_base", "base_url", "api_key", "user_config"],
+  ...["models", "model_list", "route", "provider", "plugins", "preset", "custom_llm_provider", "deployment_id"],
+  ...["api_base", "base_url", "api_key", "api_version", "organization", "user_config", "litellm_credential_name"],
+  // A proxy merges these into the request that it sends, or into its own settings.
+  ...["extra_body", "extra_query", "extra_headers", "router_settings_override"],
 ];
 
 /** Members with the values that cost what the model's price says. */
@@ -14,14 +17,27 @@ const ORDINARY: Readonly<Record<string, readonly unknown[]>> = {
   service_tier: ["auto", "default", "flex", "standard", "standard_only"],
   serviceTier: ["standard", "flex"],
   speed: ["standard"],
+  inference_geo: ["global"],
 };
+
+// Compared like names in case-insensitive parsers: to those, `Fallbacks` is `fallbacks`.
+const OTHER_NAMES = new Set(OTHER_MODELS.map(normalizeName));
+const ORDINARY_NAMES = new Map(Object.keys(ORDINARY).map((name) => [normalizeName(name), name]));
 
 /** Returns why the body is refused, for the caller; undefined if nothing is wrong with it. */
 export const findDearer = (body: Json): string | undefined => {
-  const isGiven = (name: string): boolean => body[name] !== undefined && body[name] !== null;
-  const other = OTHER_MODELS.find(isGiven);
-  if (other !== undefined)
-    return `\`${other}\` can lead to another model than the named one, so this gateway refuses it. Leave it out.`;
-  const dear = Object.keys(ORDINARY).find((name) => isGiven(name) && !ORDINARY[name]?.includes(body[name]));
-  return dear && `\`${dear}\` costs more than budgets count, so this gateway takes only ${ORDINARY[dear]?.join(", ")}.`;
+  for (const written in body) {
+    const value = body[written];
+    if (value === undefined || value === null) continue;
+    const folded = normalizeName(written);
+    if (OTHER_NAMES.has(folded))
+      return `\`${written}\` can lead to another model than the named one, so this gateway refuses it. Leave it out.`;
+    const name = ORDINARY_NAMES.get(folded);
+    if (name === undefined) continue;
+    if (written !== name) return `The body of the request has a member \`${written}\`. Write \`${name}\`.`;
+    const values = ORDINARY[name];
+    if (!values?.includes(value))
+      return `\`${name}\` costs more than budgets count with this value. Use ${values?.join(", ")}, or leave it out.`;
+  }
+  return undefined;
 };

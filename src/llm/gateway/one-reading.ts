@@ -14,7 +14,7 @@ const DECISIVE_NAMES = [
 ];
 
 /** Folds a name like case-insensitive parsers, for which the long s and the Kelvin sign equal letters. */
-const normalizeName = (name: string): string => name.toUpperCase().toLowerCase();
+export const normalizeName = (name: string): string => name.toUpperCase().toLowerCase();
 
 const END = {
   quote: 34,

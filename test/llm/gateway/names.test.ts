@@ -176,8 +176,14 @@ describe("bodies", () => {
     ["models", ["dear"], "another model"],
     ["provider", { order: ["x"] }, "another model"],
     ["api_base", "https://evil.example", "another model"],
+    ["extra_body", { model: "dear" }, "another model"],
     ["service_tier", "priority", "costs more"],
     ["speed", "fast", "costs more"],
+    ["inference_geo", "us", "costs more"],
+    // Case-insensitive parsers read these as the names above.
+    ["Fallbacks", ["dear"], "another model"],
+    ["Speed", "fast", "Write `speed`"],
+    ["\u017fervice_tier", "priority", "Write `service_tier`"],
   ])("[GW-18] refuses `%s` of %p, which prices and restrictions do not cover", (name, value, words) => {
     const given = (one: unknown) =>
       bytes(
@@ -188,6 +194,18 @@ describe("bodies", () => {
       );
     expect(() => readCallBody(endpoint("/chat/completions"), given(value))).toThrow(words);
     expect(readCallBody(endpoint("/chat/completions"), given(null)).model).toBe("m");
+  });
+
+  test.each([
+    ["service_tier", "default"],
+    ["service_tier", "flex"],
+    ["serviceTier", "standard"],
+    ["speed", "standard"],
+    ["inference_geo", "global"],
+    ["metadata", { Models: "x", service_tier: "priority" }],
+  ])("[GW-18] forwards `%s` of %p, which costs what the model's price says", (name, value) => {
+    const body = bytes(Object.assign({ model: "m" }, Object.fromEntries([[name, value]])));
+    expect(readCallBody(endpoint("/chat/completions"), body).bytesFor("m")).toBe(body);
   });
 
   test.each([
