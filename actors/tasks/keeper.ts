@@ -6,7 +6,7 @@ import { log } from "#base/log.ts";
 import type { PartNumbers } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
-import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import { clearTimer, findActorTimer, setTimer } from "#db/engine/timers.ts";
 import { beginDelivery, findTask, listOpenTasks, type TaskRow, updateTask } from "#db/tasks/tasks.ts";
 import type { Events } from "../runtime/events.ts";
 import { CheckQueue } from "../runtime/looks.ts";
@@ -101,8 +101,10 @@ export class TaskKeeper {
     const { task, part } = (await store.get(findTask({ id: task_id }))) ?? {};
     const done = clearTimer(TASK, task_id, PROMPT_TIMER);
     if (!task) return this.#settle(task_id, [done], undefined);
-    this.#waiting.set(task.workspace_id, task_id);
     const now = clock.now();
+    // A workspace changes often, and each attempt may ask a lifecycle hook.
+    if (task.problem !== "" && !(await this.#isRetryDue(task_id, now))) return this.#stopWaiting(task_id);
+    this.#waiting.set(task.workspace_id, task_id);
     if (!(await isWorkspaceReady(store, task.workspace_id, now))) {
       await store.commit([setTimer(TASK, task_id, PROMPT_TIMER, now + CHECK_INTERVAL_MS)], undefined, part);
       return;
@@ -121,7 +123,13 @@ export class TaskKeeper {
     await this.#settle(task_id, [done], part);
   }
 
-  /** Retries temporary errors. Any other error remains until someone resumes the task. */
+  /** True if the task's last error was temporary, and its time has come. */
+  async #isRetryDue(task_id: string, now: number): Promise<boolean> {
+    const timer = await this.#deps.store.get(findActorTimer(TASK, task_id, PROMPT_TIMER));
+    return timer !== undefined && timer.due <= now;
+  }
+
+  /** Retries temporary errors when the timer is due. Any other error remains until someone resumes the task. */
   async #onFailure(task: TaskRow, { message, detail, kind }: AppError, part: number | undefined): Promise<void> {
     const { store, clock } = this.#deps;
     const problem = [message, detail].filter((words) => words !== "").join(" ");
@@ -137,6 +145,10 @@ export class TaskKeeper {
 
   async #settle(task_id: string, writes: Parameters<Store["commit"]>[0], part: number | undefined): Promise<void> {
     await this.#deps.store.commit(writes, undefined, part);
+    this.#stopWaiting(task_id);
+  }
+
+  #stopWaiting(task_id: string): void {
     for (const [workspace_id, waiting] of this.#waiting) if (waiting === task_id) this.#waiting.delete(workspace_id);
   }
 }

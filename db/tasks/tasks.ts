@@ -40,9 +40,9 @@ export const findTaskPrompt = query(
   build.select({ id: tasks.id, prompt: tasks.prompt }).from(tasks).where(eqParam(tasks.workspace_id)),
 );
 
-const isOpen = and(isLiving, sql`${tasks.delivered_at} is null`);
+const isOpen = and(isLiving, sql`${tasks.delivered_at} is null`, eq(tasks.problem, ""));
 
-/** Tasks whose prompt is not delivered yet. */
+/** Tasks whose prompt is not delivered yet. Those with a problem continue at their timer, or when someone resumes them. */
 export const listOpenTasks = forParts(
   query(selectLiving().where(isOpen).limit(10_000)),
   query(

@@ -345,20 +345,27 @@ test("[TK-8] lists: own tasks, newest first, by status and words; the deployment
 
 testNeeding(
   [needs.python3],
-  "[TK-3] a prompt that a lifecycle hook refuses is asked about once, and not again before the task is resumed",
+  "[TK-3] a prompt that a lifecycle hook refuses or fails to answer is not asked about again when its workspace changes or a node takes over",
   async () => {
     await using consumer = await Consumer.start();
     await using hooked = await openWorld({ models, env: consumer.env() });
-    await consumer.rule({
-      event: "user_prompt_submit",
-      answer: { permission: { decision: "deny", reason: "Not that." } },
-    });
     const { template_id } = await seedTemplate(hooked.server, ECHO);
-    const task = await hooked.admin.post<Task>("/api/v2/tasks/me", { input: "FORBIDDEN", template_id });
-    await startAgent(task, hooked, hooked.admin);
-    const at = `/api/v2/tasks/me/${task.id}`;
-    await until(async () => (await hooked.admin.get<Task>(at)).status === "error");
-    await hooked.admin.put(`/api/v2/workspaces/${getWorkspaceId(task)}/favorite`);
-    expect(await consumer.listReceived("user_prompt_submit")).toHaveLength(1);
+    const { tasks, topics } = getContext(hooked.server);
+    const event = "user_prompt_submit";
+    const denial = { permission: { decision: "deny", reason: "Not that." } };
+    for (const rule of [
+      { event, how: "status" as const, status: 500 },
+      { event, answer: denial },
+    ]) {
+      await consumer.rule(rule);
+      const task = await hooked.admin.post<Task>("/api/v2/tasks/me", { input: "FORBIDDEN", template_id });
+      await startAgent(task, hooked, hooked.admin);
+      await until(async () => (await hooked.admin.get<Task>(`/api/v2/tasks/me/${task.id}`)).status === "error");
+      topics.publish("workspace_changed", getWorkspaceId(task), { agent_id: uuid() });
+    }
+    await tasks.start();
+    // Resolves when every check has ended.
+    await tasks.stop();
+    expect(await consumer.listReceived(event)).toHaveLength(2);
   },
 );
