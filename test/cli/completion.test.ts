@@ -75,6 +75,7 @@ test("[OP-11] names come from the server: workspaces, templates, chats, users, t
   expect(await complete("tokens remove ")).toEqual(["nightly"]);
   expect(await complete("oauth2 apps edit ")).toEqual(["Board"]);
   expect(await complete("tokens create x --scope workspace:st")).toEqual(["workspace:start", "workspace:stop"]);
+  expect(await complete("tokens create x --scope workspace:")).toContain("workspace:*");
   expect(await complete("users roles admin --add aud")).toEqual(["auditor"]);
 }, 120_000);
 
