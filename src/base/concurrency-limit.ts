@@ -23,12 +23,29 @@ export class ConcurrencyLimit {
   }
 }
 
-/** Returns the results of a task for each item, in order. At most `most` tasks run together. */
-export const mapConcurrently = <T, R>(
+/**
+ * Returns the results of a task for each item, in order. At most `most` tasks run together. Rejects with the first error, and starts no
+ * task after it.
+ */
+export const mapConcurrently = async <T, R>(
   most: number,
   items: readonly T[],
   task: (item: T) => Promise<R>,
 ): Promise<R[]> => {
-  const limit = new ConcurrencyLimit(most);
-  return Promise.all(items.map((item) => limit.run(() => task(item))));
+  const results: R[] = new Array(items.length);
+  const remaining = items.entries();
+  let hasFailed = false;
+  const runRemaining = async (): Promise<void> => {
+    for (const [index, item] of remaining) {
+      try {
+        results[index] = await task(item);
+      } catch (error) {
+        hasFailed = true;
+        throw error;
+      }
+      if (hasFailed) return;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(most, items.length) }, runRemaining));
+  return results;
 };

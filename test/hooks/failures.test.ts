@@ -14,6 +14,7 @@ import {
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { Consumer, OLD_SECRET, type Rule, SECRET } from "./world.ts";
 
 setDefaultTimeout(scaleTimeout(60_000));
@@ -260,6 +261,21 @@ testNeeding(
     expect(await loadHistory(world.owner, chat.id)).toEqual([
       ...["user: hello", "assistant: tool-call", "tool: tool-result", "system: noted"],
     ]);
+    // A hook that has failed is not asked about the remaining results.
+    const ids = Array.from({ length: 20 }, (_, index) => `many-${index}`);
+    for (const id of ids) next.callTool(id, "look", {});
+    next.finish("tool_calls");
+    await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "requires_action");
+    const results = ids.map((tool_call_id) => ({ tool_call_id, output: null }));
+    const answerAll = () => world.owner.fetch("POST", `/api/v2/chats/${chat.id}/tool-results`, { results });
+    const countAsked = async () => (await consumer.listReceived("post_tool_use")).length;
+    const before = await countAsked();
+    await consumer.rule({ event: "post_tool_use", how: "status", status: 500 });
+    expect((await answerAll()).status).toBe(502);
+    await consumer.rule({ event: "post_tool_use", answer: {} });
+    expect((await answerAll()).status).toBe(204);
+    await world.models.next();
+    expect((await countAsked()) - before).toBeLessThanOrEqual(8 + ids.length);
   },
 );
 
