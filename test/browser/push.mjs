@@ -82,6 +82,19 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.waitForURL(at(result.shown[0].data.path));
   result.same = await page.evaluate(() => window.same);
 
+  // The session ends, and the browser keeps its subscription. The next sign-in registers it again, on whichever page.
+  await page.goto("about:blank");
+  await askTest("end");
+  await context.clearCookies();
+  await worker.evaluate(({ endpoint, auth, p256dh }) => {
+    const decode = (text) =>
+      Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0)).buffer;
+    const getKey = (name) => decode(name === "auth" ? auth : p256dh);
+    PushManager.prototype.getSubscription = async () => ({ endpoint, getKey });
+  }, JSON.parse(subscription));
+  await signIn(page, at("/"), email, password);
+  await askTest("back");
+
   await page.goto(at("/account/notifications"));
   await turned(true);
   await toggled();

@@ -21,15 +21,20 @@ testNeeding(
     const { email, password } = ADMIN;
     const subscription = JSON.stringify(service.subscription);
     const admin = await place.client.signIn(email, password);
+    const removeBrowser = (): Promise<number> => {
+      const { endpoint } = service.subscription;
+      return fetchStatus(admin, "DELETE", "/users/me/webpush/subscription", { endpoint });
+    };
     const acts = {
       delivered: async () => {
         const { text } = await until(() => service.delivered[0]);
         await Bun.write(message, text);
       },
+      end: () => admin.delete("/api/v2/users/me/sessions"),
+      back: () => until(async () => (await removeBrowser()) === 204),
       off: async () => {
         // The server no longer knows the browser.
-        const { endpoint } = service.subscription;
-        expect(await fetchStatus(admin, "DELETE", "/users/me/webpush/subscription", { endpoint })).toBe(404);
+        expect(await removeBrowser()).toBe(404);
       },
     };
     const given = [place.client.url.href, email, password, subscription, message];

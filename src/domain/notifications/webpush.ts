@@ -21,7 +21,7 @@ import { isSignIn } from "../users/keys.ts";
 const MAX_SUBSCRIPTIONS = 10;
 
 /**
- * A known URL gets the new keys, and belongs to this session from now on. Rejects with 403 unless the caller's key is a session, with 400
+ * A known URL gets the new keys, and belongs to this session from now on; without a change, nothing is written. Rejects with 403 unless the caller's key is a session, with 400
  * for an invalid target, and with 409 for too many subscriptions.
  */
 export const subscribe = async (
@@ -46,10 +46,14 @@ export const subscribe = async (
     store.all(listSubscriptions({ user_id, now })),
     store.get(findSubscriptionAt({ user_id, endpoint_hash })),
   ]);
+  const content = JSON.stringify({ endpoint, auth: auth_key, p256dh: p256dh_key });
+  // Each page load registers its browser again.
+  const isReadable = same?.sealed.startsWith(encryption.prefix) ?? false;
+  if (isReadable && same?.key_id === key_id && encryption.open(same.sealed, toSealContext(same.id)) === content) return;
   if (!same && known.length >= MAX_SUBSCRIPTIONS)
     throw conflict(`You can have at most ${MAX_SUBSCRIPTIONS} browsers. Remove one first.`);
   const id = uuid();
-  const sealed = encryption.seal(JSON.stringify({ endpoint, auth: auth_key, p256dh: p256dh_key }), toSealContext(id));
+  const sealed = encryption.seal(content, toSealContext(id));
   await store.commit([
     guardUser({ id: user_id }),
     guardKey({ id: key_id, now }),

@@ -34,6 +34,7 @@ type Resubscribing = Extendable & {
   readonly oldSubscription: PushSubscription | null;
   readonly newSubscription: PushSubscription | null;
 };
+type Messaging = Extendable & { readonly data: unknown };
 type Window = {
   readonly url: string;
   readonly visibilityState: string;
@@ -51,6 +52,7 @@ type Worker = {
   addEventListener(name: "push", act: (event: Pushing) => void): void;
   addEventListener(name: "notificationclick", act: (event: Clicking) => void): void;
   addEventListener(name: "pushsubscriptionchange", act: (event: Resubscribing) => void): void;
+  addEventListener(name: "message", act: (event: Messaging) => void): void;
   skipWaiting(): Promise<void>;
 };
 
@@ -203,4 +205,15 @@ worker.addEventListener("pushsubscriptionchange", (event) => {
     if (old) await sendSubscription("DELETE", { endpoint: old.endpoint });
   };
   event.waitUntil(move());
+});
+
+// A page has loaded with a session (shell/begin.ts). Subscriptions end with the session that registered them.
+worker.addEventListener("message", (event) => {
+  if ((event.data as { signed_in?: unknown } | null)?.signed_in !== true) return;
+  const register = async (): Promise<void> => {
+    const one = await worker.registration.pushManager.getSubscription();
+    if (one) await sendSubscription("POST", toSubscriptionBody(one));
+  };
+  // The next page load tries again.
+  event.waitUntil(register().catch(() => undefined));
 });

@@ -80,6 +80,15 @@ test("[NO-8] only public https addresses are stored, encrypted, at most ten, and
   for (let i = 0; i < 10; i++) expect(await subscribe(`https://push.invalid/${i}`)).toBe(204);
   expect(await subscribe("https://push.invalid/more")).toBe(409);
   expect(await subscribe("https://push.invalid/3")).toBe(204);
+  const { id: user_id } = await admin.get<{ id: string }>("/api/v2/users/me");
+  const ids = async () =>
+    new Set((await getContext(server).store.all(listSubscriptions({ user_id, now: Date.now() }))).map(({ id }) => id));
+  // Pages register their browser at each load: without a change, nothing is written.
+  const before = await ids();
+  expect(await subscribe("https://push.invalid/3")).toBe(204);
+  expect(await ids()).toEqual(before);
+  expect(await subscribe("https://push.invalid/3", { auth_key: "A".repeat(22) })).toBe(204);
+  expect((await ids()).difference(before).size).toBe(1);
   const gone = { endpoint: "https://push.invalid/3" };
   expect(await fetchStatus(admin, "DELETE", "/users/me/webpush/subscription", gone)).toBe(204);
   expect(await fetchStatus(admin, "DELETE", "/users/me/webpush/subscription", gone)).toBe(404);

@@ -45,14 +45,24 @@ export const viewer = computed(() => ({ hasRoles: isAdministrator.value, mayAdmi
 
 // Set before any page reads its cache: the cached data may belong to another user.
 const came = peekAnswer<User>("GET", "/users/me");
-if (came) assignOwner(came.id);
+/** Assigns the browser to this user. Returns true if another user's data was removed, which the page may already show. */
+const assignBrowser = (id: string): boolean => {
+  const previous = getStoredOwner();
+  const isOther = assignOwner(id);
+  // Its previous user asked for push notifications, and not this one.
+  if (previous !== null && previous !== id)
+    void import("./push-here.ts").then(({ unsubscribeHere: forgetPushed }) => forgetPushed()).catch(() => undefined);
+  return isOther;
+};
+
+if (came) assignBrowser(came.id);
 
 /** The user must set up a second factor before doing anything else. */
 export const needsEnrollment = signal(false);
 
 /** Assigns the cached data to this user. A page that has already shown another user's data reloads. */
 const claimStorage = ({ id }: User): void => {
-  if (assignOwner(id)) location.reload();
+  if (assignBrowser(id)) location.reload();
 };
 
 /** Loads the session once, in parallel with the first lists. */

@@ -29,7 +29,12 @@ let session: Promise<void> | undefined;
 export const beginSession = (): Promise<void> => {
   if (!session && wasSignedIn()) follow();
   session ??= readSession()
-    .then(() => (me.value === null ? toSignIn() : follow()))
+    .then(() => {
+      if (me.value === null) return toSignIn();
+      follow();
+      // The browser's push subscription ended with the previous session: the worker registers it for this one.
+      navigator.serviceWorker?.controller?.postMessage({ signed_in: true });
+    })
     .catch(showError);
   return session;
 };
