@@ -138,14 +138,12 @@ const findRevocation = (
   return { url: url ?? new URL(own), way: "github" };
 };
 
-/** Returns the operator's pattern, or one for all URLs of the service's host. Tokens of a host with TLS are not sent without it. */
+/** Returns the operator's pattern, or one for all URLs of the service's host. */
 const findPattern = ({ regex }: ProviderSetting, base: string): RegExp | undefined => {
   if (regex !== undefined) return new RegExp(regex);
   if (base === "") return undefined;
-  const { protocol, host } = new URL(base);
-  // Without TLS, anyone between the workspace and the host would read the token.
-  const scheme = protocol === "https:" ? "https" : "https?";
-  return new RegExp(`^(?:${scheme}://)?(?:[^/@]*@)?${host.replaceAll(/[.[\]]/g, "\\$&")}(?:/.*)?$`, "i");
+  const { host } = new URL(base);
+  return new RegExp(`^(?:https?://)?(?:[^/@]*@)?${host.replaceAll(/[.[\]]/g, "\\$&")}(?:/.*)?$`, "i");
 };
 
 /** Returns the credentials that git sends to the host (facts/platform 3.6). */

@@ -70,7 +70,7 @@ const resolveProvider = ({ links }: ApiContext, { match = "", id = "" }: { match
   const matched = match === "" ? undefined : links.providerFor(match);
   if (id === "") {
     if (matched) return matched;
-    throw notFound();
+    throw links.providerWithTls(match) ? withoutTls(match) : notFound();
   }
   const provider = links.provider(id);
   if (match === "" || matched === provider) return provider;
@@ -78,6 +78,12 @@ const resolveProvider = ({ links }: ApiContext, { match = "", id = "" }: { match
     { field: "match", detail: "means another provider than id" },
   ]);
 };
+
+/** Only this 404 has a detail, which `gitaskpass` prints. */
+const withoutTls = (url: string): AppError =>
+  new AppError("not_found", `No linked account is used for ${url}, because its host is configured with https.`, {
+    detail: `Change the remote to https: git remote set-url origin ${url.replace(/^http:/i, "https:")}`,
+  });
 
 const loadToken = async (
   { links }: ApiContext,

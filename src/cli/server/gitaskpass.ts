@@ -28,7 +28,7 @@ export const run: RunVerb = async (input) => {
     return EXIT.ok;
   } catch (error) {
     if (input.signal.aborted) return EXIT.interrupted;
-    const isForeign = error instanceof ApiError && error.status === 404;
+    const isForeign = error instanceof ApiError && error.status === 404 && !error.body.detail;
     if (!isForeign) input.printError(`slipway gitaskpass: ${(error as Error).message}\n`);
     return EXIT.failed;
   }

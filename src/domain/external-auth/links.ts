@@ -59,6 +59,10 @@ const auditLink = ({ before, after }: { before?: LinkKey | undefined; after?: Li
   });
 };
 
+/** Anyone between the workspace and the host would read the token. */
+const isWithoutTls = (url: string, { base_url }: Provider): boolean =>
+  /^http:/i.test(url) && base_url.startsWith("https:");
+
 const isGithubCom = ({ type, base_url }: Provider): boolean => type === "github" && base_url === "https://github.com";
 
 /** A token is refreshed this long before it expires, so that it does not expire on the way to the git host. */
@@ -88,12 +92,23 @@ export class Links {
     return provider;
   }
 
-  /** Returns the first provider whose pattern matches the URL; the scheme is optional. */
+  /** Returns the first provider whose pattern matches the URL and whose tokens may be sent there; the scheme is optional. */
   providerFor(url: string): Provider | undefined {
-    if (url.length > 2048) return undefined;
+    const providers = this.#matching(url);
+    return providers.find((provider) => !isWithoutTls(url, provider));
+  }
+
+  /** Returns the provider whose tokens are not sent to the URL only because it has no TLS and the provider's host has. */
+  providerWithTls(url: string): Provider | undefined {
+    const providers = this.#matching(url);
+    return providers.every((provider) => isWithoutTls(url, provider)) ? providers[0] : undefined;
+  }
+
+  #matching(url: string): Provider[] {
+    if (url.length > 2048) return [];
     // A username can look like a host: https://git.example.com@evil.example.
     const address = url.replace(/^(https?:\/\/)[^/?#]*@/i, "$1");
-    return [...this.providers.values()].find(({ pattern }) => pattern?.test(address));
+    return [...this.providers.values()].filter(({ pattern }) => pattern?.test(address));
   }
 
   /** Stores the tokens of a newly linked account. Rejects with CommitError when a guard is stale. */

@@ -19,6 +19,8 @@ test("[EA-12] a provider is selected by a repository URL, by its ID, or by both 
     provider.setting("one"),
     provider.setting("two", { regex: "example/team" }),
     { id: "hub", type: "github", client_id: "x" },
+    provider.setting("three", { regex: "^https://three\\.example", base_url: "https://three.example" }),
+    { id: "loose", type: "github", client_id: "x", base_url: "https://loose.example", regex: "loose\\.example" },
   ]);
   const { agent_token } = await seedAgent(server);
   const page = async (query: string): Promise<string> =>
@@ -27,6 +29,10 @@ test("[EA-12] a provider is selected by a repository URL, by its ID, or by both 
   expect(await page("match=two.example/team")).toBe("/external-auth/two");
   expect(await page("match=github.com/team/repo")).toBe("/external-auth/hub");
   expect(await page("match=https://ann@github.com")).toBe("/external-auth/hub");
+  expect(await page("match=https://loose.example/a")).toBe("/external-auth/loose");
+  expect((await awaitRejection(getAgentToken(server, agent_token, "match=http://loose.example/a"))).detail).toBe(
+    "Change the remote to https: git remote set-url origin https://loose.example/a",
+  );
   expect(await page("id=two&match=http://two.example/team")).toBe("/external-auth/two");
   for (const [query, status] of [
     ["", 400],
@@ -37,6 +43,9 @@ test("[EA-12] a provider is selected by a repository URL, by its ID, or by both 
     ["match=https://github.com.evil.example/", 404],
     ["match=https://evil.example/github.com", 404],
     ["match=http://github.com/a", 404],
+    ["match=http://loose.example/a", 404],
+    ["match=HTTP://loose.example/a", 404],
+    ["match=https://three.example@evil.test/", 404],
     [`match=https://one.example/${"x".repeat(3000)}`, 404],
   ] as const) {
     expect([query, (await awaitRejection(getAgentToken(server, agent_token, query))).status]).toEqual([query, status]);

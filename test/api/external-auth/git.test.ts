@@ -252,6 +252,10 @@ test("[EA-19] prints nothing for a URL without a provider, reports other rejecti
     Response.json({ message: "no" }, { status: 404 }),
   );
   expect([none.code, none.printed, none.errors]).toEqual([EXIT.failed, [], []]);
+  const plain = await runAskpass("Username for 'http://git.example': ", () =>
+    Response.json({ message: "No TLS.", detail: "Use https." }, { status: 404 }),
+  );
+  expect([plain.code, plain.errors]).toEqual([EXIT.failed, ["slipway gitaskpass: No TLS. Use https.\n"]]);
   const refused = await runAskpass("Username for 'https://git.example': ", () =>
     Response.json({ message: "No." }, { status: 403 }),
   );
