@@ -7,6 +7,8 @@ export type Revocation = { readonly url: URL; readonly way: "github" | "standard
 
 export type Provider = {
   readonly id: string;
+  /** Tokens that were given at another place are not used; undefined for a provider that cannot change. */
+  readonly place?: string;
   readonly type: ProviderType;
   /** The host's base URL without a trailing slash; empty if not configured. */
   readonly base_url: string;

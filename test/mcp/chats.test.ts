@@ -2,11 +2,15 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { findMcpServer } from "#db/models/mcp-servers.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
 import { Client } from "#src/client.ts";
+import { toOAuthProvider } from "#src/domain/mcp/access.ts";
+import type { Provider } from "#src/git/provider.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, listMessages, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
@@ -236,7 +240,12 @@ test("[MC-9] where people sign in, each has their own token, renewed when it is 
 
   const again = new URL((await world.owner.post<{ url: string }>(`${path}/oauth2/start`, {})).url).searchParams;
   const calls = asked.length;
-  for (const change of [{ token_url: `http://localhost:${authority.port}/token` }, { client_id: "other" }]) {
+  // The second is another tenant's of the same origin.
+  for (const change of [
+    { token_url: `http://localhost:${authority.port}/token` },
+    { token_url: `${at}/other/token` },
+    { client_id: "other" },
+  ]) {
     const secret = await admin.patch(path, { oauth2, oauth2_client_secret: "shh" });
     expect(secret).toMatchObject({ has_secret: true });
     expect(await admin.patch(path, { oauth2: { ...oauth2, scopes: [] } })).toMatchObject({ has_secret: true });
@@ -246,6 +255,28 @@ test("[MC-9] where people sign in, each has their own token, renewed when it is 
   }
   expect(asked).toHaveLength(calls);
 }, 30_000);
+
+test("[MC-8] tokens for where a server is now are not used by a call that began where it was before", async () => {
+  const { store, encryption, links } = getContext(world.server);
+  const oauth2 = { client_id: "c", auth_url: `${host.url}/in`, token_url: `${host.url}/token`, scopes: [] };
+  const { id } = await add("moving", { auth_type: "oauth2", oauth2, url: "http://127.0.0.1:1/mcp" });
+  const readProvider = async () => {
+    const row = await store.get(findMcpServer({ organization_id: world.organization_id, id }));
+    return toOAuthProvider(encryption, row as NonNullable<typeof row>) as Provider;
+  };
+  const before = await readProvider();
+  await admin.patch(`${base}/${id}`, { url: `${host.url}/mcp` });
+  const after = await readProvider();
+  const { id: user_id } = await world.owner.get<{ id: string }>("/api/v2/users/me");
+  const tokens = { access_token: "a", refresh_token: "r", token_extra: {}, expires_in: 3_600 };
+  await links.put(user_id, after, tokens);
+  expect(await links.live(user_id, after)).toMatchObject({ access_token: "a" });
+  expect(await links.renew(user_id, before, "refused")).toBeUndefined();
+  expect(await links.live(user_id, before)).toBeUndefined();
+  // One that is due is not refreshed there either.
+  await links.put(user_id, after, { ...tokens, expires_in: 1 });
+  expect(await links.live(user_id, before)).toBeUndefined();
+});
 
 test("[MC-9] a token that the server refuses early is refreshed once, and the call is repeated", async () => {
   let issued = 0;

@@ -118,7 +118,7 @@ export const mcpServers = (ctx: ApiContext) => {
           operationId: "updateMcpServer",
           summary: "Change an MCP server",
           description:
-            "Omitted secrets are kept, unless the server's origin, its authentication type, or the client or an origin of its sign-in changes.",
+            "Omitted secrets are kept, unless the server's origin, its authentication type, or the client or a URL of its sign-in changes.",
           audit: target.writes(target.mcpServer),
           example: { display_name: "Issues" },
           access: "organization_admins",

@@ -38,10 +38,10 @@ export type LinksOptions = {
   elsewhere?: RefreshElsewhere | undefined;
 };
 
-type TokenContent = Pick<Tokens, "access_token" | "refresh_token" | "token_extra">;
+type TokenContent = Pick<Tokens, "access_token" | "refresh_token" | "token_extra"> & Pick<Provider, "place">;
 
 /** A valid token. */
-export type LiveToken = Omit<TokenContent, "refresh_token"> & { readonly expires_at: number | null };
+export type LiveToken = Omit<TokenContent, "refresh_token" | "place"> & { readonly expires_at: number | null };
 
 type LinkKey = Pick<LinkRow, "user_id" | "provider_id">;
 
@@ -204,8 +204,13 @@ export class Links {
     if (row?.version === version && row.failure === "") await this.#refreshOnce(row, provider);
   }
 
-  #find(user_id: string, provider: Provider): Promise<LinkRow | undefined> {
-    return this.#options.store.get(findLink({ user_id, provider_id: provider.id }));
+  /** Returns the link; undefined if its tokens were given at another place: the provider has been changed. */
+  async #find(user_id: string, provider: Provider): Promise<LinkRow | undefined> {
+    const row = await this.#options.store.get(findLink({ user_id, provider_id: provider.id }));
+    if (!row || provider.place === undefined) return row;
+    // Links of versions without places have none.
+    const { place = provider.place } = this.#openAll(row);
+    return place === provider.place ? row : undefined;
   }
 
   #isDue({ expires_at }: LinkRow): boolean {
@@ -214,7 +219,7 @@ export class Links {
 
   /** Returns the row after a refresh; concurrent callers share one refresh. */
   #refreshOnce(row: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
-    const key = `${row.user_id}:${row.provider_id}`;
+    const key = `${row.user_id}:${row.provider_id}:${provider.place ?? ""}`;
     const running = this.#refreshes.get(key);
     if (running) return running;
     const { user_id, provider_id, version } = row;
@@ -295,7 +300,13 @@ export class Links {
   #columns(user_id: string, provider: Provider, { expires_in, ...rest }: Tokens) {
     const now = this.#options.clock.now();
     const { access_token, refresh_token, token_extra } = rest;
-    const sealed: TokenContent = { access_token, refresh_token, token_extra };
+    const { place } = provider;
+    const sealed: TokenContent = {
+      access_token,
+      refresh_token,
+      token_extra,
+      ...(place === undefined ? {} : { place }),
+    };
     return {
       sealed_tokens: this.#options.encryption.seal(JSON.stringify(sealed), toSealContext(user_id, provider.id)),
       expires_at: expires_in === undefined ? null : now + Math.floor(expires_in * 1000),

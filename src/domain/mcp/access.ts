@@ -31,10 +31,11 @@ export const toProviderId = ({ id }: Pick<McpServerRow, "id">): string => `mcp:$
 
 /** Returns the server as an OAuth provider; undefined when it requires no sign-in. */
 export const toOAuthProvider = (encryption: Encryption, server: McpServerRow): Provider | undefined => {
-  const { oauth2, auth_type, display_name, icon } = server;
+  const { oauth2, auth_type, display_name, icon, url } = server;
   if (auth_type !== "oauth2" || !oauth2) return undefined;
   return {
     id: toProviderId(server),
+    place: sha256(JSON.stringify([new URL(url).origin, oauth2.client_id, oauth2.auth_url, oauth2.token_url])),
     type: "generic",
     base_url: "",
     client_id: oauth2.client_id,

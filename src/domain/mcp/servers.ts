@@ -88,7 +88,7 @@ export const addServer = async (
 
 /**
  * Omitted secrets are kept, unless they would go to a place they were not entered for: another origin of the server, another kind of
- * sign-in, another client or place of it. Rejects with 400, or 404 when it no longer exists.
+ * sign-in, another client or URL of it. Rejects with 400, or 404 when it no longer exists.
  */
 export const changeServer = async (
   ctx: DomainContext,
@@ -124,13 +124,11 @@ export const changeServer = async (
   return changed;
 };
 
-/** Whether the client secret would be sent elsewhere or belong to another client. */
+/** Whether the client secret would be sent elsewhere or belong to another client. One origin can have several tenants. */
 const changesSignIn = (before: McpServerRow["oauth2"], after: McpServerRow["oauth2"]): boolean =>
   before?.client_id !== after?.client_id ||
-  toOrigin(before?.auth_url) !== toOrigin(after?.auth_url) ||
-  toOrigin(before?.token_url) !== toOrigin(after?.token_url);
-
-const toOrigin = (url: string | undefined): string => (url === undefined ? "" : new URL(url).origin);
+  before?.auth_url !== after?.auth_url ||
+  before?.token_url !== after?.token_url;
 
 /** Also deletes all users' sign-ins there. Rejects with 404 when it no longer exists. */
 export const removeServer = async ({ store, clock }: DomainContext, row: McpServerRow): Promise<void> => {
