@@ -14,7 +14,11 @@ import { listModels } from "#src/llm/model-list.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import { parseImport } from "#src/provisioners/external/found.ts";
 import { readWorkerMessage } from "#src/provisioners/external/protocol.ts";
+import { parseStateSecrets } from "#src/provisioners/terraform/mask.ts";
 import { findStateProblem } from "#src/provisioners/terraform/pushed-state.ts";
+import { isBare, isState, MAX_STATE_BYTES, parseSerial } from "#src/provisioners/terraform/session.ts";
+import { parseState, TERRAFORM_LIMITS } from "#src/provisioners/terraform/state-json.ts";
+import { parseAgentTokens } from "#src/provisioners/terraform/state-tokens.ts";
 
 /** A text of 300 KB that would be a hundred thousand lists. */
 const MANY = `[${"[],".repeat(100_001)}0]`;
@@ -157,6 +161,28 @@ test("[HT-48] a worker's messages and a pushed state are refused that have too m
   expect(readWorkerMessage(`{"type":"alive","more":${MANY}}`)).toBeUndefined();
   const large = `[${"0,".repeat(1_000_001)}0]`;
   expect(() => parseImport(large)).toThrow("The worker returned an invalid template.");
-  const state = `{"version":4,"lineage":"l","serial":1,"resources":[],"outputs":${large}}`;
+  const state = `{"version":4,"lineage":"l","serial":1,"resources":[],"outputs":[${"0,".repeat(2_000_001)}0]}`;
   expect(findStateProblem(state)).toBe("must be a Terraform state, which is a JSON object");
+  // It is not taken for an empty one, whose workspace could be deleted.
+  expect(isBare(state)).toBe(false);
+  for (const read of [parseState, parseSerial, parseStateSecrets, parseAgentTokens])
+    expect(() => read(state)).toThrow("The state has more than 2000000 values. Split the workspace's template");
+  expect([isBare("no JSON"), isBare("{}"), isBare(null)]).toEqual([true, true, true]);
+});
+
+test("[HT-48] a plan of ten thousand resources and a state of sixteen megabytes are read", () => {
+  const attributes = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`name_${at}`, `value ${at}`]));
+  const change = { actions: ["create"], before: null, after: attributes, after_unknown: attributes };
+  const one = { mode: "managed", type: "null_resource", name: "one", values: attributes, change };
+  const resources = Array.from({ length: 10_000 }, () => one);
+  const plan = JSON.stringify({ planned_values: { root_module: { child_modules: [{ resources }] } } });
+  expect(parseJson(plan, TERRAFORM_LIMITS)).toBeObject();
+  const instances = [{ schema_version: 0, attributes: { ...attributes, tags: [1, 2, 3] } }];
+  const managed = { mode: "managed", type: "null_resource", name: "one", provider: "p", instances };
+  const state = { version: 4, lineage: "l", serial: 1, resources: [managed] };
+  const size = JSON.stringify(managed).length + 1;
+  state.resources = Array.from({ length: Math.floor(MAX_STATE_BYTES / size) - 1 }, () => managed);
+  const text = JSON.stringify(state);
+  expect(text.length).toBeGreaterThan(MAX_STATE_BYTES - 5_000);
+  expect([findStateProblem(text), isState(text), isBare(text)]).toEqual([undefined, true, false]);
 });

@@ -10,8 +10,8 @@ export const MAX_MEMBERS = 10_000;
 export const MAX_VALUES = 100_000;
 /** Maximum nesting depth. */
 export const MAX_DEPTH = 1_000;
-/** Maximum sum of the nesting depths of all values. Error messages print an invalid body with that much indentation. */
-export const MAX_LEVELS = 2_000_000;
+/** Maximum mean of the nesting depths of as many values as are allowed. Error messages print an invalid body with that much indentation. */
+const MAX_MEAN_DEPTH = 20;
 
 /** Limits other than `MAX_VALUES` and `MAX_MEMBERS`. Commas and opening brackets are counted, each up to `maxValues`. */
 export type JsonLimits = { readonly maxValues?: number; readonly maxMembers?: number };
@@ -29,6 +29,8 @@ const CLOSE_LIST = 0x5d;
 export class JsonCost {
   readonly #maxValues: number;
   readonly #maxMembers: number;
+  /** Maximum sum of the nesting depths of all values. */
+  readonly #maxLevels: number;
   /** Member counts of the enclosing objects. */
   #outer: number[] = [];
   #lists = 0;
@@ -45,6 +47,7 @@ export class JsonCost {
   constructor({ maxValues = MAX_VALUES, maxMembers = MAX_MEMBERS }: JsonLimits = {}) {
     this.#maxValues = maxValues;
     this.#maxMembers = maxMembers;
+    this.#maxLevels = MAX_MEAN_DEPTH * Math.max(maxValues, MAX_VALUES);
   }
 
   /** Forgets everything, for the next text. */
@@ -99,7 +102,7 @@ export class JsonCost {
         case CLOSE_LIST:
           if (this.#lists > 0) this.#lists--;
       }
-      if (this.#levels > MAX_LEVELS) return TOO_NESTED;
+      if (this.#levels > this.#maxLevels) return TOO_NESTED;
     }
     return undefined;
   }

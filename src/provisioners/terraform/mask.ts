@@ -2,6 +2,7 @@
 // because logs arrive in lines (rule TF-11).
 
 import { listEncodings } from "#base/secrets/spellings.ts";
+import { ProvisionError } from "../provisioner.ts";
 import { parseState } from "./state-json.ts";
 
 /** Masking shorter secrets would hide ordinary words. */
@@ -77,7 +78,10 @@ const computeHead = (text: string, at: number): number => {
 
 const SECRETS = new Set(["token", "session_token", "ssh_private_key", "oidc_access_token", "access_token"]);
 
-/** Returns the secrets of the provider `coder` in a state file; none if the text is not a state. */
+/**
+ * Returns the secrets of the provider `coder` in a state file; none if the text is not a state. Throws ProvisionError for one with too many
+ * values.
+ */
 export const parseStateSecrets = (state: string): string[] => {
   try {
     const { resources = [] } = parseState(state) as {
@@ -88,7 +92,8 @@ export const parseStateSecrets = (state: string): string[] => {
       .flatMap(({ instances = [] }) => instances)
       .flatMap(({ attributes = {} }) => Object.entries(attributes))
       .flatMap(([name, value]) => (SECRETS.has(name) && typeof value === "string" ? [value] : []));
-  } catch {
+  } catch (error) {
+    if (error instanceof ProvisionError) throw error;
     return [];
   }
 };

@@ -195,22 +195,34 @@ export const pickNewerState = (stored: string | null, left: string | undefined):
   return theirs && theirs.lineage === ours.lineage && ours.serial > theirs.serial ? left : stored;
 };
 
-/** Returns true if a delete would have nothing to remove. Only the template can read a state that OpenTofu has encrypted. */
-export const isBare = (state: string | null): boolean =>
-  listStateResources(state).length === 0 && !state?.includes('"encrypted_data"');
+/**
+ * Returns true if a delete would have nothing to remove. Only the template can read a state that OpenTofu has encrypted, and one with too
+ * many values is not empty.
+ */
+export const isBare = (state: string | null): boolean => {
+  try {
+    return findResources(state).length === 0 && !state?.includes('"encrypted_data"');
+  } catch {
+    return false;
+  }
+};
 
-/** Returns the addresses of the resources in a state, for people; without data sources. */
+/** Returns the addresses of the resources in a state, for people; without data sources. None if it cannot be read. */
 export const listStateResources = (state: string | null): string[] => {
   try {
-    const { resources = [] } = parseState(state) as {
-      resources?: { mode: string; type: string; name: string; module?: string; instances?: unknown[] }[];
-    };
-    return resources
-      .filter(
-        ({ mode, type, instances = [] }) => mode === "managed" && !type.startsWith("coder_") && instances.length > 0,
-      )
-      .map(({ module, type, name }) => `${module ? `${module}.` : ""}${type}.${name}`);
+    return findResources(state);
   } catch {
     return [];
   }
+};
+
+const findResources = (state: string | null): string[] => {
+  const { resources = [] } = parseState(state) as {
+    resources?: { mode: string; type: string; name: string; module?: string; instances?: unknown[] }[];
+  };
+  return resources
+    .filter(
+      ({ mode, type, instances = [] }) => mode === "managed" && !type.startsWith("coder_") && instances.length > 0,
+    )
+    .map(({ module, type, name }) => `${module ? `${module}.` : ""}${type}.${name}`);
 };
