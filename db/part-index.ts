@@ -1,6 +1,6 @@
 // Caches the shard of each requested ID, which never changes. Bounded; keeps the most recently used.
 import type { Store } from "./engine/store.ts";
-import { findPart, type PartedKind } from "./part-of.ts";
+import { findPart, type PartedKind } from "./find-shard.ts";
 
 const MAX_CACHED = 100_000;
 

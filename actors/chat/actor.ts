@@ -11,9 +11,10 @@ import { Actor, type Outcome } from "../runtime/actor.ts";
 import { runOutsideMailbox } from "../runtime/mailbox.ts";
 import { announce, announceAccessChange, announceListChanges, announceReload, resume } from "./announce.ts";
 import { auditChatChanges, auditSharing } from "./audit.ts";
+import { clearContext, requestCompaction } from "./context-control.ts";
 import { decide, toOutcome, toReportOutcome, withAnswer } from "./decide.ts";
 import type { ChatDeps } from "./deps.ts";
-import { buildCheckedCommand, type CheckedCommand } from "./hooks/checked.ts";
+import { buildCheckedCommand, type CheckedCommand } from "./hooks/hook-commands.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type { Change, CommandInput, CompactionRequest } from "./machine/decision.ts";
 import { addRememberedRules } from "./machine/permissions.ts";
@@ -41,7 +42,6 @@ import {
   toPicture,
 } from "./messages.ts";
 import { buildChatNotices, hasNotice } from "./notices.ts";
-import { clearContext, requestCompaction } from "./steering.ts";
 import { buildChat } from "./storage/created.ts";
 import { changeFamily } from "./storage/family.ts";
 import { type ForkChat, forkChat } from "./storage/fork.ts";

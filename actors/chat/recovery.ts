@@ -6,7 +6,7 @@ import { listBusyChats } from "#db/chats/chats.ts";
 import { interruptOpenRuns, interruptOpenRunsInPart } from "#db/chats/runs.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Directory } from "../runtime/directory.ts";
-import { resumeAll } from "../runtime/take-up.ts";
+import { resumeAll } from "../runtime/resume-work.ts";
 import type { ChatActor } from "./actor.ts";
 
 type RecoveryDeps = { readonly store: Store; readonly chats: Directory<ChatActor>; readonly clock: Pick<Clock, "now"> };

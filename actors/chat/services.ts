@@ -18,7 +18,7 @@ import type { HookService } from "../hooks/open.ts";
 import type { Chore } from "../runtime/chore.ts";
 import { Directory } from "../runtime/directory.ts";
 import type { Events } from "../runtime/events.ts";
-import type { RemoteActors } from "../runtime/far-asks.ts";
+import type { RemoteActors } from "../runtime/remote-asks.ts";
 import { openEngines } from "./acp/engine.ts";
 import type { AgentEngineDeps } from "./acp/turn.ts";
 import { ChatActor } from "./actor.ts";

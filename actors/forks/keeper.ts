@@ -18,8 +18,8 @@ import { toJobStatus } from "#schema/workspaces/job.ts";
 import type { ChatActor } from "../chat/actor.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { Events } from "../runtime/events.ts";
-import { CheckQueue } from "../runtime/looks.ts";
 import { runOutsideMailbox } from "../runtime/mailbox.ts";
+import { CheckQueue } from "../runtime/serialized-checks.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import { createWorkspaceRow } from "../workspace/new-row.ts";
 

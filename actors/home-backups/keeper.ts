@@ -41,7 +41,7 @@ import { Turns } from "../runtime/turns.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import type { Provisioners } from "../workspace/build-runner.ts";
 import { chooseOutdated } from "./retention.ts";
-import { toFigures, ZERO_FIGURES } from "./standing.ts";
+import { toFigures, ZERO_FIGURES } from "./status.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;

@@ -15,8 +15,8 @@ import {
 } from "#db/templates/repository-prebuilds.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
-import { CheckQueue } from "../runtime/looks.ts";
-import { nextCheckTime, withBuilt } from "./kept.ts";
+import { CheckQueue } from "../runtime/serialized-checks.ts";
+import { nextCheckTime, withBuilt } from "./retention.ts";
 
 /** The kind and name of its timers. */
 export const IMAGE_PREBUILD = "image_prebuild";

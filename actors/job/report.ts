@@ -7,7 +7,7 @@ import type { LogLevel } from "#schema/log-level.ts";
 import type { JobLogSource, JobTiming } from "#schema/workspaces/job.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
 import { MAX_JOB_LOG_BYTES, type NewLogLine } from "./logs.ts";
-import { isRetryable } from "./patience.ts";
+import { isRetryable } from "./report-retries.ts";
 
 /** `id` is the same for a retry. */
 export type JobOutput = {

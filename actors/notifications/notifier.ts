@@ -36,8 +36,8 @@ import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
 import type { Mailer } from "#src/notify/mail.ts";
 import type { Chore } from "../runtime/chore.ts";
 import type { Events } from "../runtime/events.ts";
+import { buildSoonNotices } from "./deadline-notices.ts";
 import { pushTo } from "./push.ts";
-import { buildSoonNotices } from "./soon.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;

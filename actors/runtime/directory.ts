@@ -5,7 +5,7 @@ import { AppError } from "#base/errors.ts";
 import { getCurrentRequest } from "#base/network/request-part.ts";
 import { isMoved } from "#db/engine/store.ts";
 import type { Actor } from "./actor.ts";
-import { type RemoteActors, RemoteSender } from "./far-asks.ts";
+import { type RemoteActors, RemoteSender } from "./remote-asks.ts";
 
 /** An actor without messages for this long is dropped. */
 export const IDLE_TIMEOUT_MS = 60_000;

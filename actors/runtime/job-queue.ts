@@ -4,7 +4,7 @@
 
 import { uuid } from "#base/ids.ts";
 import { FIRST_PART } from "#base/parts.ts";
-import type { NamedJob, PresentWorker, QueuePosition, QueueView, RemoteQueues, Tags } from "./other-queues.ts";
+import type { NamedJob, PresentWorker, QueuePosition, QueueView, RemoteQueues, Tags } from "./remote-queues.ts";
 
 export type QueuedJob = NamedJob & {
   /**

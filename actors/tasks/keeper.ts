@@ -9,8 +9,8 @@ import { CommitError, type Store } from "#db/engine/store.ts";
 import { clearTimer, findActorTimer, setTimer } from "#db/engine/timers.ts";
 import { beginDelivery, findTask, listOpenTasks, type TaskRow, updateTask } from "#db/tasks/tasks.ts";
 import type { Events } from "../runtime/events.ts";
-import { CheckQueue } from "../runtime/looks.ts";
 import { runOutsideMailbox } from "../runtime/mailbox.ts";
+import { CheckQueue } from "../runtime/serialized-checks.ts";
 import { isWorkspaceReady } from "../workspace/readiness.ts";
 
 /** The kind and name of its timers. */

@@ -11,9 +11,9 @@ import { findJob, insertJob, insertJobLogs, type JobRow, updateJob } from "#db/w
 import type { ManifestResource } from "#schema/templates/manifest.ts";
 import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import { OutputDeduplicator } from "../job/dedupe-lines.ts";
 import { appendLogs, presentJobLog } from "../job/logs.ts";
 import type { JobOutput } from "../job/report.ts";
-import { OutputDeduplicator } from "../job/said-once.ts";
 import { type AttemptRef, isCurrentAttempt, type JobCommand, reapDue, transitionJob } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";

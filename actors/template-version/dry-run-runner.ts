@@ -10,8 +10,8 @@ import {
   type ProvisionRequest,
   WorkerLostError,
 } from "#src/provisioners/provisioner.ts";
-import { askWithRetries, beginWithRetries, isRetryable, isServerStopping } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
+import { askWithRetries, beginWithRetries, isRetryable, isServerStopping } from "../job/report-retries.ts";
 import type { AttemptRef } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Worker } from "../runtime/job-queue.ts";

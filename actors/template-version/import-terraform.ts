@@ -9,7 +9,7 @@ import type { TerraformSource } from "#src/provisioners/terraform/source.ts";
 import type { TemplateArchive } from "#src/provisioners/terraform/work.ts";
 import type { JobReport } from "../job/report.ts";
 import type { Worker } from "../runtime/job-queue.ts";
-import type { Tags } from "../runtime/other-queues.ts";
+import type { Tags } from "../runtime/remote-queues.ts";
 import type { ImportFailure } from "./import.ts";
 import type { ImportResult } from "./state.ts";
 

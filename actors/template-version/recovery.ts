@@ -8,7 +8,7 @@ import { listHashes } from "#db/templates/files.ts";
 import { listOpenImports } from "#db/templates/versions.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue } from "../runtime/job-queue.ts";
-import { resumeAll } from "../runtime/take-up.ts";
+import { resumeAll } from "../runtime/resume-work.ts";
 import type { TemplateVersionActor } from "./actor.ts";
 import type { DryRunActor } from "./dry-run-actor.ts";
 

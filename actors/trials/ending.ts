@@ -12,7 +12,7 @@ import type { ChatActor } from "../chat/actor.ts";
 import { endChat } from "../chat/end-chat.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
-import { dropCopy } from "./keeping.ts";
+import { dropCopy } from "./keep-way.ts";
 import { toWords } from "./running.ts";
 import type { TrialEvent } from "./state.ts";
 

@@ -23,10 +23,10 @@ import { findFork } from "#db/workspaces/forks.ts";
 import type { TrialDiff } from "#schema/chats/trial.ts";
 import { INTERRUPTED_REASON } from "#src/tools/tool.ts";
 import type { Events } from "../runtime/events.ts";
-import { CheckQueue } from "../runtime/looks.ts";
 import { runOutsideMailbox } from "../runtime/mailbox.ts";
+import { CheckQueue } from "../runtime/serialized-checks.ts";
 import { type EndingDeps, endWay } from "./ending.ts";
-import { checkKeep, type KeepingDeps } from "./keeping.ts";
+import { checkKeep, type KeepingDeps } from "./keep-way.ts";
 import { checkRunningWay, type RunningDeps } from "./running.ts";
 import {
   type CheckResult,

@@ -20,8 +20,8 @@ import type { ShareLevel, UpsertPortShare } from "#schema/workspaces/port-share.
 import { unbindTagsFromWorker } from "#src/provisioners/external/tags.ts";
 import type { CaptureResult } from "#src/provisioners/homes.ts";
 import type { ProvisionedResources, ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import { OutputDeduplicator } from "../job/dedupe-lines.ts";
 import type { JobOutput } from "../job/report.ts";
-import { OutputDeduplicator } from "../job/said-once.ts";
 import { type AttemptRef, isCurrentRun, type JobRunRef, reapDue } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Worker } from "../runtime/job-queue.ts";

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import { TurnThrottle } from "#base/pace.ts";
+import { TurnThrottle } from "#base/loop-pacing.ts";
 import { beginSpan, getCurrentSpan, getErrorType, runInDetachedSpan, runInNewSpan } from "#base/spans.ts";
 import { sealState } from "#db/workspaces/build-state.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
@@ -18,12 +18,12 @@ import {
   type Report,
   WorkerLostError,
 } from "#src/provisioners/provisioner.ts";
-import { askWithRetries, beginWithRetries, isRetryable, isServerStopping } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
+import { askWithRetries, beginWithRetries, isRetryable, isServerStopping } from "../job/report-retries.ts";
 import type { JobRunRef } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Worker } from "../runtime/job-queue.ts";
-import type { Tags } from "../runtime/other-queues.ts";
+import type { Tags } from "../runtime/remote-queues.ts";
 import type { StartedJob, WorkspaceActor } from "./actor.ts";
 import type { Builds, SubmittedBuild } from "./effects.ts";
 import type { LateResult } from "./outcome.ts";

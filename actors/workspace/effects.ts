@@ -3,7 +3,7 @@
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { SnapshotPlace } from "#src/provisioners/homes.ts";
-import type { Urgency } from "../runtime/other-queues.ts";
+import type { Urgency } from "../runtime/remote-queues.ts";
 import type { NewBuild } from "./decision.ts";
 
 /** Accepts builds (actors/workspace/build-runner.ts). */

@@ -5,7 +5,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Outcome } from "../runtime/actor.ts";
-import type { Urgency } from "../runtime/other-queues.ts";
+import type { Urgency } from "../runtime/remote-queues.ts";
 import type { Change, Decision, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 

@@ -6,7 +6,7 @@ import { listOpenBuilds, listRunning } from "#db/workspaces/builds.ts";
 import { listOpenSnapshots } from "#db/workspaces/snapshots.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue } from "../runtime/job-queue.ts";
-import { resumeAll } from "../runtime/take-up.ts";
+import { resumeAll } from "../runtime/resume-work.ts";
 import type { WorkspaceActor } from "./actor.ts";
 import type { Provisioners } from "./build-runner.ts";
 import type { Snapshots } from "./effects.ts";

@@ -6,7 +6,7 @@ import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import type { CaptureResult, Homes, SnapshotPlace } from "#src/provisioners/homes.ts";
 import { type ModuleWork, ProvisionError, type SnapshotModule } from "#src/provisioners/provisioner.ts";
-import { askWithRetries, isServerStopping } from "../job/patience.ts";
+import { askWithRetries, isServerStopping } from "../job/report-retries.ts";
 import type { Directory } from "../runtime/directory.ts";
 import { ServerStopping } from "../runtime/job-queue.ts";
 import { Turns } from "../runtime/turns.ts";

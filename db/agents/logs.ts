@@ -3,7 +3,7 @@
 import { and, asc, gt, lt, sql } from "drizzle-orm";
 import { build, eqParam, query, type Statement, type Value } from "../engine/sql.ts";
 import { agent_logs } from "../schema/agents.ts";
-import { listTouches } from "../schema/touching.ts";
+import { listTouches } from "../schema/cache-dependencies.ts";
 
 /** A stored line; `level` counts from 0 (trace) to 4 (error), `created_at` is in milliseconds. */
 export type AgentLogRow = { id: number; created_at: number; level: number; output: string; source: number };

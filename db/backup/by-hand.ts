@@ -7,7 +7,7 @@ import { type Clock, type Timer, toRfc3339 } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { getOwnCommand } from "#base/program.ts";
 import type { Backup, Backups, BackupWork } from "#schema/administration/backup.ts";
-import { listBackups } from "./kept.ts";
+import { listBackups } from "./backup-folder.ts";
 import { BackupError, DATABASE, parseBackupTime, readManifest } from "./manifest.ts";
 
 export type ManualBackupOptions = {

@@ -4,8 +4,8 @@ import { join, resolve } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
+import { findNewestBackup, removeOld } from "./backup-folder.ts";
 import { runCommand } from "./by-hand.ts";
-import { findNewestBackup, removeOld } from "./kept.ts";
 
 const RETRY_MS = 600_000;
 /** Timers of the platform are limited to 24 days. */

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { failpoint } from "#base/failpoint.ts";
 import { flush } from "#base/system/flush.ts";
 import { IMAGE_TIME, migrate } from "./migrate.ts";
-import { DATABASE, hasDatabaseFile } from "./moving.ts";
+import { DATABASE, hasDatabaseFile } from "./move-installation.ts";
 
 /** The name of the image in the executable. */
 export const IMAGE = "empty.db.zst";

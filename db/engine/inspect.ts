@@ -5,10 +5,10 @@ import { join } from "node:path";
 import type { Encryption } from "#base/encryption.ts";
 import { LockedError } from "#base/lock-file.ts";
 import { describeDamage, findDamage } from "./damage.ts";
+import { describeUndecryptable } from "./key-check.ts";
 import { lockDirectory } from "./lock.ts";
 import { findVersionProblem, listMissingMigrations, toNewestVersion } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { describeUndecryptable } from "./sealed.ts";
 
 export type DatabaseInspection = {
   exists: boolean;

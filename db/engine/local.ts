@@ -5,11 +5,11 @@ import { Checkpointer } from "./checkpoint.ts";
 import { type Damage, findDamage, isDamage } from "./damage.ts";
 import { LogFlush } from "./log-flush.ts";
 import { openDatabase } from "./open.ts";
+import { TroubleWatch } from "./problems.ts";
 import { Readers } from "./readers.ts";
 import { Sequences } from "./sequences.ts";
 import type { Query, Statement } from "./sql.ts";
 import { CommitError, type SequenceName, type Store, type Trouble } from "./store.ts";
-import { TroubleWatch } from "./trouble.ts";
 import { Versions } from "./versions.ts";
 import { Writer } from "./writer.ts";
 

@@ -5,7 +5,7 @@ import { closeSync, mkdirSync, openSync } from "node:fs";
 import { installImage } from "./image.ts";
 import { lockDirectory } from "./lock.ts";
 import { migrate } from "./migrate.ts";
-import { refuseUnfinishedMove } from "./moving.ts";
+import { refuseUnfinishedMove } from "./move-installation.ts";
 
 export type OpenDatabase = { db: Database; file: string; unlock(): void };
 

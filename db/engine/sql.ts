@@ -15,8 +15,8 @@ import {
 } from "drizzle-orm";
 import { type AnySQLiteColumn, SQLiteSyncDialect, type SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
-import { listTouches, type Touch } from "../schema/touching.ts";
-import type { Alone } from "./alone.ts";
+import { listTouches, type Touch } from "../schema/cache-dependencies.ts";
+import type { Alone } from "./cross-row-guards.ts";
 
 /** Values that SQLite stores. Booleans are 0 and 1, times milliseconds, JSON a string. */
 export type Value = string | number | bigint | null | Uint8Array;

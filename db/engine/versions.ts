@@ -1,5 +1,5 @@
 // Versions of displayed data, which decide whether cached answers are still valid (rule ST-23). Counted by a store that is the only writer.
-import type { Touch } from "../schema/touching.ts";
+import type { Touch } from "../schema/cache-dependencies.ts";
 import type { Statement } from "./sql.ts";
 
 /** Maximum workspaces whose agents' writes are counted separately. Beyond that, all counters start over. */

@@ -2,8 +2,8 @@
 // lease, prevents older nodes from writing (PERFORMANCE section 3, points 2 and 12).
 import type { ReservedSQL } from "bun";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
+import type { Teller } from "./notices/sent-counts.ts";
 import { inTransaction, takeAllParts } from "./parts/guard.ts";
-import type { Teller } from "./told/tellers.ts";
 
 export type NodeRow = {
   readonly id: string;

@@ -3,17 +3,17 @@
 import type { ReservedSQL } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { KEY_NAME } from "../engine/sealed.ts";
+import { KEY_NAME } from "../engine/key-check.ts";
 import { CommitError } from "../engine/store.ts";
 import { checkDatabase } from "./checks.ts";
 import { type ClusterView, loadClusterView, type Renewal, removeNode, sendHeartbeat } from "./lease.ts";
 import { migratePostgres } from "./migrate.ts";
 import { describeChanges, type SeenState } from "./node-state.ts";
+import { Listener } from "./notices/listener.ts";
+import type { Teller } from "./notices/sent-counts.ts";
 import { Primary } from "./primary.ts";
 import { ReadStore } from "./read-store.ts";
 import type { PgStore } from "./store.ts";
-import { Listener } from "./told/listener.ts";
-import type { Teller } from "./told/tellers.ts";
 
 /** A node stops serving this long before its lease expires, so that everything it has sent precedes the next node's work. */
 const LEASE_MARGIN_MS = 1000;

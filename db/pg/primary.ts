@@ -5,9 +5,9 @@ import { systemClock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { finishesWithin, pause } from "#base/retry.ts";
 import { CommitError } from "../engine/store.ts";
+import { AbandonedConnections } from "./abandoned-connections.ts";
 import { CONNECT_TIMEOUT_SECONDS, findPrimary } from "./find-primary.ts";
 import { splitHosts } from "./hosts.ts";
-import { AbandonedConnections } from "./left-behind.ts";
 
 /** Milliseconds between two rounds over the hosts. */
 const RETRY_INTERVAL_MS = 100;

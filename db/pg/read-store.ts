@@ -1,13 +1,13 @@
 // The store of a node that answers reads and writes nothing, while another node is active. It hears of that node's writes a moment later,
 // which is enough for streams. For answers, it checks before each request (`refreshVersions`), and has versions only inside of requests.
-import { isLocalRead } from "#base/network/read-here.ts";
+import { isLocalRead } from "#base/network/local-reads.ts";
 import type { Store } from "../engine/store.ts";
+import { listCounts } from "./notices/counters.ts";
+import { KnownVersions } from "./notices/known-versions.ts";
+import type { Listener } from "./notices/listener.ts";
+import type { BroadcastEvent, Notice } from "./notices/notice.ts";
 import type { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
-import { KnownVersions } from "./told/known-versions.ts";
-import type { Listener } from "./told/listener.ts";
-import type { BroadcastEvent, Notice } from "./told/notice.ts";
-import { listCounts } from "./told/raised.ts";
 
 export class ReadStore extends PgReads implements Store {
   /** Belongs to no node, because the store never writes. */

@@ -6,13 +6,13 @@ import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
 import { Versions } from "../engine/versions.ts";
 import { checkDatabase } from "./checks.ts";
 import { migratePostgres } from "./migrate.ts";
+import { KnownVersions } from "./notices/known-versions.ts";
+import type { Listener } from "./notices/listener.ts";
+import type { BroadcastEvent, Notice } from "./notices/notice.ts";
 import { inTransaction, makeGuard, takeAllParts } from "./parts/guard.ts";
 import { makePartsGuard } from "./parts/moves.ts";
 import { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
-import { KnownVersions } from "./told/known-versions.ts";
-import type { Listener } from "./told/listener.ts";
-import type { BroadcastEvent, Notice } from "./told/notice.ts";
 import { PgWriter } from "./writer.ts";
 
 export type PgStoreOptions = {

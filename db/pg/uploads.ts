@@ -7,7 +7,7 @@ import type { Store } from "../engine/store.ts";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 import { DatabaseBlobs } from "./blobs.ts";
 import { BucketBlobs } from "./bucket-blobs.ts";
-import { listStoredObjects } from "./kept-objects.ts";
+import { listStoredObjects } from "./expected-objects.ts";
 
 type Settings = Pick<
   Config,

@@ -11,13 +11,13 @@ import { type CommitFigures, measureBatch, type Pending } from "../engine/pendin
 import { Settlements } from "../engine/settlements.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
-import { makeLocks } from "./alone.ts";
 import { type BoundText, toSent } from "./bind.ts";
 import { gatherOutgoing } from "./gather.ts";
+import { makeLocks } from "./guard-locks.ts";
+import { toCounterUpdate } from "./notices/counters.ts";
+import { type BroadcastEvent, MAX_NOTIFICATIONS, makeNotice, toNotifications } from "./notices/notice.ts";
 import { DEFAULT_WAIT_MS, type Primary } from "./primary.ts";
 import { isAnswer, isWorthRepeating, parseLostParts, toCommitError } from "./refusal.ts";
-import { type BroadcastEvent, MAX_NOTIFICATIONS, makeNotice, toNotifications } from "./told/notice.ts";
-import { toCounterUpdate } from "./told/raised.ts";
 
 const MAX_GROUP_ROWS = 500;
 const MAX_QUEUE_BYTES = 64 * 1024 * 1024;

@@ -2,7 +2,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { AgentResources } from "#schema/agents/resources.ts";
-import { agentTable, linesTable, uncachedTable } from "./touching.ts";
+import { agentTable, linesTable, uncachedTable } from "./cache-dependencies.ts";
 import { workspaces } from "./workspaces.ts";
 
 export type DeclaredDevcontainer = { id: string; name: string; workspace_folder: string; config_path: string };

@@ -3,7 +3,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
-import { tableTouching } from "./touching.ts";
+import { tableTouching } from "./cache-dependencies.ts";
 
 /** The old and the new value of each changed field. Secrets have no values. */
 export type AuditDiff = Readonly<Record<string, { old: unknown; new: unknown; secret: boolean }>>;

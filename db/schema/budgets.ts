@@ -2,7 +2,7 @@
 // periods with any call.
 import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { BudgetPeriod, BudgetScope, BudgetUnit } from "#schema/ai/budget.ts";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 
 export const budgets = uncachedTable(
   "budgets",

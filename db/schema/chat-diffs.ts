@@ -1,8 +1,8 @@
 // Pull requests of chats: one row for each chat that pushed to a known git host, with the host's last answer. Written only by
 // actors/chat/background/pull-requests.ts, outside of the chats' mailboxes; nothing in a chat depends on it.
 import { integer, text } from "drizzle-orm/sqlite-core";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { chats } from "./chats.ts";
-import { uncachedTable } from "./touching.ts";
 
 /** A host's answers by request, each with the validator for a conditional request. */
 export type StoredAnswers = Readonly<

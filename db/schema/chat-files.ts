@@ -1,9 +1,9 @@
 // Files that people uploaded for chats. The bytes are in the blob store under `hash`.
 import { sql } from "drizzle-orm";
 import { index, integer, text } from "drizzle-orm/sqlite-core";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { chats } from "./chats.ts";
 import { organizationId, userId } from "./columns.ts";
-import { uncachedTable } from "./touching.ts";
 
 export const chat_files = uncachedTable(
   "chat_files",

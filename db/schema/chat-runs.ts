@@ -2,8 +2,8 @@
 // model call. Written by the recorder in actors/chat/background/recorder.ts, outside of the chat's mailbox; nothing depends on them.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { chats } from "./chats.ts";
-import { uncachedTable } from "./touching.ts";
 
 export const chat_runs = uncachedTable(
   "chat_runs",

@@ -1,8 +1,8 @@
 // Shares of chats: one row for each root chat and each person or group that can read it (sub-chats follow their root). Written only by the
 // chat actor.
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { chats } from "./chats.ts";
-import { uncachedTable } from "./touching.ts";
 
 export const chat_shares = uncachedTable(
   "chat_shares",

@@ -7,8 +7,8 @@ import type { AgentSessionState } from "#schema/chats/agent-option.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { organizationId, userId } from "./columns.ts";
-import { uncachedTable } from "./touching.ts";
 
 /** A tool that the client runs (facts/chats 3.5). */
 export type DynamicTool = { name: string; description: string; input_schema: unknown };

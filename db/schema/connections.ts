@@ -3,7 +3,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { ConnectionType } from "#schema/connections.ts";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 
 export const connection_logs = uncachedTable(
   "connection_logs",

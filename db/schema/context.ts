@@ -3,9 +3,9 @@
 // (chat_contexts); personal skills by src/api/users.
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { StoredResource } from "#schema/chats/chat-context.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { chats } from "./chats.ts";
 import { userId } from "./columns.ts";
-import { uncachedTable } from "./touching.ts";
 import { workspaces } from "./workspaces.ts";
 
 export const context_snapshots = uncachedTable("context_snapshots", {

@@ -1,6 +1,6 @@
 // Tables of the store itself: who may write (epoch), used numbers (sequences), due work (timers), and settings.
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 
 /** A single row. Incremented at each start; every group commit checks it (rule ST-5). */
 export const epoch = sqliteTable("epoch", { id: integer().primaryKey(), value: integer().notNull() });

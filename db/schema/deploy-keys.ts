@@ -1,6 +1,6 @@
 // Deploy keys of people: a key pair for one repository, used by their workspaces and the server.
 import { integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { users } from "./users.ts";
 
 export const deploy_keys = uncachedTable(

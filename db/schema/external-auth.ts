@@ -1,7 +1,7 @@
 // Accounts at external-auth providers that users linked, one row per user and provider. The providers themselves are a setting.
 import { integer, primaryKey, text } from "drizzle-orm/sqlite-core";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { userId } from "./columns.ts";
-import { uncachedTable } from "./touching.ts";
 
 export const external_auth_links = uncachedTable(
   "external_auth_links",

@@ -2,8 +2,8 @@
 // they have their files. Inserted in the batch of the source snapshot; then written by the keeper of forks.
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import type { ForkStatus } from "#schema/workspaces/fork.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { organizationId, userId } from "./columns.ts";
-import { uncachedTable } from "./touching.ts";
 import { type PlannedBuild, workspaces } from "./workspaces.ts";
 
 /** A chat of the source workspace up to a message, and the title of its copy. */

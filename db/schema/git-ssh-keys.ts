@@ -1,6 +1,6 @@
 // The key pair that a user's workspaces use for git servers, one row per user. Created on first use.
 import { integer, text } from "drizzle-orm/sqlite-core";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { users } from "./users.ts";
 
 export const git_ssh_keys = uncachedTable("git_ssh_keys", {

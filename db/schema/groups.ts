@@ -1,8 +1,8 @@
 // Groups of members of an organization that share access.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { tableTouching } from "./cache-dependencies.ts";
 import { organizationId, userId } from "./columns.ts";
-import { tableTouching } from "./touching.ts";
 
 /** The group of all members has the organization's ID, and a row only after one of its properties was set. */
 export const groups = sqliteTable(

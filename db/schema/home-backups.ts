@@ -3,7 +3,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { HomeBackupEngine, HomeBackupStatus } from "#schema/workspaces/home-backup.ts";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { workspaces } from "./workspaces.ts";
 
 export const home_backups = uncachedTable(

@@ -1,7 +1,7 @@
 // Requests to the consumers of lifecycle hooks and their decisions. Written before a decision takes effect, never changed, and deleted by
 // retention (actors/hooks/ledger.ts). References nothing: a row outlives its chat, but not the chat's contents.
 import { index, integer, text } from "drizzle-orm/sqlite-core";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 
 export const hook_dispatches = uncachedTable(
   "hook_dispatches",

@@ -1,8 +1,8 @@
 // People who were invited and have not accepted yet: what they will get, and the hash of their one-time link.
 import { sql } from "drizzle-orm";
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { organizationId, userId } from "./columns.ts";
-import { uncachedTable } from "./touching.ts";
 
 export const invitations = uncachedTable(
   "invitations",

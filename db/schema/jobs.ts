@@ -4,7 +4,7 @@ import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { PlannedResource } from "#schema/templates/template-version.ts";
 import type { JobTiming } from "#schema/workspaces/job.ts";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 
 export const jobs = sqliteTable(
   "jobs",

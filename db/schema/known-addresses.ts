@@ -1,7 +1,7 @@
 // Addresses from which each user has signed in. Password guesses from elsewhere do not lock them out there.
 import { integer, primaryKey, text } from "drizzle-orm/sqlite-core";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { userId } from "./columns.ts";
-import { uncachedTable } from "./touching.ts";
 
 export const known_addresses = uncachedTable(
   "known_addresses",

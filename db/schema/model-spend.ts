@@ -1,7 +1,7 @@
 // The ledger of model calls: usage and cost of each, for chats and callers of the gateway. A row is written before the answer is complete
 // and never changed. References nothing: spending remains when the chat, the workspace or the model is deleted.
 import { index, integer, text } from "drizzle-orm/sqlite-core";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 
 /** The purpose of a call: the kinds of `chat_runs`, and calls through the gateway. */
 export type SpendKind = "chat_turn" | "title_generation" | "quickgen" | "compaction" | "gateway";

@@ -2,8 +2,8 @@
 // describe; sent and deleted by actors/notifications/.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { userId } from "./columns.ts";
-import { uncachedTable } from "./touching.ts";
 import { api_keys } from "./users.ts";
 
 export type NoticeAction = { label: string; url: string };

@@ -1,7 +1,7 @@
 // Applications that may request access from people (OAuth 2), their secrets, and the grants they got.
 import { sql } from "drizzle-orm";
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { api_keys, users } from "./users.ts";
 
 export const oauth2_apps = uncachedTable(

@@ -1,7 +1,7 @@
 // Accounts at OpenID Connect providers that sign a user in, and the sessions of such sign-ins.
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { userId } from "./columns.ts";
-import { uncachedTable } from "./touching.ts";
 import { api_keys } from "./users.ts";
 
 export const oidc_links = uncachedTable(

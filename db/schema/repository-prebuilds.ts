@@ -2,8 +2,8 @@
 // first node (actors/image-prebuilds).
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { RepositoryPrebuildStatus } from "#schema/templates/repository-prebuild.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { organizationId, userId } from "./columns.ts";
-import { uncachedTable } from "./touching.ts";
 
 /** The images of one commit, by their names in the engine. */
 export type CommitImages = { readonly commit: string; readonly names: readonly string[] };

@@ -1,7 +1,7 @@
 // Second factors: codes of an authenticator app, recovery codes for when it is lost, and passkeys.
 import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { callerTable, uncachedTable } from "./cache-dependencies.ts";
 import { userId } from "./columns.ts";
-import { callerTable, uncachedTable } from "./touching.ts";
 import { users } from "./users.ts";
 
 export const totp_factors = callerTable("totp_factors", {

@@ -2,7 +2,7 @@
 // provisioner stores the files.
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import type { SnapshotMethod, SnapshotReason } from "#schema/workspaces/snapshot.ts";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { workspaces } from "./workspaces.ts";
 
 export const workspace_snapshots = uncachedTable(

@@ -1,7 +1,7 @@
 // Tasks: a workspace created for one prompt, and the chat that works on it. Inserted in the batch that creates the workspace.
 import { sql } from "drizzle-orm";
 import { index, integer, text } from "drizzle-orm/sqlite-core";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { organizations, users } from "./users.ts";
 import { workspaces } from "./workspaces.ts";
 

@@ -2,8 +2,8 @@
 // only by the keeper of trials, guarded by the revision it has read.
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import type { TrialChanges, TrialCheck, TrialDiff, TrialStatus, WayStatus } from "#schema/chats/trial.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { organizationId, userId } from "./columns.ts";
-import { uncachedTable } from "./touching.ts";
 import { workspaces } from "./workspaces.ts";
 
 export type StoredWay = {

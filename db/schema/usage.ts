@@ -1,7 +1,7 @@
 // Usage data for the insights reports. Minutes are stored as masks of half-hour buckets (facts/platform 6.1). Finished buckets are
 // aggregated into one packed row per user, template and 32 days (db/reports/usage/block.ts). Written only by actors/usage/.
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 
 /** Integer keys of users, templates and apps. */
 export const usage_keys = uncachedTable(

@@ -1,7 +1,7 @@
 // Secrets of people, provided to their workspaces in environment variables or files. Values are encrypted.
 import { sql } from "drizzle-orm";
 import { integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import { uncachedTable } from "./touching.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { users } from "./users.ts";
 
 export const user_secrets = uncachedTable(

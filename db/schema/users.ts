@@ -9,7 +9,7 @@ import {
   text,
   uniqueIndex,
 } from "drizzle-orm/sqlite-core";
-import { callerTable, tableTouching } from "./touching.ts";
+import { callerTable, tableTouching } from "./cache-dependencies.ts";
 
 export const users = tableTouching("callers", "workspaces")(
   "users",

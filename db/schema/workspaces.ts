@@ -3,9 +3,9 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { Acl } from "#schema/workspaces/acl.ts";
+import { uncachedTable } from "./cache-dependencies.ts";
 import { organizationId, userId } from "./columns.ts";
 import { templates } from "./templates.ts";
-import { uncachedTable } from "./touching.ts";
 
 export const workspaces = sqliteTable(
   "workspaces",

@@ -1,6 +1,6 @@
 // Users. Names and addresses are compared case-insensitively.
 import { and, asc, eq, ne, notExists, type SQL, sql } from "drizzle-orm";
-import type { Alone } from "../engine/alone.ts";
+import type { Alone } from "../engine/cross-row-guards.ts";
 import { build, eqParam, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { organization_members, users } from "../schema/users.ts";

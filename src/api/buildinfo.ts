@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { WIRE_VERSION } from "#base/version.ts";
 import { loadVapidKeys } from "#db/notifications/settings.ts";
 import { loadDeploymentId } from "#db/settings.ts";
-import { named } from "#schema/named.ts";
+import { named } from "#schema/shape-names.ts";
 import { makeVapidKeys } from "#src/notify/push.ts";
 import type { ApiContext } from "./context.ts";
 import { operation } from "./http/operation.ts";

@@ -2,7 +2,7 @@
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import type { DomainContext } from "#domain/context.ts";
-import type { RejectedChanges } from "./audit/refused.ts";
+import type { RejectedChanges } from "./audit/rejections.ts";
 import type { Addresses } from "./http/address.ts";
 import type { OpenStreams } from "./http/open-streams.ts";
 import type { Requests } from "./http/requests.ts";

@@ -24,7 +24,7 @@ import { insights } from "./insights/index.ts";
 import { invitations } from "./invitations/index.ts";
 import { mcp } from "./mcp/index.ts";
 import { notifications } from "./notifications/index.ts";
-import { notificationsOfUser } from "./notifications/of-user.ts";
+import { notificationsOfUser } from "./notifications/preferences.ts";
 import { oauth2Apps } from "./oauth2/apps.ts";
 import { oauth2Authorize } from "./oauth2/authorize.ts";
 import { oauth2Grants } from "./oauth2/grants.ts";

@@ -4,7 +4,7 @@
 import { Counter, Gauge, type Metric, Registry } from "prom-client";
 import { Buckets, type HistogramValue } from "./buckets.ts";
 import type { Clock } from "./clock.ts";
-import type { LabeledValues } from "./labelled.ts";
+import type { LabeledValues } from "./labelled-metrics.ts";
 
 export class Metrics {
   readonly registry = new Registry();

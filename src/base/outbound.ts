@@ -6,8 +6,8 @@ import { isIP } from "node:net";
 import type { Clock } from "./clock.ts";
 import { classifyAddress } from "./network/address-place.ts";
 import { describeNetworkError } from "./network/failure-words.ts";
+import { requireActiveNode } from "./network/local-reads.ts";
 import { NetworkList, NON_PUBLIC_NETWORKS } from "./network/networks.ts";
-import { requireActiveNode } from "./network/read-here.ts";
 import { markSideEffect } from "./network/request-part.ts";
 
 /** Thrown when there is no usable response. `refused`: never sent. `failed`: no connection, a timeout, or a response that is too large. */

@@ -2,7 +2,7 @@
 // collections blocked the event loop for 20 ms on each scrape.
 import { existsSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import type { LabeledValues } from "./labelled.ts";
+import type { LabeledValues } from "./labelled-metrics.ts";
 import type { Metrics } from "./metrics.ts";
 import { countOpenFiles } from "./system/open-files.ts";
 

@@ -1,6 +1,6 @@
 // Splits text into search words: letters and digits in lower case; for chats, without English stop words and reduced to stems. Used by the
 // index and by searches, so that both agree. Pure.
-import { stemWord } from "./stem.ts";
+import { stemWord } from "./stemmer.ts";
 
 /** Words too common to search for. */
 const STOP_WORDS = new Set(

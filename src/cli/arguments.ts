@@ -1,7 +1,8 @@
 // Parses the arguments of client commands: words and options in any order, and `--` before arguments for other programs. Rejects unknown
 // options with a suggestion.
-import { suggestName } from "#base/config/nearest.ts";
+
 import { toFlag } from "#base/config/setting.ts";
+import { suggestName } from "#base/config/suggest.ts";
 import { usageError } from "#base/usage-error.ts";
 
 /** The server's address and token as flags; every client command accepts them. */

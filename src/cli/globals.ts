@@ -1,6 +1,6 @@
 // Global options before the command: configuration, server, headers. Programs that start this one, such as editor plug-ins, use them
 // (docs/editors.md).
-import { suggestName } from "#base/config/nearest.ts";
+import { suggestName } from "#base/config/suggest.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { VerbInput } from "./verb.ts";
 

@@ -1,5 +1,5 @@
 // Commands with subcommands: each subcommand has a file, which is loaded on demand.
-import { suggestName } from "#base/config/nearest.ts";
+import { suggestName } from "#base/config/suggest.ts";
 import { type UsageError, usageError } from "#base/usage-error.ts";
 import type { RunVerb, SubVerb, Verb } from "./verb.ts";
 

@@ -1,5 +1,5 @@
 // Help texts, generated from the table of verbs: by purpose, examples first.
-import { suggestName } from "#base/config/nearest.ts";
+import { suggestName } from "#base/config/suggest.ts";
 import { findSubVerb } from "./group.ts";
 import { AREAS, type Area, type SubVerb, type Verb } from "./verb.ts";
 

@@ -1,5 +1,5 @@
 // Reports unknown names, with the closest match.
-import { suggestName } from "#base/config/nearest.ts";
+import { suggestName } from "#base/config/suggest.ts";
 import { VerbFailure } from "./failure.ts";
 import { toPlainLine } from "./text.ts";
 

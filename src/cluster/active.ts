@@ -6,10 +6,11 @@ import { log } from "#base/log.ts";
 import { finishesWithin, pause } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
-import { checkKeyForm, loadSharedKey } from "#db/engine/sealed.ts";
+import { checkKeyForm, loadSharedKey } from "#db/engine/key-check.ts";
 import { checkAccess } from "#db/pg/inspect.ts";
 import { PartsMember } from "#db/pg/parts/member.ts";
 import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
+import { decline, deriveNodeToken, takerOfNames } from "./forwarded-header.ts";
 import { Forwarder } from "./forwarder.ts";
 import {
   forwardingTimeMs,
@@ -22,7 +23,6 @@ import {
   toNodeName,
 } from "./membership.ts";
 import { NodeLinks } from "./node-link.ts";
-import { decline, deriveNodeToken, takerOfNames } from "./passed-on.ts";
 import { parseCertificate } from "./peer.ts";
 import { SharedCounts } from "./shared-counts.ts";
 import { requireMutualTrust, requireSameProtocol } from "./unknown-nodes.ts";

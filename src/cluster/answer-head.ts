@@ -2,8 +2,8 @@
 // asks the next node. Pure.
 
 import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
+import { NOT_ACTIVE_MESSAGE, toDeclineMark } from "./forwarded-header.ts";
 import { MAX_HEAD_BYTES, toPlainResponse } from "./head.ts";
-import { NOT_ACTIVE_MESSAGE, toDeclineMark } from "./passed-on.ts";
 
 const STATUS = Buffer.from("HTTP/1.1 503 ");
 const END = Buffer.from("\r\n\r\n");

@@ -11,14 +11,14 @@ import { directToSecondListener, stopAccepting } from "#base/system/same-port.ts
 import type { NodeState } from "#schema/readiness.ts";
 import { formatDecline } from "./answer-head.ts";
 import { forwardToActive, type WatchedPlace } from "./ask-active.ts";
-import { answerLocally } from "./ask-here.ts";
 import { KEEP_ALIVE_MS, type NodeListener, type NodePlace, parsePlace } from "./connect.ts";
+import { isAskedByNode, parseForwardedAddress } from "./forwarded-header.ts";
 import { GoneNodeWatcher } from "./gone-nodes.ts";
 import { CONTINUE_RESPONSE, HEALTHY_RESPONSE, type Head, MAX_HEAD_BYTES, readHead, toPlainResponse } from "./head.ts";
 import { Link, MAX_BUFFERED_BYTES } from "./link.ts";
+import { answerLocally } from "./local-first.ts";
 import { LINK_PATH, parseLinkSender } from "./node-head.ts";
 import type { WireSocket } from "./node-wire.ts";
-import { isAskedByNode, parseForwardedAddress } from "./passed-on.ts";
 import { parseCertificate } from "./peer.ts";
 import { readinessOfSpare } from "./readiness.ts";
 

@@ -10,16 +10,16 @@ import { parseHostName } from "#base/network/host-name.ts";
 import { finishesWithin } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
-import { checkKeyForm, loadSharedKey } from "#db/engine/sealed.ts";
+import { checkKeyForm, loadSharedKey } from "#db/engine/key-check.ts";
 import { checkAccess } from "#db/pg/inspect.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import { ClusterNode } from "#db/pg/node.ts";
 import type { PartsMember } from "#db/pg/parts/member.ts";
 import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
 import type { NodeState } from "#schema/readiness.ts";
+import { decline, deriveNodeToken, type TakeForwardedAddress, takerOfNames } from "./forwarded-header.ts";
 import { Forwarder, type PartPlaces } from "./forwarder.ts";
 import type { NodeLinks } from "./node-link.ts";
-import { decline, deriveNodeToken, type TakeForwardedAddress, takerOfNames } from "./passed-on.ts";
 import type { SharedCounts } from "./shared-counts.ts";
 import { requireSameProtocol } from "./unknown-nodes.ts";
 

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { finishesWithin } from "#base/retry.ts";
 import { connectToNode, type NodePlace, parsePlace } from "./connect.ts";
-import { formatReadinessHeader } from "./passed-on.ts";
+import { formatReadinessHeader } from "./forwarded-header.ts";
 
 const ANSWER_TIMEOUT_MS = 2_000;
 const MAX_BYTES = 64 * 1024;

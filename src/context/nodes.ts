@@ -6,10 +6,10 @@ import type { ModelSettings } from "#actors/models/model-settings.ts";
 import type { Actor } from "#actors/runtime/actor.ts";
 import type { Directory } from "#actors/runtime/directory.ts";
 import { EVENTS_FOR_ACTIVE_NODES, EVENTS_FOR_ALL_NODES, type Events } from "#actors/runtime/events.ts";
-import type { ActorPlace, RemoteActors } from "#actors/runtime/far-asks.ts";
-import { type RemoteJobRequest, RemoteJobs } from "#actors/runtime/far-jobs.ts";
 import type { JobQueue } from "#actors/runtime/job-queue.ts";
-import type { JobOwner, NamedJob } from "#actors/runtime/other-queues.ts";
+import type { ActorPlace, RemoteActors } from "#actors/runtime/remote-asks.ts";
+import { type RemoteJobRequest, RemoteJobs } from "#actors/runtime/remote-jobs.ts";
+import type { JobOwner, NamedJob } from "#actors/runtime/remote-queues.ts";
 import type { Imports, TemplateVersionActor } from "#actors/template-version/actor.ts";
 import type { DryRunActor, DryRuns } from "#actors/template-version/dry-run-actor.ts";
 import type { Usage } from "#actors/usage/usage.ts";
@@ -24,13 +24,13 @@ import { ALL_PARTS, FIRST_PART, listOtherNodes, type OtherNode, type Parts } fro
 import { finishesWithin, retry } from "#base/retry.ts";
 import type { Topics } from "#base/topics.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
+import type { PartedKind } from "#db/find-shard.ts";
 import type { PartIndex } from "#db/part-index.ts";
-import type { PartedKind } from "#db/part-of.ts";
-import type { BroadcastEvent } from "#db/pg/told/notice.ts";
+import type { BroadcastEvent } from "#db/pg/notices/notice.ts";
 import type { Links, RefreshElsewhere } from "#domain/external-auth/links.ts";
-import { type RelayMessage, RemoteRelay } from "#domain/tailnet/far-relay.ts";
-import { type RemoteClient, RemoteTunnels } from "#domain/tailnet/far-tunnels.ts";
 import type { Network, NetworkView } from "#domain/tailnet/network.ts";
+import { type RelayMessage, RemoteRelay } from "#domain/tailnet/remote-relay.ts";
+import { type RemoteClient, RemoteTunnels } from "#domain/tailnet/remote-tunnels.ts";
 import type { NodeLinks } from "#src/cluster/node-link.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
 import { type Coordinator, createClientRules, LOST_TTL_MS, type Relay } from "#src/tailnet/index.ts";
@@ -157,7 +157,7 @@ export const serveDials = ({ parts, index, links }: RemoteAgentDeps, here: Agent
     void pipe(stream, await here.dial(agent_id, port, undefined, { tls }));
   });
 
-// Jobs across nodes: the job queues communicate over the links between nodes (actors/runtime/far-jobs.ts), and the node that owns a
+// Jobs across nodes: the job queues communicate over the links between nodes (actors/runtime/remote-jobs.ts), and the node that owns a
 // workspace ends its agents, whichever node runs the build.
 
 const JOBS = "jobs";
@@ -290,7 +290,7 @@ export const serveRefreshes = ({ parts, links }: RefreshNeeds, here: Pick<Links,
     await here.refresh(asked as Parameters<Links["refresh"]>[0]);
   });
 
-// Connects the relays of nodes over the links between them (src/domain/tailnet/far-relay.ts).
+// Connects the relays of nodes over the links between them (src/domain/tailnet/remote-relay.ts).
 
 const RELAY = "relay";
 
@@ -300,7 +300,7 @@ export const connectRelays = ({ parts, links }: NodeDeps, clock: Clock, relay: R
   links.serve(RELAY, async (words, from) => far.receive(from, words as RelayMessage));
 };
 
-// Connects the coordinators of nodes over the links between them (src/domain/tailnet/far-tunnels.ts).
+// Connects the coordinators of nodes over the links between them (src/domain/tailnet/remote-tunnels.ts).
 
 const COORDINATOR = "coordinator";
 

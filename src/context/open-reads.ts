@@ -1,18 +1,18 @@
 // The context of a node that serves reads while another node is active. It has the database and pure code. Everything in the active node's
 // memory (actors, topics, queues, connections into workspaces) and all writes are missing: a request that uses them is forwarded
-// (src/base/network/read-here.ts). Members must be listed below to be available, so nothing new is served here by mistake.
+// (src/base/network/local-reads.ts). Members must be listed below to be available, so nothing new is served here by mistake.
 import type { Events } from "#actors/runtime/events.ts";
 import { isForBuiltIn, type JobQueue } from "#actors/runtime/job-queue.ts";
-import type { Tags } from "#actors/runtime/other-queues.ts";
+import type { Tags } from "#actors/runtime/remote-queues.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
-import { isLocalRead, leaveLocalRead, passToActiveNode } from "#base/network/read-here.ts";
+import { isLocalRead, leaveLocalRead, passToActiveNode } from "#base/network/local-reads.ts";
 import { NO_PARTS } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import { DatabaseBlobs } from "#db/pg/blobs.ts";
 import type { ReadStore } from "#db/pg/read-store.ts";
-import type { RejectedChanges } from "#src/api/audit/refused.ts";
+import type { RejectedChanges } from "#src/api/audit/rejections.ts";
 import type { Sockets } from "#src/api/http/socket.ts";
 import { Context } from "./context.ts";
 import { hearing, isSharedEvent, listSharedEventKinds, type SharedEventKind } from "./nodes.ts";

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
 import type { Telemetry } from "#base/spans.ts";
-import { openKey } from "#db/engine/sealed.ts";
+import { openKey } from "#db/engine/key-check.ts";
 import { Context, type ContextOptions } from "./context.ts";
 import { openStore } from "./open-store.ts";
 

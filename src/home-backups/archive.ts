@@ -2,7 +2,7 @@
 // that the previous one does not have.
 import { HomeBackupError } from "./error.ts";
 import type { Keys } from "./keys.ts";
-import type { BackupStorage } from "./place.ts";
+import type { BackupStorage } from "./storage.ts";
 
 // Splits a stream into content-defined chunks: an insertion or removal changes only the chunks around it, so that the next backup stores only these.
 

@@ -3,7 +3,7 @@ import { isUuid } from "#base/ids.ts";
 import type { HomeBackupEngine } from "#schema/workspaces/home-backup.ts";
 import { HomeBackupError } from "./error.ts";
 import type { Keys } from "./keys.ts";
-import type { BackupStorage } from "./place.ts";
+import type { BackupStorage } from "./storage.ts";
 
 const FORMAT = 1;
 /** Maximum size of a manifest, enough for the chunk names of several terabytes. */

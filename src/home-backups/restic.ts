@@ -3,7 +3,7 @@
 
 import { drain, writeToChild } from "#base/system/child-streams.ts";
 import { HomeBackupError } from "./error.ts";
-import type { BackupStorage } from "./place.ts";
+import type { BackupStorage } from "./storage.ts";
 
 /** The version in Debian 12. */
 const MIN_VERSION = [0, 14] as const;

@@ -20,8 +20,8 @@ import {
   removeManifest,
   writeManifest,
 } from "./manifest.ts";
-import { type BackupStorage, openPlace } from "./place.ts";
 import { checkRestic, findRestic, Restic } from "./restic.ts";
+import { type BackupStorage, openPlace } from "./storage.ts";
 
 export type { Manifest };
 

@@ -3,9 +3,9 @@
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { type Pool, type SlotLimits, Slots } from "./dispatch-slots.ts";
 import { type Consumer, ExchangeError, encodeBody, sendHookRequest } from "./exchange.ts";
 import { applyOverride, mergeAnswers } from "./merge.ts";
-import { type Pool, type SlotLimits, Slots } from "./places.ts";
 import {
   type FailureClass,
   type HookAnswer,

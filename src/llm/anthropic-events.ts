@@ -8,7 +8,7 @@ import {
   type Members,
   parseMembers,
   toEventStream,
-} from "./sound-stream.ts";
+} from "./normalize-stream.ts";
 
 /** Returns a fetch whose responses the package can read. */
 export const normalizeEvents = (fetch: GuardedFetch): GuardedFetch =>

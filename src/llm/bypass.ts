@@ -2,7 +2,7 @@
 // although most contain only a few words. The beginning of a stream is read here. Starting with the first other chunk, such as a tool call,
 // the package reads everything, so that the order is preserved (rule MO-66). Written by chat-chunks.ts, read by stream.ts.
 import type { ModelEvent } from "./model.ts";
-import { isMembers, type Members, parseMembers } from "./sound-stream.ts";
+import { isMembers, type Members, parseMembers } from "./normalize-stream.ts";
 
 /** Backpressure: maximum number of unread characters before reading of the response pauses. */
 const MAX_WAITING = 256 * 1024;

@@ -1,7 +1,7 @@
 // Repairs the deltas of calls in a chat-completions stream: servers omit the index, change its meaning in later deltas, or start without an
 // ID. Packages join deltas by index, so that two calls would be merged, or one lost (rule MO-44). Pure, except for its own state; used by
 // chat-chunks.ts.
-import { isMembers, type Members } from "./sound-stream.ts";
+import { isMembers, type Members } from "./normalize-stream.ts";
 
 /** One instance per stream. */
 export class CallDeltas {

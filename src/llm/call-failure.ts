@@ -3,7 +3,7 @@
 import { classify, findReason, retryAfter } from "./classify.ts";
 import type { ConfiguredProvider } from "./configured-model.ts";
 import { ModelError } from "./model.ts";
-import { removeRepetitions } from "./said.ts";
+import { removeRepetitions } from "./provider-message.ts";
 import { maskSecrets } from "./secrets.ts";
 
 type CallContext = { readonly provider: ConfiguredProvider; readonly key: string; readonly now: () => number };

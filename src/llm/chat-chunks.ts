@@ -10,7 +10,7 @@ import {
   type Members,
   parseMembers,
   toEventStream,
-} from "./sound-stream.ts";
+} from "./normalize-stream.ts";
 
 /** Returns a fetch whose responses the package can read, without the text that bypasses it. */
 export const normalizeChunks = (fetch: GuardedFetch, bypass?: Bypass): GuardedFetch =>

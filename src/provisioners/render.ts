@@ -4,7 +4,7 @@
 import type { Manifest, ManifestAgent, ManifestResource } from "#schema/templates/manifest.ts";
 import { parsePlan, REPOSITORY_FORM } from "#schema/templates/repository.ts";
 import { fillIn, listPlaceholders, parseSinglePlaceholder, toEnvironmentName } from "./placeholders.ts";
-import { addRepositories } from "./repository/place.ts";
+import { addRepositories } from "./repository/apply-plan.ts";
 
 export type RenderValues = {
   /** All parameters of the build (see resolveParameters). */

@@ -3,7 +3,7 @@
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TargetSystem } from "#src/build.ts";
-import type { ReleaseInputs } from "./made.ts";
+import type { ReleaseInputs } from "./inputs.ts";
 import { gzipFile, hashFile, packFolder, runTool, UnavailableError } from "./tools.ts";
 
 const MACHINES = { "linux-amd64": "amd64", "linux-arm64": "arm64" } as const satisfies Partial<

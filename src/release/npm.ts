@@ -2,7 +2,7 @@
 import { chmodSync, copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { getProgramName, type TargetSystem } from "#src/build.ts";
-import type { ReleaseInputs } from "./made.ts";
+import type { ReleaseInputs } from "./inputs.ts";
 import { gzipFile, packFolder } from "./tools.ts";
 
 type Platform = { readonly os: string; readonly cpu: string; readonly libc?: string };

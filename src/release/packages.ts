@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TargetSystem } from "#src/build.ts";
-import type { ReleaseInputs } from "./made.ts";
+import type { ReleaseInputs } from "./inputs.ts";
 import { runTool } from "./tools.ts";
 
 /** Systems with packages, and nfpm's names for their architectures. */

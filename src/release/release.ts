@@ -14,7 +14,7 @@ import { readDocument } from "./clients/document.ts";
 import { makePythonClient } from "./clients/python.ts";
 import { makeTypeScriptClient } from "./clients/typescript.ts";
 import { type Bases, makeImage } from "./image.ts";
-import type { ReleaseInputs } from "./made.ts";
+import type { ReleaseInputs } from "./inputs.ts";
 import { makeNpmPackages } from "./npm.ts";
 import { makePackages } from "./packages.ts";
 import { openSigningKey } from "./signing-key.ts";

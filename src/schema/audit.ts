@@ -1,7 +1,7 @@
 // Wire shapes of the audit log (spec: Audit log entry; facts/platform 1.4 and 7).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "./named.ts";
 import { oneOf } from "./one-of.ts";
+import { namedObject } from "./shape-names.ts";
 import { User } from "./users/user.ts";
 
 export const AUDIT_ACTIONS = [

@@ -1,8 +1,8 @@
 // Wire shapes of the connection log. Upstream clients read `web_info` and `ssh_info`.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { LoggedOrganization } from "./audit.ts";
-import { namedObject } from "./named.ts";
 import { oneOf } from "./one-of.ts";
+import { namedObject } from "./shape-names.ts";
 import { User } from "./users/user.ts";
 
 export const CONNECTION_TYPES = [

@@ -1,6 +1,6 @@
 // The specification's generic body, used for all errors and some successes.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "./named.ts";
+import { namedObject } from "./shape-names.ts";
 
 export const Generic = namedObject("Generic", {
   message: t.String({ description: "What happened, in one sentence." }),

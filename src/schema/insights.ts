@@ -1,7 +1,7 @@
 // Wire shapes of usage reports (spec, "Insights endpoints").
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "./fields.ts";
-import { named, namedObject } from "./named.ts";
+import { named, namedObject } from "./shape-names.ts";
 
 const ids = t.Array(uuid(), { description: "Templates that were used, by id." });
 

@@ -1,6 +1,7 @@
 // Log levels of agent logs, build logs and the server's log.
-import { named } from "./named.ts";
+
 import { oneOf } from "./one-of.ts";
+import { named } from "./shape-names.ts";
 
 /** The index is the value in the level columns of the log tables. */
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;

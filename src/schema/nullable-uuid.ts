@@ -2,7 +2,7 @@
 // is made only here.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { NIL_UUID } from "#base/ids.ts";
-import { namedObject } from "./named.ts";
+import { namedObject } from "./shape-names.ts";
 
 export const NullableUuid = t.Union(
   [

@@ -1,8 +1,8 @@
 // Wire shape of /readyz: whether the server is ready, and the state of a cluster node.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Generic } from "./generic.ts";
-import { namedObject } from "./named.ts";
 import { oneOf } from "./one-of.ts";
+import { namedObject } from "./shape-names.ts";
 
 const Node = oneOf(["active", "spare"], "The node of a cluster that works, or one that passes everything on to it.");
 const Lease = oneOf(

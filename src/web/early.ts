@@ -1,7 +1,7 @@
 // Builds the script in the head of the app's page (app/early.ts) with its data: the files of each page, and its first requests.
 import { join } from "node:path";
 import { DOORS, FIRST_DATA, FIRST_FILES, SESSION, STREAMS } from "./app/shell/first-data.ts";
-import { EAGER_PATH, PATHS } from "./app/shell/places.ts";
+import { EAGER_PATH, PATHS } from "./app/shell/page-list.ts";
 import { PREFIX } from "./installable.ts";
 
 export type Script = { readonly name: string; readonly kind: string; readonly body: string };

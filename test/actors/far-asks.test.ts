@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { Actor } from "#actors/runtime/actor.ts";
 import { Directory } from "#actors/runtime/directory.ts";
-import type { ActorPlace, RemoteActors } from "#actors/runtime/far-asks.ts";
+import type { ActorPlace, RemoteActors } from "#actors/runtime/remote-asks.ts";
 import { AppError, conflict, NotStartedError } from "#base/errors.ts";
 import type { Store } from "#db/engine/store.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
-import { ResumeIncompleteError, resumeAll } from "#actors/runtime/take-up.ts";
+import { ResumeIncompleteError, resumeAll } from "#actors/runtime/resume-work.ts";
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 

@@ -1,7 +1,7 @@
 // Prints the types of all API calls from the routes of the server. ./routes-table.ts writes them to `src/schema/routes.ts`.
 import { join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
-import { NAME } from "#schema/named.ts";
+import { NAME } from "#schema/shape-names.ts";
 import { listSchemas } from "#src/api/http/answers/answer-validators.ts";
 import { getOptions } from "#src/api/http/operation.ts";
 import type { DeclaredRoute } from "./declared-routes.ts";

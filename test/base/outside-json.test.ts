@@ -12,7 +12,7 @@ import { loadAdapter } from "#src/llm/adapters.ts";
 import { toModelError } from "#src/llm/call-failure.ts";
 import { listModels } from "#src/llm/model-list.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
-import { parseImport } from "#src/provisioners/external/found.ts";
+import { parseImport } from "#src/provisioners/external/import-result.ts";
 import { readWorkerMessage } from "#src/provisioners/external/protocol.ts";
 import { parseStateSecrets } from "#src/provisioners/terraform/mask.ts";
 import { findStateProblem } from "#src/provisioners/terraform/pushed-state.ts";

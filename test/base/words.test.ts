@@ -1,6 +1,6 @@
 // Stems and words of searches: known pairs of the published English stemmer, and how a text is split.
 import { expect, test } from "bun:test";
-import { stemWord } from "#base/stem.ts";
+import { stemWord } from "#base/stemmer.ts";
 import { listStems, splitWords } from "#base/words.ts";
 
 const PAIRS =

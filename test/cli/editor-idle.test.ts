@@ -9,7 +9,7 @@ import { sha256, uuid } from "#base/ids.ts";
 import { run } from "#src/cli/client/network/ssh.ts";
 import type { Streams } from "#src/cli/streams.ts";
 import type { VerbInput } from "#src/cli/verb.ts";
-import { type Clockwork, MINUTE, openClockwork, read } from "#test/api/workspaces/clockwork.ts";
+import { type Clockwork, MINUTE, openClockwork, read } from "#test/api/workspaces/clock-world.ts";
 import { startDaemon } from "#test/daemon/support/daemon.ts";
 import { testInside } from "#test/support/inside.ts";
 import { findFreePort } from "#test/support/net/free-port.ts";

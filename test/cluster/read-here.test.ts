@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { openEncryption } from "#base/encryption.ts";
-import { passToActiveNode, readLocally } from "#base/network/read-here.ts";
+import { passToActiveNode, readLocally } from "#base/network/local-reads.ts";
 import { Outbound } from "#base/outbound.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { ReadStore } from "#db/pg/read-store.ts";

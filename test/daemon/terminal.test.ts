@@ -4,7 +4,7 @@ import { Terminal } from "@xterm/headless/lib-headless/xterm-headless.js";
 import { uuid } from "#base/ids.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { Emulator } from "#src/daemon/terminal/emulator.ts";
-import { ScreenBuffer } from "#src/daemon/terminal/kept-screen.ts";
+import { ScreenBuffer } from "#src/daemon/terminal/screen-replay.ts";
 import { buildTerminalEnvironment, TerminalSessions } from "#src/daemon/terminal/sessions.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { JsonObjects } from "#src/wire/json-objects.ts";

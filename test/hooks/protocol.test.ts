@@ -4,7 +4,7 @@ import { moveBehindResults } from "#actors/chat/hooks/effects.ts";
 import { toProposedInput } from "#actors/chat/hooks/proposals.ts";
 import { loadConfig } from "#base/config.ts";
 import { parseAnswer } from "#src/hooks/answer.ts";
-import { Slots } from "#src/hooks/places.ts";
+import { Slots } from "#src/hooks/dispatch-slots.ts";
 import { findMiscasedKey, findRepeatedKey } from "#src/hooks/strict-json.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 

@@ -23,7 +23,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "src/domain/templates/change.ts",
     "src/domain/workspaces/snapshot-module.ts",
     "src/domain/workspaces/summary.ts",
-    "src/provisioners/external/place.ts",
+    "src/provisioners/external/workspace-record.ts",
     "src/provisioners/terraform/build.ts",
     "src/provisioners/terraform/snapshot-module.ts",
   ],
@@ -69,7 +69,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "src/base/json/read.ts",
     "src/hooks/strict-json.ts",
     "src/llm/gateway/call-body.ts",
-    "src/llm/gateway/one-reading.ts",
+    "src/llm/gateway/unambiguous-body.ts",
   ],
   "read by a browser": ["src/api/http/document/swagger-page.ts"],
 };

@@ -1,7 +1,7 @@
-// Messages to actors are JSON: every in-process test server copies them that way (support/cluster/plain-copy.ts). This tests what it must
+// Messages to actors are JSON: every in-process test server copies them that way (support/cluster/json-copy.ts). This tests what it must
 // detect.
 import { expect, test } from "bun:test";
-import { copyAsJson, findProblems, takeNonJsonValues } from "#test/support/cluster/plain-copy.ts";
+import { copyAsJson, findProblems, takeNonJsonValues } from "#test/support/cluster/json-copy.ts";
 
 class Shape {}
 

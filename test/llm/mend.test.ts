@@ -1,7 +1,7 @@
 // Nearly valid arguments from models, by the schemas of our own tools and those of servers.
 import { expect, test } from "bun:test";
 import { parseArguments } from "#src/llm/arguments.ts";
-import { repairArgs } from "#src/llm/mend.ts";
+import { repairArgs } from "#src/llm/repair-arguments.ts";
 
 const text = { type: "string" };
 const schema = {

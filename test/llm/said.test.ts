@@ -1,6 +1,6 @@
 // A provider's error as shown to people: its sentence once, however often the packages repeat it.
 import { expect, test } from "bun:test";
-import { removeRepetitions } from "#src/llm/said.ts";
+import { removeRepetitions } from "#src/llm/provider-message.ts";
 
 test.each<[texts: string[], said: string]>([
   [["no", '{"error":{"message":"no","type":"bad"}}'], "no (bad)"],

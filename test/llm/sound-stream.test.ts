@@ -1,6 +1,6 @@
 // A model server's stream on its way to the provider's package: line by line, split anywhere.
 import { expect, test } from "bun:test";
-import { createNormalizingFetch } from "#src/llm/sound-stream.ts";
+import { createNormalizingFetch } from "#src/llm/normalize-stream.ts";
 
 const ASKED = { body: JSON.stringify({ stream: true }) };
 

@@ -1,6 +1,6 @@
 // A repository prebuild's stored images, and the time of its next check.
 import { expect, test } from "bun:test";
-import { nextCheckTime, withBuilt } from "#actors/image-prebuilds/kept.ts";
+import { nextCheckTime, withBuilt } from "#actors/image-prebuilds/retention.ts";
 
 const makeImages = (commit: string, ...names: string[]) => ({ commit, names });
 

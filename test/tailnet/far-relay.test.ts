@@ -1,7 +1,7 @@
 // Relays of nodes: clients are at the first node's, a peer of another node at its own.
 import { expect, test } from "bun:test";
 import type { Parts } from "#base/parts.ts";
-import { type RelayMessage, RemoteRelay } from "#domain/tailnet/far-relay.ts";
+import { type RelayMessage, RemoteRelay } from "#domain/tailnet/remote-relay.ts";
 import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader } from "#src/tailnet/derp-frame.ts";
 import { LocalLink } from "#src/tailnet/peer/local-link.ts";

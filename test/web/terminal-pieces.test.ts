@@ -1,6 +1,6 @@
 // Long input to a terminal in the browser.
 import { expect, test } from "bun:test";
-import { splitPieces } from "#src/web/app/parts/terminal/pieces.ts";
+import { splitPieces } from "#src/web/app/parts/terminal/split-input.ts";
 
 test("[TM-9] a paste is sent in pieces that fit into messages, none cut inside a character", () => {
   expect(splitPieces("")).toEqual([]);

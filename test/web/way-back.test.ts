@@ -1,6 +1,6 @@
 // Signing in redirects to the previous page, and nowhere else.
 import { expect, test } from "bun:test";
-import { getRedirectTarget } from "#src/web/browser/way-back.ts";
+import { getRedirectTarget } from "#src/web/browser/redirect-target.ts";
 
 const ORIGIN = "https://slipway.example";
 

@@ -33,8 +33,9 @@ import type { TurnOf } from "../turn/slot.ts";
 import { StreamBuffer } from "../turn/stream-buffer.ts";
 import { WorkspaceAgent } from "../turn/tool-agent.ts";
 import { retryUntilAnswered } from "../until-answered.ts";
+import { prepareContext } from "./agent-home.ts";
+import { decideAgentCall, type Verdict } from "./call-decision.ts";
 import type { AgentEvent, AgentQuestion } from "./events.ts";
-import { prepareContext } from "./given.ts";
 import {
   buildHandover,
   CONTINUE,
@@ -49,7 +50,6 @@ import type { AgentSession } from "./session.ts";
 import type { AgentSessions } from "./sessions.ts";
 import { AgentStep } from "./step.ts";
 import { AgentTools } from "./tools.ts";
-import { decideAgentCall, type Verdict } from "./verdict.ts";
 import { ensureWorkspaceStarted } from "./workspace.ts";
 
 /** Additional dependencies of coding agent turns. */

@@ -8,7 +8,7 @@ import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { DeclaredHooks, HookRun } from "#schema/agents/workspace-hooks.ts";
-import { DEFAULT_LIMITS, Slots } from "#src/hooks/places.ts";
+import { DEFAULT_LIMITS, Slots } from "#src/hooks/dispatch-slots.ts";
 import { AnswerProblem, type FailureClass, type HookRequest } from "#src/hooks/protocol.ts";
 import type { ToolServices, ToolServicesFor } from "#src/tools/services.ts";
 import type { AgentHttp } from "#src/wire/index.ts";

@@ -19,7 +19,7 @@ import { INTERRUPTED_REASON, ToolError } from "#src/tools/tool.ts";
 import type { MessageSender } from "../../runtime/directory.ts";
 import type { Events } from "../../runtime/events.ts";
 import { toFallbackTitle } from "../background/title-text.ts";
-import type { CheckedCommand } from "../hooks/checked.ts";
+import type { CheckedCommand } from "../hooks/hook-commands.ts";
 import { type AdmittedPrompt, admitPrompt, type Prompt } from "../hooks/prompts.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { ChatSnapshot, SendMessage, SendResult } from "../messages.ts";

@@ -1,8 +1,8 @@
 // One call of a turn's model: its prompt, and its output as the parts of a message and for followers. Used by turn.ts.
 import { findCustomPrompt } from "#db/chats/messages.ts";
 import { type CallSettings, readCallSettings } from "#db/chats/settings.ts";
-import { repairCall } from "#src/llm/mend.ts";
 import { ModelError, type PromptMessage } from "#src/llm/model.ts";
+import { repairCall } from "#src/llm/repair-arguments.ts";
 import type { RecordEnd, Recording } from "../background/recorder.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { assemblePrompt } from "../prompt/prompt.ts";

@@ -25,7 +25,7 @@ import {
   renewParts,
   transferParts,
 } from "./moves.ts";
-import { type PartsHandler, Possession } from "./possession.ts";
+import { type PartsHandler, Possession } from "./ownership.ts";
 import { isUneven, loadPartsTable, msUntilNextExpiry, type PartsTable } from "./table.ts";
 
 /** How often the lease is renewed: twice within the time in which a write must have succeeded for reads to be allowed. */

@@ -2,7 +2,7 @@
 import type { ReservedSQL } from "bun";
 import type { BoundText } from "../bind.ts";
 import { type Renewal, shareLease, UPSERT_HEARTBEAT } from "../lease.ts";
-import { toMovesNotification } from "../told/notice.ts";
+import { toMovesNotification } from "../notices/notice.ts";
 import { type Move, planMoves } from "./assignment.ts";
 import { inTransaction, raiseEpoch } from "./guard.ts";
 import { type OwnerRow, type PartsTable, SELECT_OWNERS, toPartsTable } from "./table.ts";

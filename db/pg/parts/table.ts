@@ -1,7 +1,7 @@
 // Ownership of all shards at one moment, according to the database.
 import type { ReservedSQL } from "bun";
 import { type OtherNode, PARTS } from "#base/parts.ts";
-import type { Teller } from "../told/tellers.ts";
+import type { Teller } from "../notices/sent-counts.ts";
 
 export type Owner = OtherNode & {
   readonly epoch: number;

@@ -3,7 +3,7 @@ import { type Static, t } from "elysia";
 import { toRfc3339 } from "#base/clock.ts";
 import { logLevels } from "#base/config/log-levels.ts";
 import { invalidField } from "#base/errors.ts";
-import { requireActiveNode } from "#base/network/read-here.ts";
+import { requireActiveNode } from "#base/network/local-reads.ts";
 import { type RecentLine, recentLog } from "#base/recent-log.ts";
 import { checkServerAdmin } from "#domain/access.ts";
 import { ServerLog, ServerLogLine } from "#schema/administration/server-log.ts";

@@ -1,7 +1,7 @@
 // Serves the stored part of an agent's log as frames for new followers. Clients that open a log at the same time share each page: a full
 // page never changes, so it is cached. One page is sent per turn of the event loop, so that live lines and other requests are not delayed
 // (rule LG-24).
-import { TurnThrottle } from "#base/pace.ts";
+import { TurnThrottle } from "#base/loop-pacing.ts";
 import { type LogPages, logFrames, PAGE_LINES } from "./log-pages.ts";
 
 export type HistoryPage = {

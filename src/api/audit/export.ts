@@ -5,7 +5,7 @@ import type { AuditFilter } from "#db/reports/audit/plan.ts";
 import type { AuditCursor } from "#db/reports/audit/runs.ts";
 import { listAudit } from "#db/reports/audit/search.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
-import { presentEntries } from "#domain/audit/shown.ts";
+import { presentEntries } from "#domain/audit/visible-entries.ts";
 import { listScopes } from "#domain/users/keys.ts";
 import type { AuditLog } from "#schema/audit.ts";
 import type { ApiContext } from "../context.ts";

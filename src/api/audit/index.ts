@@ -7,7 +7,7 @@ import { findAuditCursor, listAudit } from "#db/reports/audit/search.ts";
 import { readAuditRetention } from "#db/reports/audit/settings.ts";
 import { listAuditedOrganizations, parseAuditFilter } from "#domain/audit/query.ts";
 import { setAuditRetention } from "#domain/audit/retention.ts";
-import { presentEntries } from "#domain/audit/shown.ts";
+import { presentEntries } from "#domain/audit/visible-entries.ts";
 import { AuditLog, AuditLogs, AuditRetention } from "#schema/audit.ts";
 import { feed } from "../administration/feed.ts";
 import * as setting from "../audit/setting-targets.ts";

@@ -3,7 +3,7 @@
 import type { AuditFilter } from "#db/reports/audit/plan.ts";
 import { listAudit } from "#db/reports/audit/search.ts";
 import { listAuditedOrganizations } from "#domain/audit/query.ts";
-import { presentEntries } from "#domain/audit/shown.ts";
+import { presentEntries } from "#domain/audit/visible-entries.ts";
 import type { Access } from "#domain/live-access.ts";
 import type { Feed } from "../administration/feed.ts";
 import type { ApiContext } from "../context.ts";

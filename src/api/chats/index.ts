@@ -5,7 +5,7 @@ import { isUuid } from "#base/ids.ts";
 import { listChatsOfWorkspaces } from "#db/chats/views.ts";
 import { createChat } from "#domain/chats/create.ts";
 import { findVisibleChat, readChat } from "#domain/chats/find.ts";
-import { REPEATABLE, requestKey } from "#domain/chats/repeat.ts";
+import { REPEATABLE, requestKey } from "#domain/chats/idempotency.ts";
 import { Chat, CreateChat } from "#schema/chats/chat.ts";
 import { LimitReached } from "#schema/chats/usage-limit.ts";
 import type { ApiContext } from "../context.ts";

@@ -10,7 +10,7 @@ import { setUserChatSetting } from "#domain/chats/settings.ts";
 import { loadStartingPermissions } from "#domain/chats/starting-permissions.ts";
 import { ChatApprovals } from "#schema/chats/chat-approval.ts";
 import { ChatPermissions, PermissionAnswers, PermissionMode } from "#schema/chats/chat-permissions.ts";
-import { named } from "#schema/named.ts";
+import { named } from "#schema/shape-names.ts";
 import { isCommandPrefix } from "#src/tools/permission.ts";
 import { toPermissionMode } from "#src/tools/permission-mode.ts";
 import * as setting from "../audit/setting-targets.ts";

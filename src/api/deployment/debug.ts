@@ -4,7 +4,7 @@ import { forbidden } from "#base/errors.ts";
 import { canChangeDeployment, canReadDeployment } from "#domain/access.ts";
 import { changeHealthSettings, readHealthSettings } from "#domain/health/health.ts";
 import { HealthReport, HealthSettings } from "#schema/deployment/health.ts";
-import { named } from "#schema/named.ts";
+import { named } from "#schema/shape-names.ts";
 import { settingTarget } from "../audit/setting-targets.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { loadDeploymentId } from "#db/settings.ts";
 import { changeAppearance, readAppearance } from "#domain/deployment/appearance.ts";
 import { Appearance, UpdateAppearance } from "#schema/deployment/appearance.ts";
-import { named } from "#schema/named.ts";
+import { named } from "#schema/shape-names.ts";
 import { settingTarget } from "../audit/setting-targets.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

@@ -4,7 +4,7 @@ import { NotFoundError, ParseError, ValidationError } from "elysia";
 import { AppError, type ErrorKind, STATUS, type Validation } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
-import { PassedOn } from "#base/network/read-here.ts";
+import { PassedOn } from "#base/network/local-reads.ts";
 import { CommitError, isMoved, type Refusal } from "#db/engine/store.ts";
 import { asHookRefusal, HookFailure } from "#src/hooks/protocol.ts";
 import { acceptsPage, renderPlainPage } from "./plain-page.ts";

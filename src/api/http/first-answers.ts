@@ -1,6 +1,6 @@
 // Embeds the initial data of an app page for a signed-in user: the session and the content of the live lists. Otherwise the app would
 // request each as soon as the page has loaded (src/web/app/early.ts) (rule WB-77).
-import { isLocalRead, readLocally } from "#base/network/read-here.ts";
+import { isLocalRead, readLocally } from "#base/network/local-reads.ts";
 import { finishesWithin } from "#base/retry.ts";
 import type { ApiContext } from "../context.ts";
 import { loadFirstMessage } from "../workspaces/watch-all-follower.ts";

@@ -4,7 +4,7 @@ import type { TSchema } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
 import type { ActionScope } from "#schema/users/scopes.ts";
 import type { AuditTarget } from "../audit/targets.ts";
-import type { PlacementKind } from "./placement/ways.ts";
+import type { PlacementKind } from "./placement/strategies.ts";
 
 /**
  * Who is allowed, in relation to the resource in the path; the authorization matrix test tries every kind of caller (rule SC-1). Others get

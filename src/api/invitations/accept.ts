@@ -6,7 +6,7 @@ import { CommitError } from "#db/engine/store.ts";
 import { checkWay, findValidInvitation, makeAccount, openInvitation } from "#domain/invitations/accept.ts";
 import { beginInvitedPasskey, registerInvitedPasskey, storeInvitedPasskey } from "#domain/invitations/passkey.ts";
 import { redirectUri } from "#domain/oidc/providers.ts";
-import { toTakenConflict, USER_UNIQUE_FIELDS } from "#domain/users/taken.ts";
+import { toTakenConflict, USER_UNIQUE_FIELDS } from "#domain/users/name-conflicts.ts";
 import { checkUsername } from "#domain/users/usernames.ts";
 import {
   AcceptByOidc,

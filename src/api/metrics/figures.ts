@@ -3,7 +3,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { watchMailboxes } from "#actors/runtime/mailbox.ts";
-import type { LabeledValues } from "#base/labelled.ts";
+import type { LabeledValues } from "#base/labelled-metrics.ts";
 import type { Metrics } from "#base/metrics.ts";
 import type { SpanCounts, Telemetry } from "#base/spans.ts";
 import { COMMIT, VERSION } from "#base/version.ts";

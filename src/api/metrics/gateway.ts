@@ -1,7 +1,7 @@
 // Metrics of the AI gateway: calls by dialect, model and outcome, their durations, and rejections.
 
 import { Buckets } from "#base/buckets.ts";
-import type { LabeledValues } from "#base/labelled.ts";
+import type { LabeledValues } from "#base/labelled-metrics.ts";
 import type { Metrics } from "#base/metrics.ts";
 import type { CallOutcome } from "#db/schema/model-spend.ts";
 import { DIALECTS, type Dialect } from "#src/llm/gateway/endpoint.ts";

@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { findSharingOff } from "#db/workspaces/sharing.ts";
 import { setSharingDisabled } from "#domain/organizations/change.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
-import { named } from "#schema/named.ts";
+import { named } from "#schema/shape-names.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

@@ -1,7 +1,7 @@
 // One worker's socket: registers the worker, forwards its messages, and unregisters it however the connection ends (rules PV-10, PV-12).
 import { log } from "#base/log.ts";
 import { findProvisionerKey } from "#db/templates/provisioners.ts";
-import { findObsoleteStates } from "#domain/builds/kept.ts";
+import { findObsoleteStates } from "#domain/builds/unstored-states.ts";
 import { recordLastSeen } from "#domain/provisioners/daemon.ts";
 import type { ConnectedWorker, WorkerFacts } from "#src/provisioners/external/connected-worker.ts";
 import { readWorkerMessage, type WorkerMessage } from "#src/provisioners/external/protocol.ts";

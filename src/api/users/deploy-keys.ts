@@ -1,9 +1,9 @@
 // Users' deploy keys: the public keys, and where to add them.
 import { t } from "elysia";
 import { listDeployKeys } from "#db/users/deploy-keys.ts";
+import { findSelf } from "#domain/users/appearance.ts";
 import { createDeployKey, getDeployKey, presentDeployKey, revokeDeployKey } from "#domain/users/deploy-keys.ts";
 import { userPath } from "#domain/users/find.ts";
-import { findSelf } from "#domain/users/looks.ts";
 import { CreateDeployKey, DeployKey } from "#schema/users/deploy-key.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

@@ -1,8 +1,8 @@
 // Dotfiles settings of a user.
 import { requireOwnKey } from "#domain/factors/proof.ts";
+import { findSelf } from "#domain/users/appearance.ts";
 import { removeDotfiles, setDotfiles, toDotfiles } from "#domain/users/dotfiles.ts";
 import { userPath } from "#domain/users/find.ts";
-import { findSelf } from "#domain/users/looks.ts";
 import { Dotfiles, UpdateDotfiles } from "#schema/users/dotfiles.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

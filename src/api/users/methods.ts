@@ -4,7 +4,7 @@ import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import { findUser } from "#db/users/users.ts";
 import { providerPath } from "#domain/oidc/providers.ts";
 import { toNetwork } from "#domain/users/throttle.ts";
-import { named } from "#schema/named.ts";
+import { named } from "#schema/shape-names.ts";
 import { toParty } from "#src/authentication/webauthn.ts";
 import type { ApiContext } from "../context.ts";
 import { userIn } from "../http/caller.ts";

@@ -1,6 +1,7 @@
 // A user's quiet hours and app preferences.
+
+import { findSelf, setPreferences, toPreferences } from "#domain/users/appearance.ts";
 import { userPath } from "#domain/users/find.ts";
-import { findSelf, setPreferences, toPreferences } from "#domain/users/looks.ts";
 import { findQuietOwner, setQuietHours, toQuietHours } from "#domain/workspaces/quiet-hours.ts";
 import {
   QuietHours,

@@ -2,7 +2,7 @@
 // depends on elapsed time (rules WK-12 and WK-13). The cache is bounded. Access is checked before the cache is read.
 import { INACTIVITY_TIMEOUT_MS } from "#actors/agent/status.ts";
 import { NEVER } from "#base/clock.ts";
-import { findWorkspaceStamp, listWorkspaceStamps, type WorkspaceStamp } from "#db/workspaces/stamps.ts";
+import { findWorkspaceStamp, listWorkspaceStamps, type WorkspaceStamp } from "#db/workspaces/fingerprint.ts";
 import { readWorkspace, type Viewer } from "#domain/workspaces/present.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";

@@ -2,8 +2,8 @@
 // the response cache while they are valid. A whole page is reused until a write affects any list, and its query result while only agents
 // have written (rules WK-17, WK-18, WL-1 to WL-6).
 import type { WorkspaceFilter } from "#db/workspaces/filter.ts";
+import type { WorkspaceStamp } from "#db/workspaces/fingerprint.ts";
 import { listWorkspacePage } from "#db/workspaces/lists.ts";
-import type { WorkspaceStamp } from "#db/workspaces/stamps.ts";
 import { listWorkspaceViews } from "#db/workspaces/views.ts";
 import { presentWorkspaces, type Viewer } from "#domain/workspaces/present.ts";
 import { parseWorkspaceFilter } from "#domain/workspaces/search.ts";

@@ -13,7 +13,7 @@ import { presentSummary } from "#domain/workspaces/summary.ts";
 import type { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
-import { type ChangedIds, type ChangeListener, getChangedIds } from "./changed-ids.ts";
+import { type ChangedIds, type ChangeListener, getChangedIds } from "./change-log.ts";
 
 /** Maximum rows per message. */
 const ROWS = 500;

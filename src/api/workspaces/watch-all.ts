@@ -9,7 +9,7 @@ import { fails } from "../http/responses.ts";
 import { closeWhenKeyRevoked, watchKey } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
-import { type ChangedIds, getChangedIds } from "./changed-ids.ts";
+import { type ChangedIds, getChangedIds } from "./change-log.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { WorkspacesFollower } from "./watch-all-follower.ts";
 

@@ -3,14 +3,14 @@
 
 import { INACTIVITY_TIMEOUT_MS } from "#actors/agent/status.ts";
 import { log } from "#base/log.ts";
-import { TurnThrottle } from "#base/pace.ts";
+import { TurnThrottle } from "#base/loop-pacing.ts";
 import { nextTurn } from "#base/retry.ts";
 import { readWorkspace, type Viewer } from "#domain/workspaces/present.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { BroadChanges } from "./broad-changes.ts";
-import { SourceIndex } from "./shown-sources.ts";
 import { SilenceTimer } from "./silence-timer.ts";
+import { SourceIndex } from "./watched-sources.ts";
 
 export interface Watcher {
   readonly viewer: Viewer;

@@ -2,7 +2,7 @@
 // rejected, because they would never log anything.
 import type { Level, LogLevels } from "../log.ts";
 import type { Kind } from "./kinds.ts";
-import { suggestName } from "./nearest.ts";
+import { suggestName } from "./suggest.ts";
 
 export const LEVELS: readonly Level[] = ["trace", "debug", "info", "warn", "error"];
 

@@ -2,8 +2,8 @@
 // Rejects unknown names and says where they were found.
 import { parseArgs } from "node:util";
 import type { Problem } from "#base/usage-error.ts";
-import { suggestSetting } from "./nearest.ts";
 import { type SettingsTable, toFlag, toVariableName } from "./setting.ts";
+import { suggestSetting } from "./suggest.ts";
 
 /** The text of one setting, and where it was found. */
 export interface RawSetting {

@@ -3,8 +3,8 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { readArguments } from "../arguments.ts";
-import { promptIfMissing, requireConfirmable, requireConfirmation, takeOneWord } from "../asked.ts";
 import { VerbFailure } from "../failure.ts";
+import { promptIfMissing, requireConfirmable, requireConfirmation, takeOneWord } from "../missing-arguments.ts";
 import { toPlainLine } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 import { linkDotfiles, renameToBackup } from "./dotfile-links.ts";

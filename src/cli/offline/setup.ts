@@ -3,7 +3,7 @@
 import { loadConfig } from "#base/config.ts";
 import { openEncryption } from "#base/encryption.ts";
 import { usageError } from "#base/usage-error.ts";
-import { openKey } from "#db/engine/sealed.ts";
+import { openKey } from "#db/engine/key-check.ts";
 import { prepareIdentity } from "#domain/users/first-user.ts";
 import { MachineAccounts } from "#domain/users/machine.ts";
 import { Passwords } from "#domain/users/passwords.ts";

@@ -6,12 +6,12 @@ import { dirname, join } from "node:path";
 import { keepProcessAlive } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
 import { makeBackup } from "#db/backup/backup.ts";
-import { removeLeftovers } from "#db/backup/kept.ts";
+import { removeLeftovers } from "#db/backup/backup-folder.ts";
 import { BackupError, DATABASE } from "#db/backup/manifest.ts";
 import { toBackupFolder } from "#db/backup/schedule.ts";
 import { EXIT, type RunVerb, takePath, takeSwitch, type VerbInput } from "../verb.ts";
-import { TerminalProgress } from "./far.ts";
 import { changeToOwner } from "./ownership.ts";
+import { TerminalProgress } from "./progress.ts";
 
 export const run: RunVerb = async (input) => {
   const { given: json, rest } = takeSwitch(input.argv, "--json");

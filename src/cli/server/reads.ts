@@ -1,7 +1,7 @@
 // Serves reads on an inactive node with `cluster_reads = every`: everything that can be read from the database.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
-import { passToActiveNode } from "#base/network/read-here.ts";
+import { passToActiveNode } from "#base/network/local-reads.ts";
 import type { ClusterNode } from "#db/pg/node.ts";
 import type { StandingBy } from "#src/cluster/membership.ts";
 import type { SharedCounts } from "#src/cluster/shared-counts.ts";

@@ -10,7 +10,7 @@ import type { Manifest } from "#db/backup/manifest.ts";
 import { restoreBackup, verifyBackup } from "#db/backup/restore.ts";
 import { type RunVerb, takePath, takeSwitch } from "../verb.ts";
 import { explainErrors } from "./backup.ts";
-import { TerminalProgress } from "./far.ts";
+import { TerminalProgress } from "./progress.ts";
 
 export const run: RunVerb = async (input) => {
   const { given: json, rest: withoutJson } = takeSwitch(input.argv, "--json");

@@ -3,7 +3,7 @@
 // nothing. Pure.
 import type { EditFiles } from "#schema/agents/agent-files.ts";
 import { findAlike, makeReplacement } from "./fuzzy-text.ts";
-import { findNearestLine } from "./nearest-line.ts";
+import { findNearestLine } from "./similar-line.ts";
 
 type Edit = EditFiles["files"][number]["edits"][number];
 /** `text`: the replacement. */

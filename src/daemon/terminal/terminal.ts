@@ -4,8 +4,8 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { finishesWithin } from "#base/retry.ts";
 import { type Duplex, JsonObjects, MAX_INPUT, parseTerminalInput, Wakeup } from "#src/wire/index.ts";
 import { TerminalClient } from "./client.ts";
-import { ScreenBuffer } from "./kept-screen.ts";
 import type { ProgramEvents, TerminalProgram, TerminalSize } from "./program.ts";
+import { ScreenBuffer } from "./screen-replay.ts";
 
 export type TerminalOptions = {
   /** Starts the terminal's program. Throws if it cannot be started. */

@@ -4,7 +4,7 @@ import { availableParallelism, freemem, release, totalmem } from "node:os";
 import { type Clock, toRfc3339 } from "#base/clock.ts";
 import { describeSettings } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
-import { requireActiveNode } from "#base/network/read-here.ts";
+import { requireActiveNode } from "#base/network/local-reads.ts";
 import { recentLog } from "#base/recent-log.ts";
 import { redact } from "#base/redact.ts";
 import { COMMIT, VERSION } from "#base/version.ts";

@@ -8,7 +8,7 @@ import { AUDIT_ACTIONS, RESOURCE_TYPES } from "#schema/audit.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { BUILD_REASONS } from "#schema/workspaces/build.ts";
 import { canReadAudit } from "../access.ts";
-import { findFilterOrganization, findFilterUsers } from "./named.ts";
+import { findFilterOrganization, findFilterUsers } from "./resolve-names.ts";
 
 /** Returns the organizations whose entries the caller may see; undefined means all entries. */
 export const listAuditedOrganizations = (caller: UserCaller, log = "audit log"): readonly string[] | undefined => {

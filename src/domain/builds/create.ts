@@ -1,7 +1,7 @@
 // Creates a further build of a workspace: start, stop or delete (facts/platform 9.4).
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
-import { TurnThrottle } from "#base/pace.ts";
+import { TurnThrottle } from "#base/loop-pacing.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";

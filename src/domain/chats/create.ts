@@ -13,6 +13,7 @@ import { checkCodingAgent } from "../ai/coding-agents.ts";
 import type { DomainContext } from "../context.ts";
 import { loadAttachables } from "./attachments.ts";
 import { readChat } from "./find.ts";
+import { isMadeBy, toChatId } from "./idempotency.ts";
 import {
   checkModes,
   parseClientType,
@@ -24,7 +25,6 @@ import {
 } from "./input.ts";
 import { chooseServers, listDefaultServers } from "./mcp-choice.ts";
 import { toPermissions } from "./permission-rules.ts";
-import { isMadeBy, toChatId } from "./repeat.ts";
 import { loadStartingPermissions } from "./starting-permissions.ts";
 import { checkUsageLimit } from "./usage-limits.ts";
 import { findPreferredModel } from "./wanted-model.ts";

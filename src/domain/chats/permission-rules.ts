@@ -1,6 +1,6 @@
 // Validates permission rules from a client before they are stored (rules PE-1 to PE-9).
 
-import { computeEditDistance } from "#base/config/nearest.ts";
+import { computeEditDistance } from "#base/config/suggest.ts";
 import { invalid } from "#base/errors.ts";
 import type { ChatPermissions, PermissionAction } from "#schema/chats/chat-permissions.ts";
 import { isCommandPrefix } from "#src/tools/permission.ts";

@@ -4,8 +4,8 @@ import type { ConnectionFilter } from "#db/connections/search.ts";
 import type { Store } from "#db/engine/store.ts";
 import { CONNECTION_STATUSES, CONNECTION_TYPES } from "#schema/connections.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { findFilterOrganization, findFilterUsers } from "../audit/named.ts";
 import { listAuditedOrganizations } from "../audit/query.ts";
+import { findFilterOrganization, findFilterUsers } from "../audit/resolve-names.ts";
 
 /**
  * Returns the organizations whose entries the caller may see; undefined means all entries. Rejects with 403 for callers who may see

@@ -22,7 +22,7 @@ import { EVERYONE } from "#schema/workspaces/acl.ts";
 import { canManageGroups } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { anyUserAt } from "../users/find.ts";
-import { toTakenConflict } from "../users/taken.ts";
+import { toTakenConflict } from "../users/name-conflicts.ts";
 import { type FoundGroup, isEveryone } from "./find.ts";
 
 const NAMES = { groups_name: "name" };

@@ -15,7 +15,7 @@ import { isBackupName, parseBackupTime, readManifest } from "#db/backup/manifest
 import { toBackupFolder } from "#db/backup/schedule.ts";
 import { isDamage, NEXT_STEP } from "#db/engine/damage.ts";
 import { describeUndecryptableSecrets, inspectDatabase, isInUse, runQuickCheck } from "#db/engine/inspect.ts";
-import { findUnfinishedMove } from "#db/engine/moving.ts";
+import { findUnfinishedMove } from "#db/engine/move-installation.ts";
 import { probeConsumer } from "#src/hooks/probe.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { makeAppHosts } from "../applications/names.ts";
@@ -32,7 +32,7 @@ const bucket = async (config: Config & { database_url: string }): Promise<Findin
   const name = "uploads";
   // Imported lazily, because a single server does not need it.
   const [{ makeBucket: bucketOf, describeBucketMismatch: strangeBucket }, { listStoredObjects: keptObjects }] =
-    await Promise.all([import("#db/pg/uploads.ts"), import("#db/pg/kept-objects.ts")]);
+    await Promise.all([import("#db/pg/uploads.ts"), import("#db/pg/expected-objects.ts")]);
   const found = bucketOf(config, systemClock);
   try {
     await found?.check();

@@ -23,7 +23,7 @@ import { isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
 import { parseScopeNames } from "../users/api-key.ts";
-import { toTakenConflict } from "../users/taken.ts";
+import { toTakenConflict } from "../users/name-conflicts.ts";
 import { redirectProblem } from "./redirects.ts";
 
 const MAX_APPS = 500;

@@ -17,7 +17,7 @@ import { findSharingOff, setSharingOff } from "#db/workspaces/sharing.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canCreateOrganizations, canUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { toTakenConflict } from "../users/taken.ts";
+import { toTakenConflict } from "../users/name-conflicts.ts";
 import { getOrganization } from "./find.ts";
 
 const NAMES = { organizations_name: "name" };

@@ -14,7 +14,7 @@ import { canUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
 import { organizationAt } from "../organizations/find.ts";
-import { toTakenConflict } from "../users/taken.ts";
+import { toTakenConflict } from "../users/name-conflicts.ts";
 
 /** Returns the organization whose keys the caller can manage. Rejects with 404 when it is not visible, otherwise with 403. */
 export const findKeysOrganization = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {

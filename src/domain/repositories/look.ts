@@ -8,7 +8,7 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { RepositoryAsked, RepositoryFound, RepositoryPlan } from "#schema/templates/repository.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { RepositoryError } from "#src/git/bounded-git.ts";
-import { collectNotes } from "#src/provisioners/repository/place.ts";
+import { collectNotes } from "#src/provisioners/repository/apply-plan.ts";
 import { REPOSITORY_TEMPLATES } from "#src/starter/repositories.ts";
 import { canUseTemplate } from "../access.ts";
 import type { DomainContext } from "../context.ts";

@@ -10,7 +10,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import { canDriveChat, canWorkIn } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
-import { admitUserPrompt } from "../chats/admitted.ts";
+import { admitUserPrompt } from "../chats/admission.ts";
 import { toContent } from "../chats/input.ts";
 import type { DomainContext } from "../context.ts";
 import { auditTask } from "./audit.ts";

@@ -8,7 +8,7 @@ import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canUseWorkspace } from "../access.ts";
 import { createBuild, restoreBuild } from "../builds/create.ts";
-import { admitUserPrompt } from "../chats/admitted.ts";
+import { admitUserPrompt } from "../chats/admission.ts";
 import { ownChatAt } from "../chats/find.ts";
 import { toContent } from "../chats/input.ts";
 import type { DomainContext } from "../context.ts";

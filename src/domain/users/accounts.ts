@@ -6,7 +6,7 @@ import type { Encryption } from "#base/encryption.ts";
 import { pause } from "#base/retry.ts";
 import type { Store } from "#db/engine/store.ts";
 import { SecondFactors } from "../factors/second-factors.ts";
-import { Guesses } from "./guesses.ts";
+import { Guesses } from "./password-attempts.ts";
 import { type HashCost, Passwords } from "./passwords.ts";
 import { SetupLink } from "./setup-link.ts";
 import { Throttle, toNetwork } from "./throttle.ts";

@@ -24,8 +24,8 @@ import { requireOwnKey } from "../factors/proof.ts";
 import { auditUserChanged, auditUserDeleted } from "./audit.ts";
 import { type KnownUser, userAt } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
+import { toTakenConflict, USER_UNIQUE_FIELDS } from "./name-conflicts.ts";
 import { checkSiteRoles } from "./site-roles.ts";
-import { toTakenConflict, USER_UNIQUE_FIELDS } from "./taken.ts";
 import { checkUsername } from "./usernames.ts";
 
 /** Returns the user if the caller can manage them. The built-in account cannot be managed. Rejects with 403 or 404. */

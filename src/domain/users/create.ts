@@ -15,9 +15,9 @@ import { requireOwnKey } from "../factors/proof.ts";
 import { auditUserCreated } from "./audit.ts";
 import { toStoredEmail } from "./email.ts";
 import { getDefaultOrganization } from "./first-user.ts";
+import { toTakenConflict, USER_UNIQUE_FIELDS } from "./name-conflicts.ts";
 import { userCreatedNotices } from "./notices.ts";
 import { checkSiteRoles } from "./site-roles.ts";
-import { toTakenConflict, USER_UNIQUE_FIELDS } from "./taken.ts";
 import { checkUsername } from "./usernames.ts";
 
 /** Rejects with 400, 403, or 409 for names that are taken. */

@@ -21,7 +21,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { DeployKey } from "#schema/users/deploy-key.ts";
 import { findDeployPlace, toDeploySettingsUrl, toRepositoryName } from "#src/git/deploy-key.ts";
 import type { DomainContext } from "../context.ts";
-import { findSelf } from "./looks.ts";
+import { findSelf } from "./appearance.ts";
 
 const MAX_DEPLOY_KEYS = 100;
 const SSH_PORT = "22";

@@ -11,8 +11,8 @@ import { auditKeyChanged } from "./audit.ts";
 import type { KnownUser } from "./find.ts";
 import { createKey, GRANTED, LOGIN_TTL_SECONDS, listScopes, toScopeColumns } from "./keys.ts";
 import { parseLifetimeSeconds } from "./lifetime.ts";
+import { toTakenConflict } from "./name-conflicts.ts";
 import type { KeyClient } from "./sign-in.ts";
-import { toTakenConflict } from "./taken.ts";
 
 /** A key as a sign-in has one; shown this once. Made with a token it is one, and ends no later. 403 beyond the caller's own. */
 export const createSessionKey = async (

@@ -19,10 +19,10 @@ import { findAccountByEmail, toStoredEmail } from "./email.ts";
 import { createFirstUser, getDefaultOrganization, hasAnyUser, PREBUILDS_USER_ID } from "./first-user.ts";
 import { createKey } from "./keys.ts";
 import { parseLifetimeSeconds } from "./lifetime.ts";
+import { toTakenConflict, USER_UNIQUE_FIELDS } from "./name-conflicts.ts";
 import { userCreatedNotices } from "./notices.ts";
 import { Passwords } from "./passwords.ts";
 import { checkSiteRoles } from "./site-roles.ts";
-import { toTakenConflict, USER_UNIQUE_FIELDS } from "./taken.ts";
 import { checkUsername } from "./usernames.ts";
 
 const PAGE = 500;

@@ -19,7 +19,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { type CreateUserSecret, SECRET_BYTES, type UpdateUserSecret } from "#schema/users/user-secret.ts";
 import type { DomainContext } from "../context.ts";
 import { userAt } from "./find.ts";
-import { toTakenConflict } from "./taken.ts";
+import { toTakenConflict } from "./name-conflicts.ts";
 
 const MAX_SECRETS = 50;
 /** Variables a workspace depends on. */

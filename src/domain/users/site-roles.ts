@@ -1,7 +1,7 @@
 // Validates role names, and lists the roles that can be assigned.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { invalidField } from "#base/errors.ts";
-import { named } from "#schema/named.ts";
+import { named } from "#schema/shape-names.ts";
 import { SITE_ROLES } from "#schema/users/user.ts";
 import { presentRole } from "./present.ts";
 

@@ -15,7 +15,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateUserSkill, UpdateUserSkill } from "#schema/users/user-skill.ts";
 import type { DomainContext } from "../context.ts";
 import { userAt } from "./find.ts";
-import { toTakenConflict } from "./taken.ts";
+import { toTakenConflict } from "./name-conflicts.ts";
 
 const MAX_SKILLS = 100;
 const MAX_CONTENT_BYTES = 65_536;

@@ -1,6 +1,6 @@
 // Home backups of a workspace: listing, creating, fetching and deleting, and the state of all workspaces' backups.
 import { NOT_CONFIGURED, toPendingBackup } from "#actors/home-backups/keeper.ts";
-import { findProblem, isCounted } from "#actors/home-backups/standing.ts";
+import { findProblem, isCounted } from "#actors/home-backups/status.ts";
 import { toRfc3339 } from "#base/clock.ts";
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";

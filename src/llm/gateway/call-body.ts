@@ -1,8 +1,9 @@
 // Reads the body of a gateway call and makes two changes: the model's name, if an administrator has mapped it, and a request for the usage
 // of chat-completions streams. Everything else is forwarded byte for byte. Pure.
-import { findDearer } from "./dearer.ts";
+import { findDearer } from "./costly-members.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { isObject, type Json, listObjects } from "./json.ts";
+import { findStored } from "./stored.ts";
 import {
   findMemberTwice,
   findMisspelledName,
@@ -10,8 +11,7 @@ import {
   findRepeatedName,
   findWrongType,
   hasTooManyValues,
-} from "./one-reading.ts";
-import { findStored } from "./stored.ts";
+} from "./unambiguous-body.ts";
 
 export type CallBody = {
   /** The requested model. */

@@ -15,7 +15,7 @@ import {
   type ProvisionResult,
   type Report,
 } from "../provisioner.ts";
-import { isOfRepository } from "../repository/place.ts";
+import { isOfRepository } from "../repository/apply-plan.ts";
 import { reportRepositories } from "../repository/report.ts";
 import type { RepositorySources } from "../repository/sources.ts";
 import {

@@ -11,8 +11,8 @@ import {
 } from "../provisioner.ts";
 import type { ImportRequest } from "../terraform/import.ts";
 import { MAX_STATE_BYTES } from "../terraform/session.ts";
-import { MAX_IMPORT_CHARS } from "./found.ts";
-import { findPiece, type JobSource, omitFiles, StateAssembler, toSource } from "./pieces.ts";
+import { findPiece, type JobSource, omitFiles, StateAssembler, toSource } from "./chunked-data.ts";
+import { MAX_IMPORT_CHARS } from "./import-result.ts";
 import { MAX_JOB_BYTES, MAX_TIMINGS, type ServerMessage, type WorkerMessage } from "./protocol.ts";
 import type { WorkerPlace } from "./tags.ts";
 

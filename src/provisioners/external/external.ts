@@ -16,9 +16,9 @@ import {
 import type { ImportRequest, TerraformImport } from "../terraform/import.ts";
 import { listStateResources, parseSerial } from "../terraform/session.ts";
 import type { ConnectedWorker, Outcome } from "./connected-worker.ts";
-import { parseImport } from "./found.ts";
-import { findPlace, getInnerState, toPlacedState } from "./place.ts";
+import { parseImport } from "./import-result.ts";
 import type { Workers } from "./workers.ts";
+import { findPlace, getInnerState, toPlacedState } from "./workspace-record.ts";
 
 /** Milliseconds until a worker that does not end a canceled build is considered stuck. */
 const CANCEL_TIMEOUT_MS = 60_000;

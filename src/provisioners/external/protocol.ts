@@ -7,8 +7,8 @@ import { tryParseJson } from "#base/json/read.ts";
 import { ManifestResource } from "#schema/templates/manifest.ts";
 import type { ProvisionRequest, RetainedBuild } from "../provisioner.ts";
 import type { ImportRequest } from "../terraform/import.ts";
-import { toOpenSchema } from "./opened.ts";
-import { JOB_FILES, type JobFile, PIECE_BYTES } from "./pieces.ts";
+import { JOB_FILES, type JobFile, PIECE_BYTES } from "./chunked-data.ts";
+import { toOpenSchema } from "./reported-resources.ts";
 
 /** Milliseconds between two heartbeats, and without one until the connection is considered lost. */
 export const HEARTBEAT_INTERVAL_MS = 5_000;

@@ -1,7 +1,7 @@
 // Tags that decide which worker may take a job. A worker must match all tags of the job; the reserved ones name the organization, the
 // provisioner and, once a workspace exists somewhere, its place. Pure.
 import type { Manifest } from "#schema/templates/manifest.ts";
-import { findPlace } from "./place.ts";
+import { findPlace } from "./workspace-record.ts";
 
 export type Tags = Readonly<Record<string, string>>;
 

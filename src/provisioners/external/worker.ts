@@ -7,10 +7,10 @@ import { type BuildReport, ProvisionError, type Provisioner, type ProvisionResul
 import type { ImportRequest, TerraformImport } from "../terraform/import.ts";
 import { readTerraformSource } from "../terraform/source.ts";
 import { TerraformProvisioner } from "../terraform/terraform.ts";
-import { FetchedFiles } from "./fetched.ts";
-import { formatImport } from "./found.ts";
+import { type JobFile, type Piece, splitIntoPieces } from "./chunked-data.ts";
+import { formatImport } from "./import-result.ts";
+import { FetchedFiles } from "./job-files.ts";
 import { Outbox, OutputLimit } from "./outbox.ts";
-import { type JobFile, type Piece, splitIntoPieces } from "./pieces.ts";
 import {
   HEARTBEAT_INTERVAL_MS,
   MAX_RETAINED,

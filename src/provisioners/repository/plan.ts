@@ -1,9 +1,9 @@
 // Creates a workspace's plan from a repository's files. Reads through an interface, so that it works with a remote host and in tests.
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
+import { applyService, readDevfile, readDockerfile, readGitpod } from "./config-files.ts";
 import { type Configuration, createConfiguration, recordDropped } from "./configuration.ts";
 import { detect } from "./detect.ts";
 import { readDevcontainer, toProjectFolder } from "./devcontainer.ts";
-import { applyService, readDevfile, readDockerfile, readGitpod } from "./other-files.ts";
 
 /** The files of one commit. */
 export type RepositoryFiles = {

@@ -1,7 +1,7 @@
 // Log lines about the repository of a workspace.
 import { parsePlan } from "#schema/templates/repository.ts";
 import type { ProvisionRequest, Report } from "../provisioner.ts";
-import { collectNotes } from "./place.ts";
+import { collectNotes } from "./apply-plan.ts";
 
 /** Reports the configuration that was found and its ignored settings. */
 export const reportRepositories = ({ manifest }: ProvisionRequest, report: Report, stage: string): void => {

@@ -8,7 +8,7 @@ type KnownValues = { readonly name: string; readonly folder: string };
 /** Excludes braces inside, so that an unclosed one is scanned once and not once per brace that follows. */
 const VARIABLE = /\$\{([a-zA-Z]+)(?::([^{}:]*)(?::([^{}]*))?)?\}/g;
 
-/** Stands for the clone's folder in texts of a plan (place.ts fills it in). */
+/** Stands for the clone's folder in texts of a plan (apply-plan.ts fills it in). */
 const CLONE_FOLDER = `\${${FOLDER_VARIABLE}}`;
 
 const MAX_DEPTH = 16;

@@ -16,9 +16,9 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { nextTurn, pause } from "#base/retry.ts";
 import { findMark, isAlive, markOfChild, type ProcessMark } from "../local/process-table.ts";
-import { CommandPriority, DETACHED } from "./behind.ts";
+import { CommandPriority, DETACHED } from "./cpu-priority.ts";
+import { endStrays } from "./orphan-processes.ts";
 import { readGroupCpuMs } from "./processor-time.ts";
-import { endStrays } from "./strays.ts";
 
 export type CommandOptions = {
   readonly program: string;
@@ -97,7 +97,7 @@ export const runCommand = async (options: CommandOptions): Promise<CommandResult
   try {
     const child = Bun.spawn([...priority.toPrefix(options.args[0]), options.program, ...options.args], {
       cwd: options.cwd,
-      // Identifies programs that the template starts and that leave the group (strays.ts).
+      // Identifies programs that the template starts and that leave the group (orphan-processes.ts).
       env: { ...options.env, PWD: options.cwd },
       stdin: "ignore",
       stdout: out.fd,

@@ -4,7 +4,6 @@ import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts"
 import { tryCompilePattern } from "../pattern.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
 import { listNeeds, type PackedCache, packCache } from "./cache.ts";
-import { isDynamic, listFormTargets, listParameterNames } from "./dependence.ts";
 import type { Engine } from "./engine.ts";
 import { toPlainVariables } from "./environment.ts";
 import { initScript } from "./init-script.ts";
@@ -12,6 +11,7 @@ import { listCronWarnings, toParameter, toPreset, toResources, toVariable } from
 import type { PlanDocument } from "./mapping/document.ts";
 import { type MappedPlan, mapPlan } from "./mapping/map.ts";
 import { MappingError } from "./mapping/mapped.ts";
+import { isDynamic, listFormTargets, listParameterNames } from "./parameter-dependencies.ts";
 import type { Program } from "./program.ts";
 import type { Session } from "./session.ts";
 import { SNAPSHOT_FOLDER } from "./snapshot-output.ts";

@@ -23,13 +23,13 @@ import { filterEnvironment } from "./environment.ts";
 import { Forms } from "./forms.ts";
 import { type ImportRequest, importPlan, type TerraformImport } from "./import.ts";
 import { InitTurns } from "./init-turns.ts";
-import { RetainedBuilds } from "./kept.ts";
 import { Mask } from "./mask.ts";
 import { findProgram, type Program } from "./program.ts";
 import { listStateResources, Session } from "./session.ts";
 import { TerraformModule } from "./snapshot-module.ts";
 import { SNAPSHOT_FOLDER } from "./snapshot-output.ts";
 import type { TerraformSource } from "./source.ts";
+import { RetainedBuilds } from "./unconfirmed-runs.ts";
 
 export type TerraformOptions = {
   /** The parent of all our folders. */

@@ -1,7 +1,7 @@
 // Reads the OpenAPI document from which clients are generated, and the operations that become methods.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import type { ReleaseInputs } from "../made.ts";
+import type { ReleaseInputs } from "../inputs.ts";
 
 export type Schema = {
   readonly type?: string;

@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ZipOptions, zipSync } from "fflate";
-import type { ReleaseInputs } from "../made.ts";
+import type { ReleaseInputs } from "../inputs.ts";
 import { getReference, listOperations, type OpenApi, type Operation, type Parameter, type Schema } from "./document.ts";
 
 const PACKAGE = "slipway_client";

@@ -2,7 +2,7 @@
 // deploy/clients/typescript.
 import { copyFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ReleaseInputs } from "../made.ts";
+import type { ReleaseInputs } from "../inputs.ts";
 import { packForNpm } from "../npm.ts";
 import { runTool } from "../tools.ts";
 import { getReference, listOperations, type OpenApi, type Schema } from "./document.ts";

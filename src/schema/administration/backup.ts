@@ -1,8 +1,8 @@
 // Wire shapes of backups of the server's data directory: existing ones, and the one being created or verified.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time } from "../fields.ts";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 
 const orNull = <T extends ReturnType<typeof t.String> | ReturnType<typeof t.Integer>>(shape: T, description: string) =>
   t.Union([shape, t.Null()], { description });

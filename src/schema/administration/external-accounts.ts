@@ -1,6 +1,6 @@
 // Wire shapes of external account providers and users' linked accounts, without tokens.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 import { ExternalAuthLink, ExternalAuthProvider } from "../users/external-auth.ts";
 
 export const ExternalAccounts = namedObject("ExternalAccounts", {

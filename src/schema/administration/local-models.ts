@@ -1,7 +1,7 @@
 // Wire shapes of model servers found on this machine.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const LOCAL_MODEL_KINDS = ["ollama", "llama.cpp", "vllm", "lm-studio", "other"] as const;
 

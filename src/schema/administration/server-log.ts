@@ -1,7 +1,7 @@
 // Wire shapes of the server's log.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { LogLevel } from "../log-level.ts";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const ServerLogLine = namedObject("ServerLogLine", {
   id: t.Integer({ description: "Increases by one with each line; restarts with the process." }),

@@ -1,7 +1,7 @@
 // Wire shapes of the daemon's HTTP API for files and processes (paths in facts/wire 4.1, shapes defined here). Used between the server's
 // chat tools and the daemon; paths may begin with `~` and are otherwise relative to the agent's folder.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named } from "../shape-names.ts";
 
 const Path = t.String({ minLength: 1, maxLength: 4_096 });
 

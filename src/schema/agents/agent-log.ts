@@ -1,7 +1,7 @@
 // Wire shapes of agent logs and the batches that agents send (specification "Agent log", facts/platform 4). Used over both HTTP and RPC.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { LogLevel } from "../log-level.ts";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 /** Maximum lines per request; an agent with more sends several requests. */
 export const MAX_BATCH_LINES = 10_000;

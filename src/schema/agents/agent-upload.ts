@@ -1,6 +1,6 @@
 // Wire shape of a file uploaded to a workspace.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const UploadedAgentFile = namedObject("UploadedAgentFile", {
   path: t.String({ description: "Where it is in the workspace." }),

@@ -1,9 +1,9 @@
 // Wire shapes of workspace agents (specification "Workspace agent", facts/platform 1.1 and 2.5).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
-import { eventFramesWithoutPing } from "../framed.ts";
-import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
+import { named, namedObject } from "../shape-names.ts";
+import { eventFramesWithoutPing } from "../socket-event.ts";
 import { App } from "../workspaces/app.ts";
 import { LogSource } from "./log-source.ts";
 import { AgentResources } from "./resources.ts";

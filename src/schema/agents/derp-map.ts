@@ -1,7 +1,7 @@
 // Wire shapes of the relay map and of what a client needs to reach an agent (specification "Agent connection info"). Names follow the
 // specification; parsers of such maps ignore letter case.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 const DerpNode = namedObject("DerpNode", {
   canPort80: t.Boolean({ description: "Whether it also responds on port 80." }),

@@ -1,7 +1,7 @@
 // Wire shapes of what the daemon finds in a chat's git repositories (specification "Git server message", facts/chats 2.11). Used by the
 // daemon, the server and its clients.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 const GitRepository = namedObject("GitRepository", {
   repo_root: t.String({ description: "Absolute path in the workspace." }),

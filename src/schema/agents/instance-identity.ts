@@ -1,6 +1,6 @@
 // Wire shapes of sign-in with a cloud's instance identity (specification "Workspace agent endpoints").
 import { Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 const agent_name = t.Optional(
   t.String({ maxLength: 64, description: "The name of the agent, if several agents have the same instance ID." }),

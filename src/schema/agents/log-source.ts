@@ -1,6 +1,6 @@
 // Wire shapes of log sources, from which an agent's log lines come (specification "Log source", facts/platform 4).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 /** Lines without a source belong to this one, which is created on first use. */
 export const DEFAULT_SOURCE = {

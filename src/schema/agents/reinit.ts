@@ -1,6 +1,6 @@
 // Wire shape of the event that makes an agent start over (specification "Reinitialization event").
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const ReinitEvent = namedObject("ReinitEvent", {
   reason: t.Literal("prebuild_claimed"),

@@ -1,7 +1,7 @@
 // Resources a workspace can run out of, as reported by its agent: disk space of its home, and memory.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time } from "../fields.ts";
-import { named, namedObject } from "../named.ts";
+import { named, namedObject } from "../shape-names.ts";
 
 export const SPACE_LEVELS = ["ok", "low", "full"] as const;
 export type SpaceLevel = (typeof SPACE_LEVELS)[number];

@@ -2,8 +2,8 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { USAGE_PERIODS } from "../chats/usage-limit.ts";
 import { time } from "../fields.ts";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
 /** Whose calls a budget limits. */

@@ -1,7 +1,7 @@
 // Wire shapes of coding agents: programs other than Slipway's own loop that can run a chat, as configured by administrators.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { iconText, lineText } from "../text.ts";
 

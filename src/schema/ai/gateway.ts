@@ -1,7 +1,7 @@
 // Wire shapes of the AI gateway: settings of administrators, and the ledger of its calls.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { lineText } from "../text.ts";
 

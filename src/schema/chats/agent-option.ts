@@ -1,6 +1,6 @@
 // Wire shapes of the options a coding agent offers in a chat: its modes, its models, and other settings with a list of values.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const AgentOption = namedObject("ChatAgentOption", {
   id: t.String(),

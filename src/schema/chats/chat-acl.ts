@@ -1,7 +1,7 @@
 // Wire shapes of sharing a chat (facts/chats 4.17). The only role is read access.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { MinimalUser } from "../users/user.ts";
 import { WorkspaceAcl } from "../workspaces/acl.ts";

@@ -1,6 +1,6 @@
 // Wire shapes of calls that wait for approval, with their effects computed from the workspace at the time of the read.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { PermissionRule } from "./chat-permissions.ts";
 
 const EditedFile = namedObject("ApprovalFile", {

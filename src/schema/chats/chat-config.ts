@@ -1,6 +1,6 @@
 // Wire shapes of the chat settings: those of the deployment and those of one user (specification, "config"; facts/chats 4.15).
 import { type TSchema, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 import { ChatPermissions } from "./chat-permissions.ts";
 
 /** Maximum bytes of a prompt after cleaning. */

@@ -1,8 +1,8 @@
 // The context that a workspace provides to its chats: instruction files, skills and MCP servers (specification "Chat context").
 // `StoredResource` is the stored form with the body, which the API never returns.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const RESOURCE_KINDS = ["instruction_file", "skill", "mcp_config", "mcp_server"] as const;
 export const RESOURCE_STATUSES = ["ok", "oversize", "unreadable", "invalid", "excluded"] as const;

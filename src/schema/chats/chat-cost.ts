@@ -1,7 +1,7 @@
 // Wire shapes of chat costs (facts/chats 6, facts/agents D): micros are millionths of a US dollar.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 const counts = {
   request_count: t.Integer({ description: "Model calls that reported their usage." }),

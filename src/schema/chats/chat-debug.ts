@@ -1,8 +1,8 @@
 // Wire shapes of recorded model calls (facts/chats 4.18).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const RUN_KINDS = ["chat_turn", "title_generation", "quickgen", "compaction"] as const;
 export const RUN_STATUSES = ["in_progress", "completed", "error", "interrupted"] as const;

@@ -1,8 +1,8 @@
 // Wire shape of a chat's pull request (specification "Diff status", facts/chats 6).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 
 const absent = t.Optional;
 

@@ -1,7 +1,7 @@
 // Wire shape of a turn's error (specification "Chat error", facts/chats 5.7).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 
 export const CHAT_ERROR_KINDS = [
   "auth",

@@ -1,8 +1,8 @@
 // Wire shapes of the events of a chat's stream and of the owner's watch stream (specification "Events", facts/chats 2).
 import { type Static, type TProperties, Type as t } from "@sinclair/typebox";
 import { BudgetPause } from "../ai/budget.ts";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { Chat, ChatMessage, QueuedMessage } from "./chat.ts";
 import { ChatError } from "./chat-error.ts";
 import { ChatMessagePart } from "./chat-part.ts";

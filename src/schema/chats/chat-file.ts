@@ -1,6 +1,6 @@
 // Wire shapes of files uploaded to chats (specification "Chat file", facts/chats 3.4 and 4.14).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 /** All allowed upload types. */
 export const CHAT_FILE_TYPES = [

@@ -1,9 +1,9 @@
 // Wire shapes of message parts, the content of chat messages, stored and streamed (specification "Message part", facts/chats 3).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime } from "../fields.ts";
-import { named, namedObject } from "../named.ts";
 import { NullableUuid, nullableUuid } from "../nullable-uuid.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 
 export const PART_TYPES = [
   "text",

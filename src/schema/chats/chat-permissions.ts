@@ -1,7 +1,7 @@
 // Wire shapes of tool permissions: rules of a chat, rules of a user's new chats, and answers to pending calls.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
 /** What a chat may do without asking when no rule matches, as users choose it (src/tools/permission-mode.ts defines each mode). */

@@ -1,7 +1,7 @@
 // The status of a chat (specification "Chat status").
 
-import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named } from "../shape-names.ts";
 import { CHAT_STATUS_LABELS, CHAT_STATUSES, type ChatStatus as Status } from "./chat-status-words.ts";
 
 const MEANINGS: Readonly<Record<Status, string>> = {

@@ -2,8 +2,8 @@
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { BudgetPause } from "../ai/budget.ts";
 import { time, uuid } from "../fields.ts";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { lineText } from "../text.ts";
 import { AgentOption, ChosenOptions } from "./agent-option.ts";

@@ -1,7 +1,7 @@
 // Dispatches of lifecycle hooks as site owners see them (docs/hooks.md).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const HookDispatch = namedObject("HookDispatch", {
   id: t.String({ format: "uuid", description: "The dispatch_id of the request." }),

@@ -1,7 +1,7 @@
 // Wire shapes of an organization's MCP servers (facts/chats 5.5). Secrets can be set but never read.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { iconText, linesText, lineText } from "../text.ts";
 

@@ -1,7 +1,7 @@
 // Wire shapes of the models that chats can use, and of a model's call settings (facts/chats 5.8 and 6).
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { lineText } from "../text.ts";
 import { MODEL_FEATURES } from "./model-feature.ts";

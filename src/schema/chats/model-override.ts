@@ -1,7 +1,7 @@
 // Wire shapes of users' own model choices, by the purpose of the model (facts/chats 4.19).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 
 /** root: chats started by users. general, explore: sub-chats. */
 export const OVERRIDE_CONTEXTS = ["root", "general", "explore"] as const;

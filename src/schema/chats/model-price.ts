@@ -1,7 +1,7 @@
 // Wire shapes of model prices in micros (millionths of a US dollar) per million tokens of each kind.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
 /** The highest price that can be entered: 1,000,000 dollars per million tokens. */

@@ -1,7 +1,7 @@
 // Wire shapes of model providers (facts/chats 6). The API key can be set but never read.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { lineText } from "../text.ts";
 
 export const PROVIDER_KINDS = ["anthropic", "openai", "google", "openai-compat", "demo"] as const;

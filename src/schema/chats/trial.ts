@@ -1,8 +1,8 @@
 // Wire shapes of trials: one prompt tried in several ways, each in a fork of the chat's workspace with a copy of the chat.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
 /** Limits for the number of ways in a trial. */

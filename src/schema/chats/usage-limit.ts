@@ -2,8 +2,8 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
 import { Generic } from "../generic.ts";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
 /** In UTC; weeks begin on Monday. */

@@ -1,6 +1,6 @@
 // Wire shape of the deployment's appearance and announcements.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { iconText, linesText, lineText, trimmedText } from "../text.ts";
 
 export const Banner = namedObject("Banner", {

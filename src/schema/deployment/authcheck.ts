@@ -1,6 +1,6 @@
 // Wire shapes of permission checks (facts/platform 9.1).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const AuthObject = namedObject(
   "AuthObject",

@@ -1,7 +1,7 @@
 // Wire shape of the effective settings (facts/platform 9.1), each with its source, without secrets.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const DeploymentOption = namedObject("DeploymentOption", {
   name: t.String({ description: "The key in the settings file." }),

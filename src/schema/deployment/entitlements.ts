@@ -1,8 +1,8 @@
 // Wire shape of the server's features, for clients that check whether a feature is licensed (facts/wire 5). Every available feature is
 // enabled.
 import { Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const Entitlements = namedObject("Entitlements", {
   features: t.Record(t.String(), t.Object({ entitlement: oneOf(["entitled", "not_entitled"]), enabled: t.Boolean() }), {

@@ -1,7 +1,7 @@
 // Wire shapes of the deployment's health: findings of `slipway doctor` and the server.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 
 export const SEVERITIES = ["ok", "warning", "error"] as const;
 export type Severity = (typeof SEVERITIES)[number];

@@ -1,7 +1,7 @@
 // Wire shape of the deployment's current load (facts/platform 9.1).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time } from "../fields.ts";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 const count = t.Integer();
 

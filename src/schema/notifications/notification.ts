@@ -1,7 +1,7 @@
 // Wire shapes of notifications (facts/wire 5): the inbox, settings, preferences, and push subscriptions.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const InboxNotification = namedObject("InboxNotification", {
   id: t.String({ format: "uuid" }),

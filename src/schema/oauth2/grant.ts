@@ -1,7 +1,7 @@
 // Wire shapes of an application's access request, and of granted access.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
-import { named, namedObject } from "../named.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
 const parameter = (maxLength: number, description: string) => t.Optional(t.String({ maxLength, description }));

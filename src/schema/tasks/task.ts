@@ -1,9 +1,9 @@
 // Wire shapes of tasks: a workspace created for one prompt, and the chat that works on it there.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { AGENT_STATUSES, LIFECYCLE_STATES } from "../agents/agent.ts";
-import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { RepositoryAsked } from "../templates/repository.ts";
 import { lineText } from "../text.ts";
 import { BUILD_STATUSES, Build, ParameterValue } from "../workspaces/build.ts";

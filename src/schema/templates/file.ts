@@ -1,6 +1,6 @@
 // Wire shape of uploads (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const ARCHIVE_TYPES = ["application/x-tar", "application/zip"] as const;
 export type ArchiveType = (typeof ARCHIVE_TYPES)[number];

@@ -11,7 +11,7 @@ import type {
   GeneratedParameter,
   GeneratedResource,
   GeneratedVariable,
-} from "./manifest-made.ts";
+} from "./manifest-terraform.ts";
 
 const closed = { additionalProperties: false };
 const name = t.String({ pattern: "^[a-zA-Z0-9]+(?:[-_][a-zA-Z0-9]+)*$", minLength: 1, maxLength: 64 });
@@ -344,7 +344,7 @@ export const Manifest = t.Object(
 type ManifestFields = Static<typeof Manifest>;
 type OverriddenFields = "parameters" | "variables" | "resources" | "provisioner" | "external";
 
-/** A manifest as stored: written in a template.yaml, or made from a Terraform template (manifest-made.ts). */
+/** A manifest as stored: written in a template.yaml, or made from a Terraform template (manifest-terraform.ts). */
 export type Manifest = Omit<ManifestFields, OverriddenFields> & {
   provisioner: ManifestFields["provisioner"] | "terraform";
   external?: { provisioner: NonNullable<ManifestFields["external"]>["provisioner"] | "terraform" } | undefined;

@@ -1,7 +1,7 @@
 // Wire shapes of external workers and their keys.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 
 const Tags = t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 256 }), {
   description: "What a job can request.",

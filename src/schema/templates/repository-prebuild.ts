@@ -2,8 +2,8 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { MAX_ADDRESS } from "#base/links/repository-address.ts";
 import { optionalTime, time, uuid } from "../fields.ts";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 import { lineText } from "../text.ts";
 
 /** Maximum number of prebuilds in a deployment. */

@@ -5,8 +5,8 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { tryParseJson } from "#base/json/read.ts";
 import { hasCredentials, MAX_ADDRESS } from "#base/links/repository-address.ts";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 import { lineText } from "../text.ts";
 import { DeployKey } from "../users/deploy-key.ts";
 

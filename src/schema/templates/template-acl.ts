@@ -1,7 +1,7 @@
 // Wire shapes of a template's access list.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { Group } from "../users/group.ts";
 import { User } from "../users/user.ts";

@@ -1,7 +1,7 @@
 // Wire shapes of template versions and the requests about them (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 import { linesText } from "../text.ts";
 import { MinimalUser } from "../users/user.ts";
 import { MatchedProvisioners, ProvisionerJob } from "../workspaces/job.ts";

@@ -4,7 +4,7 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { WEEKDAYS } from "#base/schedule/weekdays.ts";
 import { CODING_AGENT_NAME } from "../ai/coding-agents.ts";
 import { time, uuid } from "../fields.ts";
-import { named, namedObject } from "../named.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { iconText, linesText, trimmedText } from "../text.ts";
 import { PortShareLevel } from "../workspaces/port-share.ts";
 import { wakeLevel } from "../workspaces/wake.ts";

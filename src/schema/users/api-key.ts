@@ -1,6 +1,6 @@
 // Wire shapes of API keys: tokens and sessions (facts/platform 8.2). Only the response that creates one contains the secret.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
 /** The format of token names, which appear in paths. */

@@ -1,7 +1,7 @@
 // Wire shapes of applications (specification "Application endpoints", facts/platform 8.4).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { uuid } from "../fields.ts";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const ApplicationHost = namedObject("ApplicationHost", {
   host: t.String({

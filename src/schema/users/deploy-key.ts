@@ -2,7 +2,7 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { MAX_ADDRESS } from "#base/links/repository-address.ts";
 import { time, uuid } from "../fields.ts";
-import { named, namedObject } from "../named.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { lineText } from "../text.ts";
 

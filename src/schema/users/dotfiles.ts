@@ -1,6 +1,6 @@
 // Wire shapes of dotfiles settings: a git repository that the user's workspaces install at each start.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { lineText } from "../text.ts";
 

@@ -1,7 +1,7 @@
 // Wire shapes of external auth: linked accounts at git hosts and other services (specification "Agent external auth response",
 // facts/platform 3.6).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 /** The response to an agent. If not linked yet, only `url` is set. */
 export const AgentExternalAuth = namedObject("AgentExternalAuth", {

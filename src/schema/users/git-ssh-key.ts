@@ -1,6 +1,6 @@
 // Wire shapes of git key pairs (specification "Git SSH key", facts/platform 9.2).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 const public_key = t.String({ description: "As in `authorized_keys` or on a git server's page." });
 

@@ -1,6 +1,6 @@
 // Wire shapes of groups: members of an organization who are given access together.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { iconText, lineText, trimmedText } from "../text.ts";
 import { User } from "./user.ts";

@@ -1,7 +1,7 @@
 // Wire shapes of invitations: who is invited to what, and how an invitation is accepted.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 import { lineText } from "../text.ts";
 import { CredentialJson } from "./passkey.ts";
 import { Email, RealName, Username } from "./user.ts";

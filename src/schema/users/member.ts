@@ -1,6 +1,6 @@
 // Wire shapes of members of organizations (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 import { RoleName } from "./user.ts";
 
 export const Member = namedObject("OrganizationMember", {

@@ -1,6 +1,6 @@
 // Wire shapes of identity providers for administrators: a provider's configuration, and the result of testing it.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 const Roles = t.Array(t.String());
 

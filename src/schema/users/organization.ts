@@ -1,6 +1,6 @@
 // Wire shapes of organizations (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { iconText, linesText, lineText } from "../text.ts";
 
 export const Organization = namedObject("Organization", {

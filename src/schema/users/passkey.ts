@@ -1,6 +1,6 @@
 // Wire shapes of passkeys. Options and responses of browsers are WebAuthn's own (level 3, the JSON forms), and validated by the library.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named } from "../shape-names.ts";
 import { lineText } from "../text.ts";
 
 const Challenge = t.String({ minLength: 1, maxLength: 16384, description: "Of the operation that began; opaque." });

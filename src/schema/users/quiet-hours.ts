@@ -1,7 +1,7 @@
 // Wire shapes of quiet hours, the time when a required stop disturbs the user least, and of app preferences.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time } from "../fields.ts";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const QuietHours = namedObject("QuietHours", {
   raw_schedule: t.String({ description: "Such as `CRON_TZ=Europe/Paris 0 22 * * *`." }),

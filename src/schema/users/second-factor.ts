@@ -1,7 +1,7 @@
 // Wire shapes of second factors: the second step of a sign-in, enrollment, and reauthentication.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Generic } from "../generic.ts";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const FACTOR_METHODS = ["totp", "passkey", "recovery_code"] as const;
 export type FactorMethod = (typeof FACTOR_METHODS)[number];

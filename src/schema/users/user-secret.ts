@@ -1,6 +1,6 @@
 // Wire shapes of user secrets, which workspaces get as environment variables or files. A value is never returned.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { linesText, lineText } from "../text.ts";
 

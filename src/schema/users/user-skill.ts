@@ -1,6 +1,6 @@
 // Wire shapes of personal skills, which apply to all of a user's chats (facts/chats 5.5).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { linesText, lineText } from "../text.ts";
 
 const name = lineText({ maxLength: 64, description: "Lower-case words joined by dashes." });

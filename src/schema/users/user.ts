@@ -1,7 +1,7 @@
 // Wire shapes of users (facts/platform 9.2, the specification's user).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { EMAIL_PATTERN, EMAIL_PROBLEM, MAX_EMAIL_LENGTH } from "#base/email-address.ts";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 import { lineText } from "../text.ts";
 
 export const USER_STATUSES = ["active", "dormant", "suspended"] as const;

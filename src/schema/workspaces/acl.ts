@@ -1,7 +1,7 @@
 // Wire shapes of sharing a workspace with people (facts/platform 1.2 and 3.4).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { MinimalUser } from "../users/user.ts";
 

@@ -1,6 +1,6 @@
 // Wire shapes of apps and their statuses (specification "App", "App status", facts/platform 1.1).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
+import { named, namedObject } from "../shape-names.ts";
 
 /** The protocol's enum starts at 1. */
 export const APP_HEALTHS = ["disabled", "initializing", "healthy", "unhealthy"] as const;

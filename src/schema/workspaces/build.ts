@@ -2,8 +2,8 @@
 // (facts/platform 2.1).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { type JobStatus, MatchedProvisioners, ProvisionerJob } from "./job.ts";
 import { Resource } from "./resource.ts";

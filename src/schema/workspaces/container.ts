@@ -1,7 +1,7 @@
 // Wire shapes of a workspace's containers and devcontainers (specification "Container listing", facts/platform 5.3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
+import { named, namedObject } from "../shape-names.ts";
 
 /** `starting`, `stopping` and `deleting` are transitions: no other operation starts in the meantime. */
 export const DEVCONTAINER_STATUSES = ["running", "stopped", "starting", "stopping", "deleting", "error"] as const;

@@ -1,6 +1,6 @@
 // Wire shapes of dry runs of a template version (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 import { ParameterValue } from "./build.ts";
 
 export const CreateDryRun = namedObject("CreateDryRun", {

@@ -1,6 +1,6 @@
 // Wire shapes of a form whose parameters depend on each other (facts/platform 9.3: dynamic-parameters).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 const Text = namedObject("ParameterText", {
   value: t.String(),

@@ -1,6 +1,6 @@
 // Wire shape of what an external machine needs to become the agent of a workspace.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const ExternalAgentCredentials = namedObject("ExternalAgentCredentials", {
   command: t.String({

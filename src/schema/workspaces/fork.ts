@@ -1,8 +1,8 @@
 // Wire shapes of forks: workspaces that start with the files of another one.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
 /** `copying`: the snapshot is being created; `creating`: the workspaces get their files. */

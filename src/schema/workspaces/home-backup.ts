@@ -1,8 +1,8 @@
 // Wire shapes of home backups: copies of a workspace's files in a folder or bucket, away from the machine that stores them.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 
 const HOME_BACKUP_ENGINES = ["archive", "restic"] as const;
 export type HomeBackupEngine = (typeof HOME_BACKUP_ENGINES)[number];

@@ -2,8 +2,8 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
 import { LogLevel } from "../log-level.ts";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 
 /** A finished step of a job, as stored; times in milliseconds since 1970. */
 export type JobTiming = {

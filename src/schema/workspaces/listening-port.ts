@@ -1,6 +1,6 @@
 // Wire shape of open ports in a workspace (specification "Listening ports").
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const ListeningPort = namedObject("ListeningPort", {
   network: t.String({ description: "Always `tcp`." }),

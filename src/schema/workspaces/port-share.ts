@@ -1,7 +1,7 @@
 // Wire shapes of port shares (specification "Port sharing", facts/platform 3.5).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
 /** From most restrictive to most open. */

@@ -1,6 +1,6 @@
 // Wire shape of the setting that pauses prebuilt workspaces.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 
 export const PrebuildSettings = namedObject("PrebuildSettings", {
   reconciliation_paused: t.Boolean({

@@ -1,7 +1,7 @@
 // Wire shape of a resource created by a build (specification "Resource").
 import { type Static, Type as t } from "@sinclair/typebox";
 import { WorkspaceAgent } from "../agents/agent.ts";
-import { namedObject } from "../named.ts";
+import { namedObject } from "../shape-names.ts";
 import { WorkspaceTransition } from "./transition.ts";
 
 export const Resource = namedObject("WorkspaceResource", {

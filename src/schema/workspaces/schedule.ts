@@ -2,8 +2,8 @@
 // (facts/platform 2.6, 2.7 and 3.4).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
-import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { namedObject } from "../shape-names.ts";
 
 const MINUTE = 60_000;
 const MAX_TTL = 30 * 24 * 60 * MINUTE;

@@ -1,6 +1,7 @@
 // The transition of a workspace that a build performs.
-import { named } from "../named.ts";
+
 import { oneOf } from "../one-of.ts";
+import { named } from "../shape-names.ts";
 
 export const TRANSITIONS = ["start", "stop", "delete"] as const;
 export type Transition = (typeof TRANSITIONS)[number];

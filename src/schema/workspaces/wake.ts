@@ -1,7 +1,7 @@
 // Wire shapes for starting a stopped workspace on connect: who can do it, and the request.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { named } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { CALLER_REASONS } from "./build.ts";
 

@@ -2,8 +2,8 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { AgentStatus } from "../agents/agent.ts";
 import { optionalTime, time, uuid } from "../fields.ts";
-import { eventFrames } from "../framed.ts";
-import { named, namedObject } from "../named.ts";
+import { named, namedObject } from "../shape-names.ts";
+import { eventFrames } from "../socket-event.ts";
 import { BuildReason, WorkspaceStatus } from "./build.ts";
 import { WorkspaceTransition } from "./transition.ts";
 import { belonging, Workspace } from "./workspace.ts";

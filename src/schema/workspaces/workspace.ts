@@ -1,9 +1,9 @@
 // Wire shapes of workspaces (specification "Workspace", facts/platform 3.2).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
-import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 import { oneOf } from "../one-of.ts";
+import { named, namedObject } from "../shape-names.ts";
 import { RepositoryAsked } from "../templates/repository.ts";
 import { lineText } from "../text.ts";
 import { AppStatus } from "./app.ts";

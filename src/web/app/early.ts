@@ -1,6 +1,6 @@
 // Runs in the head of the page, before the app loads: applies the theme, reads the data that the server sent with the page
 // (src/api/http/first-answers.ts), and prefetches the code and data of the page at this address, so that app, code and data load in one
-// round trip instead of one after the other. The app uses the same code for links that are pressed (shell/ahead.ts). Built into app.html.
+// round trip instead of one after the other. The app uses the same code for links that are pressed (shell/prefetch.ts). Built into app.html.
 import { type Early, toKey } from "../browser/early.ts";
 import { parseRange } from "./pages/insights/range.ts";
 

@@ -1,7 +1,7 @@
 // Functions shared by all plain pages: find elements, load the session, submit a form once, show errors.
 import type { User } from "#schema/users/user.ts";
 import { call, Problem } from "./api.ts";
-import { clearUserData } from "./kept.ts";
+import { clearUserData } from "./user-storage.ts";
 
 /** Returns the element with this ID. Pages and scripts are built together, so a missing element is a bug. */
 export const the = <T extends HTMLElement = HTMLElement>(id: string): T => {

@@ -1,8 +1,8 @@
 // Job queues of several nodes and the messages between them: the first node has the workers.
 import { afterEach, expect, test } from "bun:test";
-import { type RemoteJobRequest, RemoteJobs } from "#actors/runtime/far-jobs.ts";
 import { JobQueue, type QueuedJob } from "#actors/runtime/job-queue.ts";
-import type { JobOwner } from "#actors/runtime/other-queues.ts";
+import { type RemoteJobRequest, RemoteJobs } from "#actors/runtime/remote-jobs.ts";
+import type { JobOwner } from "#actors/runtime/remote-queues.ts";
 import { NotStartedError } from "#base/errors.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { Workers } from "#src/provisioners/external/workers.ts";

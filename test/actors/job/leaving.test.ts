@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { askWithRetries } from "#actors/job/patience.ts";
+import { askWithRetries } from "#actors/job/report-retries.ts";
 import type { Directory } from "#actors/runtime/directory.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import type { WorkspaceActor } from "#actors/workspace/actor.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { appendLogs } from "#actors/job/logs.ts";
 import { type JobOutput, JobReport } from "#actors/job/report.ts";
 import { JobQueue, type QueuedJob, ServerStopping } from "#actors/runtime/job-queue.ts";
-import type { Urgency } from "#actors/runtime/other-queues.ts";
+import type { Urgency } from "#actors/runtime/remote-queues.ts";
 import { systemClock } from "#base/clock.ts";
 import { until } from "#test/support/until.ts";
 

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import { lazyOrigin, withOrigin } from "#base/origin.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
-import { RejectedChanges } from "#src/api/audit/refused.ts";
+import { RejectedChanges } from "#src/api/audit/rejections.ts";
 import { settingTarget } from "#src/api/audit/setting-targets.ts";
 import { writes } from "#src/api/audit/targets.ts";
 import { Operations, parseVariables } from "#src/api/http/operations.ts";

@@ -7,7 +7,7 @@ import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
-import { isSummary, messagesIn, rolesIn, toRequestText } from "./asked.ts";
+import { isSummary, messagesIn, rolesIn, toRequestText } from "./model-requests.ts";
 
 setDefaultTimeout(scaleTimeout(30_000));
 

@@ -9,7 +9,7 @@ import { type ModelCall, ModelServer } from "#test/support/models/model-server.t
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
-import { isSummary, messagesIn, rolesIn, toRequestText } from "./asked.ts";
+import { isSummary, messagesIn, rolesIn, toRequestText } from "./model-requests.ts";
 
 setDefaultTimeout(scaleTimeout(60_000));
 

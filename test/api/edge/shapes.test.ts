@@ -1,6 +1,6 @@
 // Names in the OpenAPI document, which generated clients use for types and operations.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { NAME, namedShapes } from "#schema/named.ts";
+import { NAME, namedShapes } from "#schema/shape-names.ts";
 import { createApp } from "#src/api/app.ts";
 import { listSchemas } from "#src/api/http/answers/answer-validators.ts";
 import { type DescribedOperation, type Document, fetchDocument, type Schema } from "#test/fuzz/operations.ts";

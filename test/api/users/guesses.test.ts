@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import type { AppError } from "#base/errors.ts";
 import type { Guesser } from "#domain/users/accounts.ts";
-import { Guesses } from "#domain/users/guesses.ts";
 import { HashQueue } from "#domain/users/hash-queue.ts";
+import { Guesses } from "#domain/users/password-attempts.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { accountsWith } from "./people.ts";
 

@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
-import { HOUR, MINUTE, openClockwork, read, toMinute } from "./clockwork.ts";
+import { HOUR, MINUTE, openClockwork, read, toMinute } from "./clock-world.ts";
 
 // A loaded machine may be slow.
 setDefaultTimeout(scaleTimeout(60_000));

@@ -14,7 +14,7 @@ import {
   read,
   toMinute,
   toWorkspacePath,
-} from "./clockwork.ts";
+} from "./clock-world.ts";
 
 const DAILY_AT_2PM = "CRON_TZ=UTC 0 14 * * *";
 const setSchedule = (time: Clockwork, one: { id: string }, schedule?: unknown) =>

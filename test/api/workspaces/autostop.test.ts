@@ -12,7 +12,7 @@ import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, ECHO, openWorld } from "#test/support/workspaces.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
-import { type Clockwork, HOUR, MINUTE, openClockwork, read, toMinute, toWorkspacePath } from "./clockwork.ts";
+import { type Clockwork, HOUR, MINUTE, openClockwork, read, toMinute, toWorkspacePath } from "./clock-world.ts";
 
 test("[TI-14] [TI-13] a running workspace is stopped at its deadline, and says why and when before and after", async () => {
   await using time = await openClockwork();

@@ -14,7 +14,7 @@ import {
   read,
   toMinute,
   toWorkspacePath,
-} from "./clockwork.ts";
+} from "./clock-world.ts";
 
 const createAgentClient = async (time: Clockwork, workspace_id: string): Promise<Client> => {
   const token = uuid();

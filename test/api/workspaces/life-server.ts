@@ -11,7 +11,7 @@ import type { Rules, Step, Version, View } from "#test/actors/workspace/life-mod
 import { toCron } from "#test/actors/workspace/life-pure.ts";
 import { getContext } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
-import { type Clockwork, openClockwork } from "./clockwork.ts";
+import { type Clockwork, openClockwork } from "./clock-world.ts";
 
 const manifest = (echo: Manifest["echo"], more: Partial<Manifest> = {}): string =>
   JSON.stringify({ provisioner: "echo", resources: [{ name: "main" }], ...(echo ? { echo } : {}), ...more });

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { updateTemplate } from "#db/templates/templates.ts";
 import type { Client } from "#src/client.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
-import { awaitOutcome, DAY, HOUR, MINUTE, openClockwork, read, toMinute, toWorkspacePath } from "./clockwork.ts";
+import { awaitOutcome, DAY, HOUR, MINUTE, openClockwork, read, toMinute, toWorkspacePath } from "./clock-world.ts";
 
 test("[TI-4] [TI-7] a workspace shows its time to live in whole minutes, and its deadline once it runs", async () => {
   await using time = await openClockwork({ template: { default_ttl_ms: 4 * HOUR } });

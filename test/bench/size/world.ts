@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { CHANNEL } from "#db/pg/told/notice.ts";
+import { CHANNEL } from "#db/pg/notices/notice.ts";
 import { Client } from "#src/client.ts";
 import { type NodeProcess, startCluster } from "#test/support/cluster.ts";
 import { readLines } from "#test/support/net/lines.ts";

@@ -5,8 +5,8 @@ import { address } from "#base/config/kinds.ts";
 import { sha256 } from "#base/ids.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { pause } from "#base/retry.ts";
+import { decline, parseForwardedAddress } from "#src/cluster/forwarded-header.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
-import { decline, parseForwardedAddress } from "#src/cluster/passed-on.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
 

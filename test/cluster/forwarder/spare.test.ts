@@ -4,8 +4,8 @@ import type { Server, Socket } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { sha256 } from "#base/ids.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
+import { decline, parseForwardedAddress } from "#src/cluster/forwarded-header.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
-import { decline, parseForwardedAddress } from "#src/cluster/passed-on.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 

@@ -14,7 +14,7 @@ import { createApp } from "#src/api/app.ts";
 import { getOptions } from "#src/api/http/operation.ts";
 import { Operations } from "#src/api/http/operations.ts";
 import { Placement } from "#src/api/http/placement/placement.ts";
-import { findPlacement, needsPlacement } from "#src/api/http/placement/ways.ts";
+import { findPlacement, needsPlacement } from "#src/api/http/placement/strategies.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";

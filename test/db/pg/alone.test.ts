@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { ALONE } from "#db/engine/alone.ts";
+import { ALONE } from "#db/engine/cross-row-guards.ts";
 import { compiledTexts } from "#db/engine/sql.ts";
-import { makeLocks } from "#db/pg/alone.ts";
+import { makeLocks } from "#db/pg/guard-locks.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 

@@ -6,7 +6,7 @@ import { PARTS } from "#base/parts.ts";
 import { UnsafeDatabaseError } from "#db/engine/unsafe.ts";
 import { ClusterNode } from "#db/pg/node.ts";
 import { PartsMember } from "#db/pg/parts/member.ts";
-import type { PartsHandler } from "#db/pg/parts/possession.ts";
+import type { PartsHandler } from "#db/pg/parts/ownership.ts";
 import { startCountingProxy } from "#test/bench/size/counting-proxy.ts";
 import { createHaltingClock } from "#test/support/cluster/halting-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";

@@ -7,7 +7,7 @@ import {
   makeNotice,
   readNotice,
   toNotifications,
-} from "#db/pg/told/notice.ts";
+} from "#db/pg/notices/notice.ts";
 
 const makeWord = (id: string): BroadcastEvent => ({ kind: "key_gone", id, event: {} });
 const audited = { sql: "insert", rows: [[1]], touches: ["audit"] as const };

@@ -8,7 +8,7 @@ import { Primary } from "#db/pg/primary.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { explainReason } from "#src/cli/reason.ts";
 import { type PostgresServer, startSingle } from "#test/support/cluster/postgres-pair.ts";
-import { startSilentWay } from "#test/support/cluster/silent-way.ts";
+import { startSilentWay } from "#test/support/cluster/silent-proxy.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";

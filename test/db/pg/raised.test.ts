@@ -2,12 +2,12 @@
 // counted.
 import { afterEach, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { readLocally } from "#base/network/read-here.ts";
+import { readLocally } from "#base/network/local-reads.ts";
+import { toCounterUpdate } from "#db/pg/notices/counters.ts";
 import { assignOrphanedParts, joinParts, removeNodeFromParts } from "#db/pg/parts/moves.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { ReadStore } from "#db/pg/read-store.ts";
 import { openPgStore, PgStore } from "#db/pg/store.ts";
-import { toCounterUpdate } from "#db/pg/told/raised.ts";
 import { updateUser } from "#db/users/users.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";

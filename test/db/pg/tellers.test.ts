@@ -1,6 +1,6 @@
 // How many notices each node has sent, and whether they were received: pure.
 import { expect, test } from "bun:test";
-import { NoticeSenders, type SenderCheck } from "#db/pg/told/tellers.ts";
+import { NoticeSenders, type SenderCheck } from "#db/pg/notices/sent-counts.ts";
 
 const SILENCE_TIMEOUT_MS = 3_000;
 

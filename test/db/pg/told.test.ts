@@ -2,11 +2,11 @@
 import { afterEach, expect } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
+import { Listener } from "#db/pg/notices/listener.ts";
+import type { BroadcastEvent, Notice } from "#db/pg/notices/notice.ts";
 import { PartsMember } from "#db/pg/parts/member.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { openPgStore } from "#db/pg/store.ts";
-import { Listener } from "#db/pg/told/listener.ts";
-import type { BroadcastEvent, Notice } from "#db/pg/told/notice.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";

@@ -3,13 +3,13 @@
 import type { Socket } from "bun";
 import { type Clock, systemClock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
-import { passToActiveNode } from "#base/network/read-here.ts";
+import { passToActiveNode } from "#base/network/local-reads.ts";
+import { Listener } from "#db/pg/notices/listener.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { ReadStore } from "#db/pg/read-store.ts";
-import { Listener } from "#db/pg/told/listener.ts";
+import { deriveNodeToken, takerOfNames } from "#src/cluster/forwarded-header.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
 import { makeHostCheck } from "#src/cluster/membership.ts";
-import { deriveNodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
 import type { Context } from "#src/context/context.ts";
 import { followActiveNode, openReads } from "#src/context/open-reads.ts";
 import { startReads } from "#src/server.ts";

@@ -5,7 +5,7 @@ import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { reportAppStatus } from "#domain/agents/app-status.ts";
 import { findAgentById, isLatest } from "#domain/agents/find.ts";
-import { noteReported } from "#domain/connections/reported.ts";
+import { noteReported } from "#domain/connections/agent-connections.ts";
 import { readAppearance } from "#domain/deployment/appearance.ts";
 import { LIFECYCLE_STATES, SCRIPT_STAGES, SCRIPT_STATUSES, SUBSYSTEMS } from "#schema/agents/agent.ts";
 import type { Banner } from "#schema/deployment/appearance.ts";

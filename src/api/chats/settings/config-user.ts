@@ -4,7 +4,7 @@ import { readChatSetting, readCompactionThresholds, readUserChatSetting } from "
 import { cleanPrompt } from "#domain/chats/prompt-text.ts";
 import { setCompactionThreshold, setOwnRecording, setUserChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig, CompactionThreshold } from "#schema/chats/chat-config.ts";
-import { named } from "#schema/named.ts";
+import { named } from "#schema/shape-names.ts";
 import * as setting from "../../audit/setting-targets.ts";
 import * as target from "../../audit/targets.ts";
 import type { ApiContext } from "../../context.ts";

@@ -9,7 +9,7 @@ import { toPermissions } from "#domain/chats/permission-rules.ts";
 import { cleanPrompt } from "#domain/chats/prompt-text.ts";
 import { recordingForced, setChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig } from "#schema/chats/chat-config.ts";
-import { named } from "#schema/named.ts";
+import { named } from "#schema/shape-names.ts";
 import { writesSetting } from "../../audit/setting-targets.ts";
 import type { ApiContext } from "../../context.ts";
 import { callers, type UserCaller } from "../../http/caller.ts";

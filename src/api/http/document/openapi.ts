@@ -2,7 +2,7 @@
 // content type per body instead of three, no JSON Schema keywords that 3.0 lacks, and the same error body everywhere.
 import { type AnyElysia, Elysia } from "elysia";
 import { VERSION } from "#base/version.ts";
-import { NAME } from "#schema/named.ts";
+import { NAME } from "#schema/shape-names.ts";
 import { getBodyLimit } from "../body/body.ts";
 import { isAllOptional } from "../body/body-shape.ts";
 import { SESSION_HEADER } from "../identify.ts";

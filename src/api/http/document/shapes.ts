@@ -1,6 +1,6 @@
-// Converts schemas to OpenAPI 3.0. A schema with a name (src/schema/named.ts), or an object inside one, becomes a component that all uses
+// Converts schemas to OpenAPI 3.0. A schema with a name (src/schema/shape-names.ts), or an object inside one, becomes a component that all uses
 // reference.
-import { NAME, namedShapes } from "#schema/named.ts";
+import { NAME, namedShapes } from "#schema/shape-names.ts";
 import { isStrict } from "#schema/strict.ts";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

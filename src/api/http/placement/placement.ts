@@ -6,14 +6,14 @@ import { isUuid, sha256 } from "#base/ids.ts";
 import type { AppName } from "#base/links/app-label.ts";
 import { FIRST_PART } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
+import type { PartedKind } from "#db/find-shard.ts";
 import type { PartIndex } from "#db/part-index.ts";
-import type { PartedKind } from "#db/part-of.ts";
 import { isAppPath, makeAppHosts, parseAppPath } from "#domain/applications/names.ts";
 import { getPath } from "../errors.ts";
 import { findCredential } from "../identify.ts";
 import { type Operations, parseVariables } from "../operations.ts";
 import { NamedPlaces, type Owner } from "./names.ts";
-import { findPlacement, type RequestPlacement } from "./ways.ts";
+import { findPlacement, type RequestPlacement } from "./strategies.ts";
 
 /** A part; or `here`: any node handles it and reports its own state. */
 export type Destination = number | "here";

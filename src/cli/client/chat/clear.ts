@@ -1,6 +1,6 @@
 // `slipway chat clear CHAT`: clears the model's context; users still see the messages.
 import { readArguments } from "../../arguments.ts";
-import { takeOneWord } from "../../asked.ts";
+import { takeOneWord } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
 import { selectChat } from "./find.ts";

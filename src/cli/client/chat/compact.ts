@@ -1,7 +1,7 @@
 // `slipway chat compact CHAT [TEXT]`: has a model summarize the conversation, and continues from the summary. Ctrl-C interrupts it.
 import type { CompactChat } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
-import { takeOneWord } from "../../asked.ts";
+import { takeOneWord } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
 import { selectChat } from "./find.ts";

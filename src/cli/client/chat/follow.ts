@@ -11,7 +11,7 @@ import { getStreams } from "../../streams.ts";
 import { toPlainLine } from "../../text.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
-import { PermissionDesk, type PermissionWay } from "./permission-desk.ts";
+import { PermissionDesk, type PermissionWay } from "./approve-calls.ts";
 import { ChatPrinter } from "./printer.ts";
 import { SubRequests } from "./sub-requests.ts";
 

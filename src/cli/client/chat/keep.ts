@@ -2,8 +2,8 @@
 import { usageError } from "#base/usage-error.ts";
 import type { Trial } from "#schema/chats/trial.ts";
 import { readArguments } from "../../arguments.ts";
-import { requireConfirmable, requireConfirmation } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
+import { requireConfirmable, requireConfirmation } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

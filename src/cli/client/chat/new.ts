@@ -7,10 +7,10 @@ import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getWorkspace } from "../workspaces/find.ts";
+import { isAttended, parsePermissionWay } from "./approve-calls.ts";
 import { getModel, readPrompt } from "./find.ts";
 import { follow } from "./follow.ts";
 import { parsePermissionMode } from "./mode.ts";
-import { isAttended, parsePermissionWay } from "./permission-desk.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, {

@@ -1,15 +1,15 @@
 // `slipway chat send CHAT TEXT`: continues a chat and prints the answer as it arrives. Ctrl-C interrupts the turn.
 import type { CreateMessage } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
-import { takeOneWord } from "../../asked.ts";
+import { takeOneWord } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
+import { parsePermissionWay } from "./approve-calls.ts";
 import { clear } from "./clear.ts";
 import { compactChat } from "./compact.ts";
 import { getModel, readPrompt, selectChat } from "./find.ts";
 import { follow } from "./follow.ts";
 import { interruptChat } from "./new.ts";
-import { parsePermissionWay } from "./permission-desk.ts";
 
 /** The command alone, or with instructions for the summary. */
 const COMPACT_COMMAND = /^\s*\/compact(?:\s([\s\S]*))?$/;

@@ -1,11 +1,11 @@
 // `slipway chat watch CHAT`: prints the history and new events, until Ctrl-C or, with --until-idle, the end of the turn.
 import { readArguments } from "../../arguments.ts";
-import { takeOneWord } from "../../asked.ts";
+import { takeOneWord } from "../../missing-arguments.ts";
 import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
+import { parsePermissionWay } from "./approve-calls.ts";
 import { selectChat } from "./find.ts";
 import { follow } from "./follow.ts";
-import { parsePermissionWay } from "./permission-desk.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["permissions"], switches: ["until-idle"] });

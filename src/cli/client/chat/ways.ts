@@ -1,7 +1,7 @@
 // `slipway chat ways CHAT`: lists the ways of the chat's newest trial, prints the changes of one, or stops all of them.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
-import { takeOneWord } from "../../asked.ts";
+import { takeOneWord } from "../../missing-arguments.ts";
 import { toPlainLines } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

@@ -1,6 +1,6 @@
 // `slipway groups create NAME [--display-name TEXT] [--quota N]`: creates an empty group.
 import { readArguments } from "../../arguments.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { GROUP_OPTIONS, toGroupFields, toGroupsPath } from "./find.ts";

@@ -1,6 +1,6 @@
 // `slipway groups delete GROUP [--yes]`: deletes a group after confirmation; its members lose access to what was shared with it.
 import { readArguments } from "../../arguments.ts";
-import { confirmByName, requireConfirmable } from "../../asked.ts";
+import { confirmByName, requireConfirmable } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectGroup } from "./find.ts";

@@ -2,7 +2,7 @@
 import { usageError } from "#base/usage-error.ts";
 import type { Group } from "#schema/users/group.ts";
 import type { Client } from "#src/client.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";

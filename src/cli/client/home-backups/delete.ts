@@ -1,7 +1,7 @@
 // `slipway home-backups delete WORKSPACE BACKUP [--yes]`: deletes a backup. Data that no other backup needs is removed in the background.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
-import { requireConfirmable, requireConfirmation } from "../../asked.ts";
+import { requireConfirmable, requireConfirmation } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getWorkspace } from "../workspaces/find.ts";

@@ -2,7 +2,7 @@
 import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { listOwnWorkspaces } from "../workspaces/find.ts";

@@ -5,7 +5,7 @@ import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { NetworkPeer } from "#src/tailnet/index.ts";
 import { AGENT_PORT, ConnectionUse } from "#src/wire/index.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { getStreams } from "../../streams.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";

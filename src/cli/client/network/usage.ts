@@ -1,6 +1,6 @@
 // Reports to the server each minute that an editor is used in a workspace, so that it does not reach its idle timeout and insights show the
 // editor.
-import { suggestName } from "#base/config/nearest.ts";
+import { suggestName } from "#base/config/suggest.ts";
 import { usageError } from "#base/usage-error.ts";
 import { USAGE_APPS } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";

@@ -1,8 +1,8 @@
 // `slipway vscodessh HOST`: the ProxyCommand of older versions of VS Code's plug-in, which do not support wildcard hosts. The server's
 // address and the token are in two files that the plug-in maintains.
 import { type Arguments, readArguments } from "../../arguments.ts";
-import { takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
+import { takeOneWord } from "../../missing-arguments.ts";
 import type { RunVerb, VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { connect } from "./ssh.ts";

@@ -2,7 +2,7 @@
 import { usageError } from "#base/usage-error.ts";
 import { AUTH_METHODS, type CreateOAuth2App } from "#schema/oauth2/app.ts";
 import { readArguments } from "../../arguments.ts";
-import { canAsk, promptIfMissing, takeOneWord } from "../../asked.ts";
+import { canAsk, promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { APPS_PATH, describeApp, LISTS, toAppFields, VALUES } from "./find.ts";

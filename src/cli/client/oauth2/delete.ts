@@ -1,6 +1,6 @@
 // `slipway oauth2 apps delete APP [--yes]`: deletes an application and revokes its grants, after confirmation.
 import { readArguments } from "../../arguments.ts";
-import { confirmByName, requireConfirmable } from "../../asked.ts";
+import { confirmByName, requireConfirmable } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

@@ -1,8 +1,8 @@
 // Finds OAuth applications by name, for all commands that work on one.
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { Client } from "#src/client.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";

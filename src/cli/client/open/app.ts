@@ -1,7 +1,7 @@
 // `slipway open app WORKSPACE[.AGENT] [APP]`: opens an app of a workspace in the browser.
 import { readArguments, requireNoWords } from "../../arguments.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

@@ -4,7 +4,7 @@
 import { EDITORS, type EditorTarget, formatEditorLink, formatGatewayLink } from "#base/links/editor-links.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getAgent, getWorkspace, listOwnWorkspaces, splitName } from "../workspaces/find.ts";

@@ -1,7 +1,7 @@
 // `slipway secrets create NAME [--env VARIABLE] [--file PATH]`: stores a secret for the user's workspaces.
 import type { CreateUserSecret } from "#schema/users/user-secret.ts";
 import { readArguments } from "../../arguments.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { readSecret, SECRET_OPTIONS, SECRETS_PATH, toSecretFields } from "./find.ts";

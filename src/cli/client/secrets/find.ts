@@ -4,7 +4,7 @@ import { usageError } from "#base/usage-error.ts";
 import type { UserSecret } from "#schema/users/user-secret.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { Asker, readAllInput } from "../../ask.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { getStreams } from "../../streams.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";

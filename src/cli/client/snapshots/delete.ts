@@ -1,6 +1,6 @@
 // `slipway snapshots delete WORKSPACE SNAPSHOT [--yes]`: deletes a snapshot. Its files are removed in the background.
 import { readArguments } from "../../arguments.ts";
-import { requireConfirmable, requireConfirmation } from "../../asked.ts";
+import { requireConfirmable, requireConfirmation } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectSnapshot } from "./find.ts";

@@ -1,6 +1,6 @@
 // `slipway snapshots restore WORKSPACE SNAPSHOT`: replaces the workspace's files, and waits for the required builds.
 import { readArguments } from "../../arguments.ts";
-import { requireConfirmable, requireConfirmation } from "../../asked.ts";
+import { requireConfirmable, requireConfirmation } from "../../missing-arguments.ts";
 import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { finishBuild } from "../workspaces/build.ts";

@@ -1,6 +1,6 @@
 // `slipway tasks delete TASK [--yes]`: deletes a task with its workspace after confirmation; its chat is archived.
 import { readArguments } from "../../arguments.ts";
-import { confirmByName, requireConfirmable } from "../../asked.ts";
+import { confirmByName, requireConfirmable } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectTask, toTaskPath } from "./find.ts";

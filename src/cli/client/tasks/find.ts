@@ -2,7 +2,7 @@
 import type { Task } from "#schema/tasks/task.ts";
 import { TASK_STATE_WORDS } from "#schema/tasks/task-state-words.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";

@@ -1,6 +1,6 @@
 // `slipway tasks send TASK TEXT`: sends a message to a task. It is queued while the model is busy.
 import { readArguments } from "../../arguments.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { readPrompt } from "../chat/find.ts";
 import { withServer } from "../remote.ts";

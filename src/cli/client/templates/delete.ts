@@ -1,6 +1,6 @@
 // `slipway templates delete TEMPLATE [--yes]`: deletes a template without workspaces after confirmation.
 import { readArguments } from "../../arguments.ts";
-import { confirmByName, requireConfirmable } from "../../asked.ts";
+import { confirmByName, requireConfirmable } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectTemplate } from "./find.ts";

@@ -2,8 +2,8 @@
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { canAsk, promptIfMissing, takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
+import { canAsk, promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";

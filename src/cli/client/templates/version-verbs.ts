@@ -3,7 +3,7 @@ import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

@@ -1,7 +1,7 @@
 // Finds tokens by name or ID, for the commands that work on one.
 import type { ApiKey } from "#schema/users/api-key.ts";
 import type { Client } from "#src/client.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 import { toUserPath } from "../users/find.ts";

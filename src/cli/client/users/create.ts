@@ -3,7 +3,7 @@ import { usageError } from "#base/usage-error.ts";
 import type { CreateUser, User } from "#schema/users/user.ts";
 import type { Client } from "#src/client.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { readPassword } from "../../password.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";

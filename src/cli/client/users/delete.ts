@@ -1,6 +1,6 @@
 // `slipway users delete USER [--yes]`: deletes a user after confirmation.
 import { readArguments } from "../../arguments.ts";
-import { confirmByName, requireConfirmable } from "../../asked.ts";
+import { confirmByName, requireConfirmable } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

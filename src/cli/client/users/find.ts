@@ -2,7 +2,7 @@
 import { toEmailKey } from "#base/email-address.ts";
 import type { User } from "#schema/users/user.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { formatRelative, toPlainLine } from "../../text.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";

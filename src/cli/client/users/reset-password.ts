@@ -1,8 +1,8 @@
 // `slipway users reset-password USER`: sets a password and revokes the user's sessions and tokens. Changing one's own requires the current password.
 import { readArguments } from "../../arguments.ts";
 import { Asker } from "../../ask.ts";
-import { canAsk } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
+import { canAsk } from "../../missing-arguments.ts";
 import { readPassword } from "../../password.ts";
 import { getStreams } from "../../streams.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";

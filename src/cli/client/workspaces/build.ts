@@ -1,6 +1,6 @@
 // Requests builds and waits for them: prints the log. Ctrl-C stops waiting, not the build (rule CV-6).
 
-import { suggestName } from "#base/config/nearest.ts";
+import { suggestName } from "#base/config/suggest.ts";
 import { usageError } from "#base/usage-error.ts";
 import { type Build, CALLER_REASONS, type CreateBuild, type RestartWorkspace } from "#schema/workspaces/build.ts";
 import type { Transition } from "#schema/workspaces/transition.ts";

@@ -1,6 +1,6 @@
 // `slipway workspaces delete WORKSPACE [--yes]`: deletes a workspace and its contents after confirmation (rule CV-6).
 import { readArguments } from "../../arguments.ts";
-import { confirmByName, requireConfirmable } from "../../asked.ts";
+import { confirmByName, requireConfirmable } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { finishBuild, requestBuild } from "./build.ts";

@@ -1,6 +1,6 @@
 // `slipway workspaces rename WORKSPACE NAME`: renames a workspace, if the server allows it.
 import { readArguments, requireNoWords } from "../../arguments.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "./find.ts";

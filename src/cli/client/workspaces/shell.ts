@@ -4,8 +4,8 @@
 import { uuid } from "#base/ids.ts";
 import { usageError } from "#base/usage-error.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
-import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
+import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { getStreams } from "../../streams.ts";
 import type { RunVerb, VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";

@@ -14,7 +14,7 @@ import { VERSION } from "#base/version.ts";
 import { makeBackup } from "#db/backup/backup.ts";
 import { BackupError, DATABASE } from "#db/backup/manifest.ts";
 import { toBackupFolder } from "#db/backup/schedule.ts";
-import { NoUsableCopyError, revertToCopy } from "#db/engine/go-back.ts";
+import { NoUsableCopyError, revertToCopy } from "#db/engine/downgrade.ts";
 import { isInUse } from "#db/engine/inspect.ts";
 import { takeOptions } from "../../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../../verb.ts";

@@ -1,6 +1,6 @@
 // Maps one coder_agent with everything that belongs to it (facts/terraform 3.10 to 3.13, 3.22). Pure.
 
-import { collectEnv, toApp, toScript } from "./belongings.ts";
+import { collectEnv, toApp, toScript } from "./apps-and-scripts.ts";
 import { type Instance, number, toBlocks, toFlag, toText, toTexts, type Values } from "./document.ts";
 import { type MappedAgent, type MappedScript, MappingError, type Monitors } from "./mapped.ts";
 

@@ -3,9 +3,9 @@
 import { getModule } from "./address.ts";
 import { type Belongings, toAgent } from "./agent.ts";
 import { type Instance, number, toBlocks, toFlag, toText } from "./document.ts";
+import { InstanceRelations } from "./find-agent.ts";
 import type { Graph } from "./graph.ts";
 import { type MappedAgent, type MappedResource, MappingError } from "./mapped.ts";
-import { InstanceRelations } from "./places.ts";
 
 /** Parts of other resources, which are not resources themselves. */
 const PARTS = new Set(["coder_agent", "coder_agent_instance", "coder_app", "coder_script", "coder_metadata"]);

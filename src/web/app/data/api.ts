@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { AnswerOf, BodyOf, CallAt, Method, QueryOf } from "#schema/call-types.ts";
 import { Problem, call as send } from "../../browser/api.ts";
 import { clearPrefetched } from "../../browser/early.ts";
-import { clearUserData } from "../../browser/kept.ts";
+import { clearUserData } from "../../browser/user-storage.ts";
 import { collectNames } from "./names.ts";
 import { readShown } from "./resource.ts";
 import type { Route, Sent } from "./sent.ts";
@@ -118,7 +118,7 @@ export const callServer = <R extends Route>(
 /** Clears the user's data after the session ended: someone else may sign in next. */
 const clearSessionData = async (): Promise<void> => {
   clearUserData();
-  const { unsubscribeHere: dropPushed } = await import("./push-here.ts");
+  const { unsubscribeHere: dropPushed } = await import("./browser-push.ts");
   await dropPushed();
 };
 

@@ -10,7 +10,7 @@ import {
   getStoredOwner,
   OWNER_KEY,
   SIGNED_IN_KEY,
-} from "../../browser/kept.ts";
+} from "../../browser/user-storage.ts";
 import { showToast } from "../shell/toasts.tsx";
 import { call, formatError, onForbidden, Problem, toSignIn } from "./api.ts";
 import { onRefused } from "./live-socket.ts";
@@ -51,7 +51,7 @@ const assignBrowser = (id: string): boolean => {
   const isOther = assignOwner(id);
   // Its previous user asked for push notifications, and not this one.
   if (previous !== null && previous !== id)
-    void import("./push-here.ts").then(({ unsubscribeHere: forgetPushed }) => forgetPushed()).catch(() => undefined);
+    void import("./browser-push.ts").then(({ unsubscribeHere: forgetPushed }) => forgetPushed()).catch(() => undefined);
   return isOther;
 };
 

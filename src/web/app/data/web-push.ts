@@ -1,7 +1,7 @@
 // Push notifications of this browser, shown even if no page of the app is open. The browser asks the user for permission once.
 import { signal } from "@preact/signals";
 import { call, Problem } from "./api.ts";
-import { getSubscription, isPushSupported, unsubscribeHere } from "./push-here.ts";
+import { getSubscription, isPushSupported, unsubscribeHere } from "./browser-push.ts";
 import { toSubscriptionBody } from "./push-keys.ts";
 
 /**

@@ -2,8 +2,8 @@
 
 import { h } from "preact";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
+import { WhatGoes } from "../parts/deletion-list.tsx";
 import { confirmAction } from "../parts/dialog.tsx";
-import { WhatGoes } from "../parts/what-goes.tsx";
 import { showToast } from "../shell/toasts.tsx";
 import { call, Problem } from "./api.ts";
 import { setName } from "./names.ts";

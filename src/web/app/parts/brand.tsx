@@ -1,6 +1,6 @@
 // The deployment's logo, or the default one.
 import { useSignal } from "@preact/signals";
-import { face } from "../data/face.ts";
+import { face } from "../data/branding.ts";
 
 export const Brand = ({ class: more }: { class?: string }) => {
   const isBroken = useSignal("");

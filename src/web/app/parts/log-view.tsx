@@ -6,9 +6,9 @@ import type { LogFeed, LogLine } from "../data/logs.ts";
 import { parsePieces, stripControls } from "./ansi.ts";
 import { copy } from "./as-command.tsx";
 import { IconButton } from "./button.tsx";
+import { formatCount } from "./format-time.ts";
 import { sets, textInto } from "./handlers.ts";
 import { VirtualList } from "./virtual-list/virtual-list.tsx";
-import { formatCount } from "./words-of-time.ts";
 
 type LogViewProps = {
   readonly title: string;

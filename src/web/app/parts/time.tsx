@@ -1,6 +1,6 @@
 // A relative time, with the exact time as its title. All times on a page are updated together every 30 seconds.
 import { signal } from "@preact/signals";
-import { formatShortTime } from "./words-of-time.ts";
+import { formatShortTime } from "./format-time.ts";
 
 /** Milliseconds since 1970, updated so that "3 min" becomes "4 min". */
 export const now = signal(Date.now());

@@ -1,12 +1,12 @@
 // Starts loading before the app renders: the session, the live lists, the code of the page. Most of it was requested in the head of the
 // page (../early.ts), so that the first paint has its content.
 
-import { wasSignedIn } from "../../browser/kept.ts";
+import { wasSignedIn } from "../../browser/user-storage.ts";
 import { toSignIn } from "../data/api.ts";
 import { followChats } from "../data/chats.ts";
 import { me, readSession } from "../data/session.ts";
 import { firstWorkspaces, followWorkspaces } from "../data/workspaces.ts";
-import { fetchCode } from "./ahead.ts";
+import { fetchCode } from "./prefetch.ts";
 import { doors } from "./routes.ts";
 import { showError } from "./toasts.tsx";
 

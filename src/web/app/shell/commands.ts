@@ -5,7 +5,7 @@ import { chooseTheme } from "../data/looks.ts";
 import { signOut } from "../data/session.ts";
 import { canStart, canStop } from "../data/states.ts";
 import type { IconName } from "../icons.ts";
-import { hasPage, isOffered, MORE_PLACES, type PageLink, PLACES, type Viewer } from "./places.ts";
+import { hasPage, isOffered, MORE_PLACES, type PageLink, PLACES, type Viewer } from "./page-list.ts";
 import { openShortcuts } from "./shortcuts.tsx";
 
 export type Entry = {

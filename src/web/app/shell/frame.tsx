@@ -1,6 +1,6 @@
 // The layout of a page: a header with title and actions, and the content below.
 import type { ComponentChildren } from "preact";
-import { useTitle } from "../data/face.ts";
+import { useTitle } from "../data/branding.ts";
 import { CommandButton } from "../parts/as-command.tsx";
 
 type FrameProps = {

@@ -1,6 +1,6 @@
 // The navigation: a sidebar, a rail of icons on narrow screens, tabs at the bottom on phones.
 import { useLocation } from "preact-iso/router";
-import { face } from "../data/face.ts";
+import { face } from "../data/branding.ts";
 import { unread } from "../data/inbox.ts";
 import { chooseTheme, switchTheme } from "../data/looks.ts";
 import { needs } from "../data/needs.ts";
@@ -11,8 +11,8 @@ import { Brand } from "../parts/brand.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Menu, type MenuItem } from "../parts/menu.tsx";
 import { Bell, openInbox } from "./inbox.tsx";
+import { isOffered, MORE_PLACES, type PageLink, PLACES, TABS } from "./page-list.ts";
 import { openPalette } from "./palette.tsx";
-import { isOffered, MORE_PLACES, type PageLink, PLACES, TABS } from "./places.ts";
 import { theme } from "./theme.ts";
 import { showError } from "./toasts.tsx";
 

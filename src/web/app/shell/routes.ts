@@ -1,7 +1,7 @@
 // How each page of the app is loaded. All paths of one page share a component, so that switching tabs does not recreate it.
 import HomePage from "../pages/home/home.tsx";
-import { eagerPage, type LazyPage, lazyPage } from "./later.tsx";
-import { EAGER_PATH, type PATHS } from "./places.ts";
+import { eagerPage, type LazyPage, lazyPage } from "./lazy-page.tsx";
+import { EAGER_PATH, type PATHS } from "./page-list.ts";
 
 const account = lazyPage(() => import("../pages/account/account.tsx"));
 const admin = lazyPage(() => import("../pages/admin/admin.tsx"));

@@ -1,7 +1,7 @@
 // The list of keyboard shortcuts, opened with `?`.
 import { signal } from "@preact/signals";
 import { Dialog } from "../parts/dialog.tsx";
-import { MORE_PLACES, PLACES } from "./places.ts";
+import { MORE_PLACES, PLACES } from "./page-list.ts";
 
 const isOpen = signal(false);
 

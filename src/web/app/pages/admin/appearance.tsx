@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { Banner, UpdateAppearance } from "#schema/deployment/appearance.ts";
 import { call } from "../../data/api.ts";
-import { applyAppearance } from "../../data/face.ts";
+import { applyAppearance } from "../../data/branding.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { confirmAction } from "../../parts/dialog.tsx";

@@ -6,10 +6,10 @@ import { call } from "../../data/api.ts";
 import { LiveSocket } from "../../data/live-socket.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty } from "../../parts/empty.tsx";
+import { formatDuration, formatSize } from "../../parts/format-time.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { formatDuration, formatSize } from "../../parts/words-of-time.ts";
 import { HomeBackups } from "./home-backups.tsx";
 
 export const Backups = () => {

@@ -8,7 +8,7 @@ import { Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { hasPage } from "../../shell/places.ts";
+import { hasPage } from "../../shell/page-list.ts";
 import { type Check, getDocsPage, toChecks } from "./health-checks.ts";
 import { Prebuilds } from "./prebuilds.tsx";
 

@@ -3,10 +3,10 @@ import type { HomeBackupReport } from "#schema/workspaces/home-backup.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Failed } from "../../parts/empty.tsx";
+import { formatDuration, formatSize } from "../../parts/format-time.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { formatDuration, formatSize } from "../../parts/words-of-time.ts";
 
 export const HomeBackups = () => {
   const { state, reload } = useResource("home backups", () => call("GET /deployment/backups/homes"));

@@ -7,11 +7,11 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Select } from "../../parts/field.tsx";
+import { formatDuration } from "../../parts/format-time.ts";
 import { into } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { formatDuration } from "../../parts/words-of-time.ts";
 import { showError, showToast } from "../../shell/toasts.tsx";
 
 const EVENTS: readonly HookEvent[] = [

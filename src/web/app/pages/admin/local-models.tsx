@@ -3,9 +3,9 @@ import { useSignal } from "@preact/signals";
 import type { LocalModelServer } from "#schema/administration/local-models.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
+import { formatSize } from "../../parts/format-time.ts";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { formatSize } from "../../parts/words-of-time.ts";
 import { testModel } from "./model-table.tsx";
 
 type Model = LocalModelServer["models"][number];

@@ -5,7 +5,7 @@ import { copy } from "../../parts/as-command.tsx";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { formatExactTime, Time } from "../../parts/time.tsx";
-import { hasPage } from "../../shell/places.ts";
+import { hasPage } from "../../shell/page-list.ts";
 import { formatKind, formatSentence, formatValue } from "./words.ts";
 
 const NIL = "00000000-0000-0000-0000-000000000000";

@@ -1,7 +1,7 @@
 // Drafts of messages, kept by the browser until they are sent, so that they survive a reload or navigation.
 import { type Signal, signal } from "@preact/signals";
 import type { ChatMessagePart, InputPart } from "#schema/chats/chat-part.ts";
-import { loadStoredText, storeText } from "../../data/kept-text.ts";
+import { loadStoredText, storeText } from "../../data/unsent-text.ts";
 
 export type DraftFile = { readonly id: string; readonly name: string; readonly size: number };
 export type DraftReference = Required<Pick<InputPart, "file_name" | "start_line" | "end_line" | "content">>;

@@ -12,7 +12,7 @@ import { Field } from "../../parts/field.tsx";
 import { textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
-import { hasPage } from "../../shell/places.ts";
+import { hasPage } from "../../shell/page-list.ts";
 import { ForkDialog, openFork } from "../workspaces/fork.tsx";
 import { archiveChat, confirmFork, deleteChat, pinChat, renameChat, unarchiveChat } from "./actions.ts";
 import type { LiveChat } from "./live-chat.ts";

@@ -5,7 +5,7 @@ import type { ChatMessagePart } from "#schema/chats/chat-part.ts";
 import { Button } from "../../parts/button.tsx";
 import { sendText } from "./actions.ts";
 import { formatAnswers, type Question } from "./answer-text.ts";
-import { isAnswered } from "./answered.ts";
+import { isAnswered } from "./is-answered.ts";
 import type { LiveChat } from "./live-chat.ts";
 
 const OTHER_VALUE = "\u0000other";

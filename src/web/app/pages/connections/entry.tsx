@@ -1,8 +1,8 @@
 // One connection in the list: user, type and workspace; below it the address and duration.
 import type { ConnectionLog } from "#schema/connections.ts";
+import { formatDuration } from "../../parts/format-time.ts";
 import { State } from "../../parts/state.tsx";
 import { now, Time } from "../../parts/time.tsx";
-import { formatDuration } from "../../parts/words-of-time.ts";
 
 export const Entry = ({ entry }: { entry: ConnectionLog }) => {
   const isOpen = entry.disconnect_time === null;

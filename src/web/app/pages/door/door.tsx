@@ -1,6 +1,6 @@
 // The frame of pages outside the app, such as sign-in: one centered column.
 import type { ComponentChildren } from "preact";
-import { useTitle } from "../../data/face.ts";
+import { useTitle } from "../../data/branding.ts";
 import { Brand } from "../../parts/brand.tsx";
 import { Icon } from "../../parts/icon.tsx";
 

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { OpenInvitation } from "#schema/users/invitation.ts";
 import { makePasskey, supportsPasskeys } from "../../../browser/webauthn.ts";
 import { call, formatError } from "../../data/api.ts";
-import { face } from "../../data/face.ts";
+import { face } from "../../data/branding.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Field, NewPassword } from "../../parts/field.tsx";
 import { readTexts } from "../../parts/form-texts.ts";

@@ -2,10 +2,10 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { LoginRefused } from "#schema/users/second-factor.ts";
-import { getRedirectTarget } from "../../../browser/way-back.ts";
+import { getRedirectTarget } from "../../../browser/redirect-target.ts";
 import { supportsPasskeys, usePasskey } from "../../../browser/webauthn.ts";
 import { call, formatError, Problem } from "../../data/api.ts";
-import { face } from "../../data/face.ts";
+import { face } from "../../data/branding.ts";
 import { readLooks } from "../../data/looks.ts";
 import { isSetUp } from "../../data/set-up.ts";
 import { Button } from "../../parts/button.tsx";

@@ -9,8 +9,8 @@ import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { hasPage } from "../../shell/places.ts";
-import { canManageTemplates } from "../templates/may.ts";
+import { hasPage } from "../../shell/page-list.ts";
+import { canManageTemplates } from "../templates/can-manage.ts";
 import { isEditor, toNewWorkspaceUrl } from "../templates/names.ts";
 
 const MAX_SHOWN = 6;

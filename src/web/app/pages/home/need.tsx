@@ -7,9 +7,9 @@ import * as actions from "../../data/workspace-actions.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import type { IconName } from "../../icons.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
+import { formatDuration } from "../../parts/format-time.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { now, Time } from "../../parts/time.tsx";
-import { formatDuration } from "../../parts/words-of-time.ts";
 
 /** Returns a key that stays the same for the same chat or workspace. */
 export const toKey = (need: Need): string => `${need.kind} ${"chat" in need ? need.chat.id : need.workspace.id}`;

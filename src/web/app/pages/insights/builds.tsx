@@ -2,8 +2,8 @@
 import { useMemo } from "preact/hooks";
 import type { BuildInsights } from "#schema/insights.ts";
 import { call } from "../../data/api.ts";
+import { formatDuration } from "../../parts/format-time.ts";
 import { Plot } from "../../parts/plot/plot.tsx";
-import { formatDuration } from "../../parts/words-of-time.ts";
 import { COUNT, count, formatChange, formatShare, TIME } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";

@@ -6,10 +6,10 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
+import { formatDuration } from "../../parts/format-time.ts";
 import { sets } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
-import { formatDuration } from "../../parts/words-of-time.ts";
 import { formatMoney, formatShortCount } from "./figures.ts";
 import { formatAnswer, formatPrompt } from "./recorded-text.ts";
 

@@ -1,6 +1,7 @@
 // Formats numbers, and their change from the previous period. Pure.
+
+import { formatDuration } from "../../parts/format-time.ts";
 import type { Measure } from "../../parts/plot/measure.ts";
-import { formatDuration } from "../../parts/words-of-time.ts";
 
 /** 1,234 and 12.5 */
 export const count = (value: number): string =>

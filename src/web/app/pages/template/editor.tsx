@@ -22,8 +22,8 @@ import { upload } from "../templates/pack.ts";
 import type { CodeEditor } from "./code-editor.ts";
 import { type Draft, readDraft, storeDraft } from "./draft.ts";
 import rules from "./editor.css" with { type: "text" };
-import { OtherActive } from "./other-active.tsx";
 import { Trial } from "./trial.tsx";
+import { OtherActive } from "./version-conflict.tsx";
 
 adoptSheet(rules);
 

@@ -12,8 +12,8 @@ import { Field, Options } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { OtherActive } from "./other-active.tsx";
 import { Trial } from "./trial.tsx";
+import { OtherActive } from "./version-conflict.tsx";
 
 type VariablesProps = {
   readonly template: Template;

@@ -17,9 +17,9 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { showError } from "../../shell/toasts.tsx";
 import { NoTemplates } from "../home/first.tsx";
+import { canManageTemplates } from "./can-manage.ts";
 import { Examples } from "./examples.tsx";
 import { Import } from "./import.tsx";
-import { canManageTemplates } from "./may.ts";
 import { toNewWorkspaceUrl } from "./names.ts";
 import { packDropped } from "./pack.ts";
 

@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso/router";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
-import { useTitle } from "../../data/face.ts";
+import { useTitle } from "../../data/branding.ts";
 import { getWorkspaceState } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { workspaces } from "../../data/workspaces.ts";

@@ -5,9 +5,9 @@ import { useResource } from "../../data/resource.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { formatSize } from "../../parts/format-time.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
-import { formatSize } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 

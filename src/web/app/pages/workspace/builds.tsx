@@ -8,12 +8,12 @@ import { LogFeed } from "../../data/logs.ts";
 import { useChange, useResource } from "../../data/resource.ts";
 import { getWorkspaceState } from "../../data/states.ts";
 import { Failed } from "../../parts/empty.tsx";
+import { formatDuration } from "../../parts/format-time.ts";
 import { sets } from "../../parts/handlers.ts";
 import { LogView } from "../../parts/log-view.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { formatDuration } from "../../parts/words-of-time.ts";
 
 const MAX_SHOWN = 50;
 const VERBS: Record<Build["transition"], string> = { start: "Start", stop: "Stop", delete: "Delete" };

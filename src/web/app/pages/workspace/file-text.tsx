@@ -2,8 +2,8 @@
 import { useResource } from "../../data/resource.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
+import { formatSize } from "../../parts/format-time.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { formatSize } from "../../parts/words-of-time.ts";
 import { Code } from "../chat/code.tsx";
 
 /** Maximum number of bytes shown. */

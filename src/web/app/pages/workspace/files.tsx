@@ -13,10 +13,10 @@ import { Button, ButtonLink } from "../../parts/button.tsx";
 import { DiffFile } from "../../parts/diff/diff-file.tsx";
 import { parseFiles } from "../../parts/diff/diff-lines.ts";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { formatSize } from "../../parts/format-time.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { uploadFiles } from "../../parts/upload-files.ts";
-import { formatSize } from "../../parts/words-of-time.ts";
 import { followGit, repositories } from "../chat/git.ts";
 import { FileText } from "./file-text.tsx";
 

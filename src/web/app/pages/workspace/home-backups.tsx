@@ -7,11 +7,11 @@ import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { confirmAction } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
+import { formatDuration, formatSize } from "../../parts/format-time.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
-import { formatDuration, formatSize } from "../../parts/words-of-time.ts";
 import { showToast } from "../../shell/toasts.tsx";
-import { canReplaceFiles } from "./may-replace-files.ts";
+import { canReplaceFiles } from "./can-replace-files.ts";
 
 const STATUSES: Record<HomeBackupStatus, string> = {
   creating: "Creating",

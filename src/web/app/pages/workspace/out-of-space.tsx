@@ -1,8 +1,8 @@
 // A notice on a workspace's page about a shortage: a full home disk, or a process that the kernel killed for lack of memory.
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import { formatSize } from "../../parts/format-time.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { now, Time } from "../../parts/time.tsx";
-import { formatSize } from "../../parts/words-of-time.ts";
 
 /** How long the notice about a killed process is shown. */
 const KILL_NOTICE_MS = 3_600_000;

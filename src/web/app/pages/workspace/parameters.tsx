@@ -10,8 +10,8 @@ import { useResource } from "../../data/resource.ts";
 import { isPassing } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button } from "../../parts/button.tsx";
+import { ConflictNotice } from "../../parts/edit-conflict-notice.tsx";
 import { Failed } from "../../parts/empty.tsx";
-import { ConflictNotice } from "../../parts/meanwhile.tsx";
 import { Parameter } from "../../parts/parameter.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 

@@ -3,12 +3,12 @@ import { useSignal } from "@preact/signals";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call, callServer } from "../../data/api.ts";
-import { useConflictCheck } from "../../data/meanwhile.ts";
+import { useConflictCheck } from "../../data/edit-conflicts.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button } from "../../parts/button.tsx";
+import { ConflictNotice } from "../../parts/edit-conflict-notice.tsx";
 import { Field, Switch } from "../../parts/field.tsx";
 import { into, textInto } from "../../parts/handlers.ts";
-import { ConflictNotice } from "../../parts/meanwhile.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 import { DAYS, readCron, toCron } from "./cron.ts";
 

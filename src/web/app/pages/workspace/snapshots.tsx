@@ -10,12 +10,12 @@ import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Field } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
+import { formatSize } from "../../parts/format-time.ts";
 import { sets } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
-import { formatSize } from "../../parts/words-of-time.ts";
 import { showToast } from "../../shell/toasts.tsx";
-import { canReplaceFiles } from "./may-replace-files.ts";
+import { canReplaceFiles } from "./can-replace-files.ts";
 
 const METHODS: Record<SnapshotMethod, string> = {
   btrfs: "The workspace is paused for a moment. Unchanged files take no space.",

@@ -3,9 +3,9 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { listAgents } from "../../data/one-workspace.ts";
 import { explainState, formatStatus, getWorkspaceState } from "../../data/states.ts";
+import { formatDuration, formatShortTime, formatSize } from "../../parts/format-time.ts";
 import { State } from "../../parts/state.tsx";
 import { now } from "../../parts/time.tsx";
-import { formatDuration, formatShortTime, formatSize } from "../../parts/words-of-time.ts";
 
 /** Shows the number large, and its unit and the rest small. A share in parentheses is omitted for lack of space. */
 const Figure = ({ text }: { text: string }) => {

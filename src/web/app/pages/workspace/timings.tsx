@@ -2,7 +2,7 @@
 import type { Build, BuildTimings } from "#schema/workspaces/build.ts";
 import { call } from "../../data/api.ts";
 import { useChange, useResource } from "../../data/resource.ts";
-import { formatDuration } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/format-time.ts";
 
 type Step = {
   readonly group: string;

@@ -27,6 +27,7 @@ import { ForkDialog } from "../workspaces/fork.tsx";
 import { listAppItems, makeMenu } from "../workspaces/row-menu.ts";
 import { Activity } from "./activity.tsx";
 import { Apps } from "./apps.tsx";
+import { StopsSoon } from "./autostop-warning.tsx";
 import { Builds } from "./builds.tsx";
 import { Facts } from "./facts.tsx";
 import { Files, NoFiles } from "./files.tsx";
@@ -37,7 +38,6 @@ import { Schedule } from "./schedule.tsx";
 import { Sharing } from "./sharing.tsx";
 import { SnapshotList } from "./snapshots.tsx";
 import { Stats } from "./stats.tsx";
-import { StopsSoon } from "./stops-soon.tsx";
 import { Timings } from "./timings.tsx";
 
 // A notice on a workspace's page that the owner's dotfiles could not be installed.

@@ -6,7 +6,7 @@ import { findOpening, listEditors } from "../../data/open.ts";
 import { canStart, canStop, isPassing } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import type { MenuItem } from "../../parts/menu.tsx";
-import { hasPage } from "../../shell/places.ts";
+import { hasPage } from "../../shell/page-list.ts";
 import { openFork } from "./fork.tsx";
 
 /** Returns every action that the workspace's state allows. */

@@ -3,12 +3,12 @@ import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { canStart, explainState, formatStatus, getWorkspaceState } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { IconButton } from "../../parts/button.tsx";
+import { formatDuration, formatShortTime } from "../../parts/format-time.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { State } from "../../parts/state.tsx";
 import { now, Time } from "../../parts/time.tsx";
-import { formatDuration, formatShortTime } from "../../parts/words-of-time.ts";
-import { hasPage } from "../../shell/places.ts";
+import { hasPage } from "../../shell/page-list.ts";
 import { listAppItems, makeMenu } from "./row-menu.ts";
 
 const DEADLINE_WARNING_MS = 30 * 60_000;

@@ -20,7 +20,7 @@ import { Bulk } from "./bulk.tsx";
 import { filterWorkspaces, isRemote, KEYS, listValues } from "./filter.ts";
 import { ForkDialog } from "./fork.tsx";
 import { Row } from "./row.tsx";
-import { SavedFilters } from "./saved.tsx";
+import { SavedFilters } from "./saved-filters.tsx";
 
 const ROW_PX = 36;
 /** On these screens rows have two lines and are measured. */

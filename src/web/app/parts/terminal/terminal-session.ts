@@ -11,7 +11,7 @@ import { type TerminalFont, terminalFont } from "../../data/looks.ts";
 import { showError } from "../../shell/toasts.tsx";
 import { adoptSheet } from "../adopt-sheet.ts";
 import { copy } from "../as-command.tsx";
-import { splitPieces } from "./pieces.ts";
+import { splitPieces } from "./split-input.ts";
 import { type Modifier, toCursorKeys, withModifier } from "./terminal-keys.ts";
 import { styleLettersByObject, withAdoptedStyles } from "./terminal-styles.ts";
 

@@ -2,7 +2,7 @@
 // each request, once for all waiting requests: cached data is valid if the counters are unchanged.
 import type { SQL } from "bun";
 import { isAnswer } from "../refusal.ts";
-import { SELECT_COUNTERS } from "./raised.ts";
+import { SELECT_COUNTERS } from "./counters.ts";
 
 type VersionCounters = {
   readonly by: string;

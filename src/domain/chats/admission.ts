@@ -1,12 +1,12 @@
 // Checks a person's message before it is stored: spend limit and hooks.
-import type { CheckedCommand } from "#actors/chat/hooks/checked.ts";
+import type { CheckedCommand } from "#actors/chat/hooks/hook-commands.ts";
 import { type AdmittedPrompt, admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import { notFound } from "#base/errors.ts";
 import { type ChatPlace, findChat } from "#db/chats/chats.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { DomainContext } from "../context.ts";
-import { isRepeated } from "./repeat.ts";
+import { isRepeated } from "./idempotency.ts";
 import { checkUsageLimit } from "./usage-limits.ts";
 
 type Submission = {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
 import { MAX_STATE_BYTES } from "../terraform/session.ts";
 import type { TemplateArchive } from "../terraform/work.ts";
-import { type JobFile, PIECE_BYTES, type Piece } from "./pieces.ts";
+import { type JobFile, PIECE_BYTES, type Piece } from "./chunked-data.ts";
 
 /** Maximum size of a template file that a worker accepts. */
 const MAX_FILE_BYTES = 256 * 1024 * 1024;

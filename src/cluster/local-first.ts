@@ -3,7 +3,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
-import { MISDIRECTED } from "#base/network/read-here.ts";
+import { MISDIRECTED } from "#base/network/local-reads.ts";
 import { finishesWithin } from "#base/retry.ts";
 import { connectToNode, type NodeListener, type NodePlace } from "./connect.ts";
 

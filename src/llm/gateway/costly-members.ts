@@ -1,7 +1,7 @@
 // Finds members of a gateway call's body that make a provider answer with another model than the named one, or bill more than the price per
 // token that budgets count. Pure.
 import type { Json } from "./json.ts";
-import { normalizeName } from "./one-reading.ts";
+import { normalizeName } from "./unambiguous-body.ts";
 
 /** Proxies such as LiteLLM and OpenRouter take these, Anthropic `fallbacks`: each may lead to another model, provider or key. */
 const OTHER_MODELS = [

@@ -16,7 +16,7 @@ import type {
   QueueView,
   RemoteQueues,
   Tags,
-} from "./other-queues.ts";
+} from "./remote-queues.ts";
 
 /** How often a node asks the first node for held jobs, and other nodes for their queues. */
 const POLL_INTERVAL_MS = 500;

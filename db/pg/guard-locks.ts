@@ -1,5 +1,5 @@
 // The locks for groups whose guards read rows that another node may be writing. Pure.
-import { ALONE, type Alone } from "../engine/alone.ts";
+import { ALONE, type Alone } from "../engine/cross-row-guards.ts";
 import type { Pending } from "../engine/pending.ts";
 import type { BoundText } from "./bind.ts";
 

@@ -7,7 +7,7 @@ import { tryParseJson } from "#base/json/read.ts";
 import { ManifestParameter, ManifestPreset, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
 import { ProvisionError } from "../provisioner.ts";
 import type { TerraformImport } from "../terraform/import.ts";
-import { toOpenSchema } from "./opened.ts";
+import { toOpenSchema } from "./reported-resources.ts";
 
 /** Characters: a manifest of 4 MiB, and modules of 20 MiB in base64. */
 export const MAX_IMPORT_CHARS = 36 * 1024 * 1024;

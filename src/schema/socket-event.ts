@@ -1,7 +1,7 @@
 // Wire shape of WebSocket messages that correspond to server-sent events: each event with its name.
 import { type TSchema, Type as t } from "@sinclair/typebox";
 import { Generic } from "./generic.ts";
-import { named, namedObject } from "./named.ts";
+import { named, namedObject } from "./shape-names.ts";
 
 const ErrorFrame = namedObject("ErrorFrame", { type: t.Literal("error"), data: Generic });
 const PingFrame = namedObject("PingFrame", { type: t.Literal("ping"), data: t.Null() });

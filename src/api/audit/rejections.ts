@@ -7,7 +7,7 @@ import { runOutsideRequest } from "#base/network/request-part.ts";
 import { getCurrentOrigin, type OriginOf } from "#base/origin.ts";
 import { nextTurn } from "#base/retry.ts";
 import type { Store } from "#db/engine/store.ts";
-import { auditRefused } from "#domain/audit/refused.ts";
+import { auditRefused } from "#domain/audit/rejections.ts";
 import { Throttle } from "#domain/users/throttle.ts";
 import type { AuditTarget, TargetRequest } from "./targets.ts";
 

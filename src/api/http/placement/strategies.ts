@@ -1,5 +1,5 @@
 // Declares how the node of an operation is determined. Pure. Each operation declares its way (../operation.ts).
-import type { PartedKind } from "#db/part-of.ts";
+import type { PartedKind } from "#db/find-shard.ts";
 
 /**
  * `first`: the node that owns cluster-wide singletons. `here`: the node that received the request. `token`: the agent of the token.

@@ -2,8 +2,8 @@
 import { toRfc3339 } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
+import { listDeletedSoon, listStoppedSoon } from "#db/notifications/deadlines.ts";
 import { insertNotification } from "#db/notifications/notifications.ts";
-import { listDeletedSoon, listStoppedSoon } from "#db/notifications/soon.ts";
 
 /** How long before the deadline the notification is sent. */
 export const STOP_NOTICE_MS = 20 * 60_000;

@@ -7,7 +7,7 @@ import { log } from "#base/log.ts";
 import { CONNECT_TIMEOUT_SECONDS } from "../find-primary.ts";
 import type { Primary } from "../primary.ts";
 import { CHANNEL, type Notice, readNotice } from "./notice.ts";
-import { NoticeSenders, type Teller } from "./tellers.ts";
+import { NoticeSenders, type Teller } from "./sent-counts.ts";
 
 /** Nodes send a heartbeat each second. */
 export const SILENCE_TIMEOUT_MS = 3_000;

@@ -1,5 +1,5 @@
 // What queues of different nodes know about each other: jobs without their work, positions, and workers, which connect to the first node
-// (far-jobs.ts).
+// (remote-jobs.ts).
 import type { WorkerPlace } from "#src/provisioners/external/tags.ts";
 
 /** Work that a person starts goes before prebuilds (facts/platform 2.1). */

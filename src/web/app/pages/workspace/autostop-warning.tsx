@@ -4,9 +4,9 @@ import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button } from "../../parts/button.tsx";
+import { formatDuration } from "../../parts/format-time.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { now } from "../../parts/time.tsx";
-import { formatDuration } from "../../parts/words-of-time.ts";
 
 /** Leaves enough time to notice the banner and decide. */
 const WARNING_MS = 15 * 60_000;

@@ -1,10 +1,10 @@
 // A user's theme, terminal font, and last values of template parameters.
 import { t } from "elysia";
+import { findSelf, loadLastParameters, setLooks } from "#domain/users/appearance.ts";
 import { userPath } from "#domain/users/find.ts";
-import { findSelf, loadLastParameters, setLooks } from "#domain/users/looks.ts";
 import { TERMINAL_FONTS } from "#schema/deployment/appearance.ts";
-import { named } from "#schema/named.ts";
 import { oneOf } from "#schema/one-of.ts";
+import { named } from "#schema/shape-names.ts";
 import { lineText } from "#schema/text.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
