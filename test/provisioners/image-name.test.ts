@@ -37,8 +37,6 @@ test("[RW-22] an ID, an ID prefix, and a repository's image are refused, in any 
     refuse(`FROM \\\n# a remark\n\n  ${image}\n`);
     refuse(`# escape=\`\nFROM \`\n ${image}\n`);
   }
-  refuse("FROM alpine\nRUN <<EOF\nFROM alpine AS c2\nEOF\nCOPY --from=c2 / /\n");
-  refuse('FROM alpine\nRUN echo "<<EOF"\nCOPY --from=c2 / /\n');
   refuse("FROM alpine\nARG A=c2\nCOPY --from=$A / /\n");
   refuse("FROM alpine\nCOPY --from=1 / /\n");
   refuse("ARG A=xc2\nFROM ${A#x}\n");
@@ -74,45 +72,138 @@ test("[RW-22] an ID that the engine reads from escapes, quotes and continued wor
     refuse(text);
 });
 
-test("[RW-22] what engines read differently is refused", () => {
-  for (const text of [
-    "FROM alpine\rFROM c2\n",
-    "FROM alpine\n# x\u2028COPY --from=c2 / /\n",
-    "FROM alpine\n# escape=`\nCOPY `\n--from=c2 / /\n",
-    "FROM alpine\nRUN a \\\\\nCOPY --from=c2 / /\n",
-    "FROM alpine\nRUN <<'E\\' cat\nE\\\nCOPY --from=c2 / /\n",
-    "FROM alpine\nONBU\u0130LD COPY --from=c2 / /\n",
-  ])
-    expect(() => accept(text), text).toThrow("cannot be checked");
+test("[RW-22] what engines read differently is refused, with the line and what to do", () => {
+  for (const [text, message] of [
+    ["FROM alpine\rFROM c2\n", "U+000D in line 1"],
+    ["FROM alpine\n# x\u2028COPY --from=c2 / /\n", "U+2028 in line 2"],
+    ["FROM alpine\nRUN true \\\n\uFEFF\nCOPY --from=c2 / /loot\n", "U+FEFF in line 3"],
+    ["FROM alpine\nONBUILD \uFEFFCOPY --from=c2 / /loot\n", "U+FEFF in line 2"],
+    ["FROM alpine\n# escape=`\nCOPY `\n--from=c2 / /\n", "# escape=` in line 2"],
+    ["FROM alpine\nRUN a \\\\\nCOPY --from=c2 / /\n", "ID of an image"],
+    ["FROM alpine\nRUN a \\\\\\\nCOPY --from=c2 / /\n", "ID of an image"],
+    ["FROM alpine\nCOPY --fr\\\\\nom=c2 / /\n", "ID of an image"],
+    ["FROM alpine\nONBU\u0130LD COPY --from=c2 / /\n", "Write it in ASCII letters"],
+    ["FROM alpine\nONBUILD ONBUILD COPY --from=c2 / /\n", "ONBUILD ONBUILD in line 2"],
+  ] as const)
+    expect(() => accept(text), text).toThrow(message);
   expect(() => accept("Dockerfile.real")).toThrow("has no FROM");
   expect(() => accept('FROM alpine\nCOPY --chown="a\\"b" / /\n')).toThrow("quotes inside");
-  accept('FROM alpine\nCOPY --chown="node:node" a /a\nRUN printf "\\n" && \\\n    # indented\n    ls\n');
+});
+
+test("[RW-22] a here-document is refused, in whatever way an engine finds it", () => {
+  for (const start of [
+    "RUN <<'#'",
+    'RUN <<""',
+    "RUN << 'E\\'",
+    "RUN <<'E\\' cat",
+    "RUN <<A <<B",
+    "RUN <<-EOF",
+    "RUN <<EOF-x",
+    "RUN << A",
+    "RUN 3<<A",
+    "RUN \\3<<A",
+    "RUN x1<<A <<EOF",
+    "RUN a\"b 'c\" <<'#' \"d' e\"",
+    "RUN \\\" <<'#' \\\"",
+    "RUN echo 'a' <<A 'b'",
+    "RUN ${X:-}<<A",
+    "RUN <${X:-}<A",
+    "RUN $X<<A",
+    "RUN \\<<A",
+    "RUN <\\<A",
+    'RUN "${X:-"<<A"}"',
+    "RUN ${X:-a <<A}",
+    "RUN echo $((1 << 20))",
+    "RUN echo it's <<A",
+    "RUN <\\\n<A",
+    "run --mount=type=cache,target=/c <<A",
+    "COPY <<A /a",
+    "ADD --chown=1 <<A /a",
+    "ONBUILD RUN <<A",
+  ])
+    expect(() => accept(`FROM alpine\n${start}\nx\n`), start).toThrow("a here-document (<");
+  expect(() => accept("FROM alpine\n\nRUN \\\n  cat <<EOF\n")).toThrow(
+    "The Dockerfile has a here-document (<<EOF) in line 3, whose lines the Docker Engine's build leaves out. Join the commands with &&",
+  );
+});
+
+test("[RW-22] an ordinary Dockerfile is accepted", () => {
+  // An unknown stage with such a name would be the beginning of an ID.
+  const ordinary = `# syntax=docker/dockerfile:1
+# escape=\\
+ARG NODE=22
+FROM --platform=$BUILDPLATFORM node:\${NODE:-20} AS Cafe
+WORKDIR /src
+COPY --chown=node:node package*.json ./
+COPY --chown="node:node" --chmod=755 ["a b", "/c/"]
+RUN --mount=type=cache,target=/root/.npm --mount=type=bind,from=cafe,target=/m npm ci
+
+FROM cafe AS ada
+RUN echo $((1<<20)) && bash -c 'cat <<<foo' && cat <<<"$X" && foo "<<EOF-1" "\${X:-1}"
+RUN apt-get update \\
+    # don't keep the lists
+    && apt-get install -y git \\
+
+    && echo "a \${B} << b" 'std::cout << "x"' "it's" && printf "\\n" && x=$((1<<2))
+RUN ["sh", "-c", "cat <<EOF"]
+RUN echo 'a\\\\' && \\
+    true
+LABEL note="1 << 2"
+CMD cat << EOF
+
+FROM cafe
+COPY --from=ada /src/dist /app
+ADD --chown=node app.tar.gz target/\${JAR} ./$X /app/
+ADD ["a b", "/c/"]
+HEALTHCHECK CMD curl -f http://localhost/
+ENTRYPOINT ["node", "/app"]
+`;
+  for (const text of [ordinary, ordinary.replaceAll("\n", "\r\n"), `\uFEFF${ordinary}`]) accept(text);
+  accept("# escape=`\r\nFROM debian:13 AS cafe\r\nRUN dir C:\\\r\nFROM cafe\r\n");
 });
 
 test("[RW-27] ADD downloads nothing: the engine would reach the networks of its machine", () => {
   const url = "http://127.0.0.1:1/metrics";
-  for (const line of [
-    `ADD ${url} /m`,
-    `ADD \\\n${url} /m`,
-    `ADD ["${url}", "/m"]`,
-    'ADD ["http\\u003a//127.0.0.1/", "/m"]',
-    `ADD "${url}" /m`,
-    "ADD ht\\tp://127.0.0.1/ /m",
-    "ADD $U /m",
-    `ADD a ${url} /m/`,
-    `ADD --chown=1 ${url} /m`,
-    `ONBUILD ADD ${url} /m`,
-    "ADD git@example.com:a/b.git /m",
-  ])
-    expect(() => accept(`FROM alpine\nARG U=${url}\n${line}\n`), line).toThrow("Download in a RUN instruction");
-  accept('FROM alpine\nADD app.tar.gz $HOME/\nADD ["a b", "/c/"]\n');
+  const refused = [
+    [`ADD ${url} /m`, "Download in a RUN instruction"],
+    [`ADD \\\n${url} /m`, "Download in a RUN instruction"],
+    [`ADD ["${url}", "/m"]`, "Download in a RUN instruction"],
+    ['ADD ["http\\u003a//127.0.0.1/", "/m"]', "Download in a RUN instruction"],
+    [`ADD "${url}" /m`, "Download in a RUN instruction"],
+    ["ADD ht\\tp://127.0.0.1/ /m", "Download in a RUN instruction"],
+    [`ADD a ${url} /m/`, "Download in a RUN instruction"],
+    [`ADD --chown=1 ${url} /m`, "Download in a RUN instruction"],
+    [`ONBUILD ADD ${url} /m`, "Download in a RUN instruction"],
+    ["ADD git@example.com:a/b.git /m", "Download in a RUN instruction"],
+    ["ADD $U /m", "Use COPY"],
+    ["ADD $U/a /m", "Use COPY"],
+    ["ADD http:$U/a /m", "Download in a RUN instruction"],
+    ["ADD ht$U/a /m", "Use COPY"],
+    ["ADD h\\ttp:/$U /m", "Use COPY"],
+  ] as const;
+  for (const [line, advice] of refused)
+    expect(() => accept(`FROM alpine\nARG U=${url}\n${line}\n`), line).toThrow(advice);
   expect(() => accept("FROM alpine\nRUN --network=host ls\n")).toThrow("a network of their own");
 });
 
 test("[RW-27] a base image may not do by ONBUILD what a Dockerfile may not, and bases are named", () => {
+  const check = (text: string) => () => checkTriggers("evil:1", [text]);
   for (const line of ["COPY --from=c2 / /loot", 'COPY --"from"=c2 / /', "ADD http://127.0.0.1/ /m", "ADD $U /m"])
-    expect(() => checkTriggers("evil:1", [line])).toThrow(`The image evil:1 has the instruction "ONBUILD ${line}".`);
-  checkTriggers("node:20-onbuild", ["ARG NODE_ENV", "COPY package.json /app/", "RUN npm install"]);
+    expect(check(line)).toThrow(`The image evil:1 has the instruction "ONBUILD ${line}".`);
+  for (const [text, message] of [
+    ["# x\nCOPY --from=c2 / /loot", "ID of an image"],
+    ["C\\\nOPY --from=c2 / /loot", "ID of an image"],
+    ["# escape=`\nADD htt`\np://169.254.169.254/ /m", "Download in a RUN instruction"],
+    ["RUN true\nRUN true", "It has several instructions"],
+    ["RUN <<A\nx\nA", "It has a here-document (<<A) in line 1"],
+    ["\uFEFFCOPY --from=c2 / /loot", "ID of an image"],
+  ] as const)
+    expect(check(text), text).toThrow(message);
+  checkTriggers("node:20-onbuild", [
+    "ARG NODE_ENV",
+    "COPY package.json /app/",
+    "RUN npm install && \\\n npm cache clean",
+  ]);
   expect(checkDockerfile("ARG A=a:1\nFROM $A AS one\nFROM one\nFROM scratch\nFROM b:2 as two\n", {})).toEqual([
     "a:1",
     "b:2",
@@ -120,8 +211,27 @@ test("[RW-27] a base image may not do by ONBUILD what a Dockerfile may not, and 
 });
 
 test("[RW-22] a Dockerfile crafted to be slow is refused, or parsed, in a moment", () => {
-  accept(`FROM alpine\n${"\n".repeat(200_000)}`);
+  const started = performance.now();
   const doubling = Array.from({ length: 60 }, (_, at) => `ARG A${at + 1}=$A${at}$A${at}`).join("\n");
-  for (const text of [`FROM ${"${A:-".repeat(40_000)}`, `ARG A0=aa\n${doubling}\nFROM $A60`])
-    expect(() => accept(text)).toThrow("instruction that is too long");
+  const long = "x".repeat(65_535);
+  for (const [text, message] of [
+    [`FROM ${"${A:-".repeat(10_000)}`, "instruction that is too long"],
+    [`ARG A0=aa\n${doubling}\nFROM $A60`, "instruction that is too long"],
+    [`ARG A=\${A:-${"${A:-".repeat(700)}\n`.repeat(70), "in a form that cannot be followed"],
+    [`FROM alpine\nRUN ${long}`, "more than 65534 bytes in line 2"],
+    [`FROM alpine\nRUN ${`\\\n${long.slice(1)}`.repeat(5)}`, "more than 256 KiB"],
+    [`FROM alpine\n${"ONBUILD ".repeat(8_000)}`, "ONBUILD ONBUILD"],
+    [`FROM alpine\nRUN ${"<< ".repeat(20_000)}`, "here-document"],
+    [`FROM alpine\nRUN x<<y${"${".repeat(30_000)}`, "here-document"],
+  ] as const)
+    expect(() => accept(text)).toThrow(message);
+  for (const part of [" ", "<", "<\\", "<<a<", "$A", '\\"', "''", "1", "a", "${a}", "$"]) {
+    const line = part.repeat(64_000 / part.length);
+    accept(`FROM alpine\nRUN x<<y${`x${line} \\\nx \\ \n`.repeat(3)}true\n`);
+    accept(`FROM alpine\nLABEL ${line}\n`);
+  }
+  accept(`ARG ${"a ".repeat(32_000)}\nARG ${'A="'.repeat(20_000)}\nFROM alpine\n${"\n".repeat(100_000)}`);
+  for (const triggers of [Array.from({ length: 101 }, () => "RUN true"), ["#".repeat(65_537)]])
+    expect(() => checkTriggers("evil:1", triggers)).toThrow("more than 100 ONBUILD instructions, or more than 64 KiB");
+  expect(performance.now() - started).toBeLessThan(5_000);
 });

@@ -1,6 +1,7 @@
 // Reads a Dockerfile as the builder of the Docker Engine does: what is read in another way is not checked. Refuses what versions of the
 // engine read differently. Follows moby's parser: lines are joined without a blank, and flags are unquoted.
 import { ProvisionError } from "../provisioner.ts";
+import { findHeredoc } from "./heredoc.ts";
 
 export type Instruction = {
   /** In upper case. */
@@ -8,71 +9,125 @@ export type Instruction = {
   /** Without quotes, such as `--from=build`. */
   readonly flags: readonly string[];
   readonly operands: string;
-  /** The line may be inside a here-document. */
-  readonly isQuoted: boolean;
 };
 
-/** Returns the instructions, once for each way in which an engine may read them. Throws ProvisionError. */
-export const readDockerfile = (text: string): Instruction[][] => {
-  const plain = text.replace(/^\uFEFF/, "");
-  if (CONTROL.test(plain)) throw refused("has a control character");
-  const lines = plain.split(/\r?\n/);
+const MAX_DOCKERFILE_BYTES = 256 * 1024;
+/** The engine refuses longer lines. */
+const MAX_LINE_BYTES = 65_534;
+
+/**
+ * Returns the instructions, once for each way in which an engine may read them. Throws ProvisionError, whose sentence begins with `subject`.
+ */
+export const readDockerfile = (text: string, subject = "The Dockerfile"): Instruction[][] => {
+  if (Buffer.byteLength(text) > MAX_DOCKERFILE_BYTES)
+    throw new ProvisionError(`${subject} has more than 256 KiB. Move long commands into scripts.`);
+  const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
+  for (const [at, line] of lines.entries()) checkLine(line, { subject, number: at + 1 });
   const sign = ESCAPE.exec(lines[0] ?? "")?.[1] ?? "\\";
-  const rest = ESCAPE.test(lines[0] ?? "") ? lines.slice(1) : lines;
-  if (rest.some((line) => ANY_ESCAPE.test(line)))
-    throw refused("names its escape character in another line than the first");
-  // Old engines take an indented remark inside a continued line for a part of it, others skip it.
-  return [true, false].map((skipsIndented) => joined(rest, sign, skipsIndented));
+  // Old engines take an indented remark inside a continued line for a part of it, and continue a line that ends with two escape characters.
+  return [true, false].flatMap((skipsIndented) =>
+    [true, false].map((continuesDoubled) =>
+      readInstructions(lines, { subject, sign, skipsIndented, continuesDoubled }),
+    ),
+  );
 };
 
-/** Returns the instruction of one line, such as a trigger of an image. */
-export const readInstruction = (line: string, isQuoted = false): Instruction => {
-  const [, word = "", rest = ""] = /^([^\t\v\f\r ]+)(?:[\t\v\f\r ]+(.*))?$/s.exec(line.trim()) ?? [];
-  // The engine folds these two to ASCII letters.
-  if (/[\u0130\u212a]/.test(word)) throw refused(`has the instruction ${word}, which is not written in ASCII letters`);
-  const { flags, operands } = splitFlags(rest.trim());
-  if (word.toUpperCase() === "ONBUILD") return readInstruction(operands, isQuoted);
-  return { word: word.toUpperCase(), flags, operands, isQuoted };
+type Place = {
+  /** The beginning of an error's sentence. */
+  readonly subject: string;
+  /** Of the line, beginning with 1. */
+  readonly number: number;
 };
 
-const refused = (what: string): ProvisionError =>
-  new ProvisionError(`The Dockerfile ${what}, so it cannot be checked.`);
+const refused = ({ subject, number }: Place, what: string, rest: string): ProvisionError =>
+  new ProvisionError(`${subject} has ${what} in line ${number}${rest}`);
 
-/** Except tabs and ends of lines. */
+/** All but the tab. The engine removes U+FEFF only at the beginning of the file, JavaScript wherever it trims. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to find.
-const CONTROL = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\u0085\u2028\u2029]|\r(?!\n)/;
+const CONTROL = /[\0-\x08\x0b-\x1f\x7f\u0085\u2028\u2029\uFEFF]/;
 const ESCAPE = /^#[ \t]*escape[ \t]*=[ \t]*([`\\])[ \t]*$/i;
-const ANY_ESCAPE = /^\s*#\s*escape\s*=/i;
-/** The end of a here-document that could itself continue a line. */
-const ODD_HEREDOC = /<<-?\S*[\\`]/;
+/** Anything that an engine could read as a change of the escape character. */
+const ODD_ESCAPE = /^\s*#\s*escape\s*=\s*`/i;
 
-const joined = (lines: readonly string[], sign: string, skipsIndented: boolean): Instruction[] => {
-  const whole: string[] = [];
-  let open: string | undefined;
-  for (const line of lines) {
+const checkLine = (line: string, place: Place): void => {
+  if (Buffer.byteLength(line) > MAX_LINE_BYTES)
+    throw refused(
+      place,
+      `more than ${MAX_LINE_BYTES} bytes`,
+      ". The Docker Engine refuses such lines. Split the line.",
+    );
+  const control = CONTROL.exec(line)?.[0];
+  if (control !== undefined) {
+    const code = control.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+    throw refused(
+      place,
+      `the character U+${code}`,
+      ", which versions of the Docker Engine read differently. Remove it.",
+    );
+  }
+  if (ODD_ESCAPE.test(line) && !(place.number === 1 && ESCAPE.test(line)))
+    throw refused(
+      place,
+      line.trim().slice(0, 80),
+      ". The escape character is set in the first line only. Move it there.",
+    );
+};
+
+type Reading = {
+  readonly subject: string;
+  /** The escape character. */
+  readonly sign: string;
+  readonly skipsIndented: boolean;
+  readonly continuesDoubled: boolean;
+};
+
+const readInstructions = (lines: readonly string[], reading: Reading): Instruction[] => {
+  const { subject, sign, skipsIndented, continuesDoubled } = reading;
+  const instructions: Instruction[] = [];
+  let open: { readonly text: string; readonly place: Place } | undefined;
+  for (const [at, line] of lines.entries()) {
     const left = line.trimStart();
     const isRemark = (open === undefined || skipsIndented ? left : line).startsWith("#");
     if (isRemark || left === "") continue;
-    const end = line.trimEnd().endsWith(sign) ? line.replace(/[ \t]+$/, "") : line;
-    const isOpen = end.endsWith(sign);
-    if (end.endsWith(sign + sign)) throw refused("has a line that ends with two escape characters");
-    const part = isOpen ? end.slice(0, -1) : line;
-    const text: string = open === undefined ? part.trimStart() : open + part;
-    if (isOpen) open = text;
-    else {
-      whole.push(text);
-      open = undefined;
-    }
+    const end = findEnd(line);
+    const isOpen = line[end - 1] === sign && (continuesDoubled || line[end - 2] !== sign);
+    const part = isOpen ? line.slice(0, end - 1) : line;
+    const text: string = open === undefined ? part.trimStart() : open.text + part;
+    const place: Place = open?.place ?? { subject, number: at + 1 };
+    if (!isOpen) instructions.push(readInstruction(text, place, skipsIndented));
+    open = isOpen ? { text, place } : undefined;
   }
-  if (open !== undefined) whole.push(open);
-  let quotedUntil: string | undefined;
-  return whole.map((line) => {
-    if (ODD_HEREDOC.test(line)) throw refused("has a here-document whose end has an escape character");
-    const isQuoted = quotedUntil !== undefined;
-    if (isQuoted && line.trim() === quotedUntil) quotedUntil = undefined;
-    else quotedUntil ??= /<<-?["']?(\w+)/.exec(line)?.[1];
-    return readInstruction(line, isQuoted);
-  });
+  if (open !== undefined) instructions.push(readInstruction(open.text, open.place, skipsIndented));
+  return instructions;
+};
+
+/** Returns the position after the last character that is neither a blank nor a tab. */
+const findEnd = (line: string): number => {
+  let end = line.length;
+  while (line[end - 1] === " " || line[end - 1] === "\t") end--;
+  return end;
+};
+
+/** Engines that take remarks for a part of a line are older than here-documents. */
+const readInstruction = (text: string, place: Place, hasHeredocs: boolean): Instruction => {
+  const outer = splitInstruction(text, place);
+  const one = outer.word === "ONBUILD" ? splitInstruction(outer.operands, place) : outer;
+  if (one !== outer && one.word === "ONBUILD")
+    throw refused(place, "ONBUILD ONBUILD", ", which the Docker Engine refuses. Remove one of them.");
+  if (!hasHeredocs || !["RUN", "COPY", "ADD"].includes(one.word)) return one;
+  const heredoc = findHeredoc(text);
+  if (heredoc === undefined) return one;
+  const advice = "Join the commands with && or move them into a script. Write shifts without spaces, as in $((1<<20)).";
+  throw refused(place, `a here-document (${heredoc})`, `, whose lines the Docker Engine's build leaves out. ${advice}`);
+};
+
+const splitInstruction = (text: string, place: Place): Instruction => {
+  const [, word = "", rest = ""] = /^([^\t\v\f\r ]+)(?:[\t\v\f\r ]+(.*))?$/s.exec(text.trim()) ?? [];
+  // The engine folds these two to ASCII letters.
+  if (/[\u0130\u212a]/.test(word))
+    throw refused(place, `the instruction ${word.slice(0, 80)}`, ". Write it in ASCII letters.");
+  const { flags, operands } = splitFlags(rest.trim());
+  return { word: word.toUpperCase(), flags, operands };
 };
 
 /** The engine looks at bytes, of which two that are parts of characters count as spaces. */

@@ -2,7 +2,7 @@
 // beginning of one, as a name: with that, a template could start any image, including those built from other people's repositories.
 import { tryParseJson } from "#base/json/read.ts";
 import { ProvisionError } from "../provisioner.ts";
-import { type Instruction, readDockerfile, readInstruction } from "./dockerfile.ts";
+import { type Instruction, readDockerfile } from "./dockerfile.ts";
 
 /** The name of all repository images; the tag is the configuration's key. */
 export const REPOSITORY_IMAGE = "slipway-repository";
@@ -23,14 +23,14 @@ export const checkImageName = (image: string, registry?: string): void => {
   }
 };
 
-const VARIABLE = /\$(?:([a-z_]\w*)|\{([a-z_]\w*)(?:(:[-+])([^}]*))?\})/gi;
+const VARIABLE = /\$(?:([a-z_]\w*)|\{([a-z_]\w*)(?:(:[-+])([^}$]*))?\})/gi;
 /** Characters of image names, and of variables in them. Quotes and escapes could hide an ID. */
 const READABLE = /^[\w.:/@+${}-]*$/;
 
 /**
  * Throws ProvisionError for a Dockerfile that builds on such an image, copies from one, or lets the engine download something from where only
- * its machine can. `args` are the values of its ARGs. Rejects what cannot be resolved reliably, such as stage names inside a here-document,
- * and variables in `--from`. Returns the images that it builds on.
+ * its machine can. `args` are the values of its ARGs. Rejects what cannot be resolved reliably, such as variables in `--from`. Returns the
+ * images that it builds on.
  */
 export const checkDockerfile = (text: string, args: Readonly<Record<string, string>>, registry?: string): string[] => {
   const bases = new Set<string>();
@@ -45,17 +45,35 @@ export const checkDockerfile = (text: string, args: Readonly<Record<string, stri
   return [...bases];
 };
 
-/** Throws ProvisionError for an image whose ONBUILD instructions, which run in every build on it, do what a Dockerfile may not. */
+const MAX_TRIGGERS = 100;
+const MAX_TRIGGERS_LENGTH = 64 * 1024;
+
+/**
+ * Throws ProvisionError for an image whose ONBUILD instructions, which run in every build on it, do what a Dockerfile may not. The engine
+ * reads each as a Dockerfile of one instruction, and an image can have any text there.
+ */
 export const checkTriggers = (image: string, triggers: readonly string[], registry?: string): void => {
-  for (const line of triggers) {
+  if (triggers.length > MAX_TRIGGERS || triggers.reduce((sum, { length }) => sum + length, 0) > MAX_TRIGGERS_LENGTH) {
+    throw new ProvisionError(
+      `The image ${image} has more than ${MAX_TRIGGERS} ONBUILD instructions, or more than 64 KiB of them. Build on another image.`,
+    );
+  }
+  for (const text of triggers) {
     try {
-      new DockerfileCheck({}, registry).take(readInstruction(line));
+      checkTrigger(text, registry);
     } catch (error) {
       if (!(error instanceof ProvisionError)) throw error;
-      throw new ProvisionError(
-        `The image ${image} has the instruction "ONBUILD ${line.slice(0, 200)}". ${error.message}`,
-      );
+      const shown = text.slice(0, 200).replace(/\s+/g, " ");
+      throw new ProvisionError(`The image ${image} has the instruction "ONBUILD ${shown}". ${error.message}`);
     }
+  }
+};
+
+const checkTrigger = (text: string, registry: string | undefined): void => {
+  for (const instructions of readDockerfile(text, "It")) {
+    if (instructions.length > 1) throw new ProvisionError("It has several instructions. Build on another image.");
+    const check = new DockerfileCheck({}, registry, "It");
+    for (const one of instructions) check.take(one);
   }
 };
 
@@ -66,30 +84,35 @@ class DockerfileCheck {
   stages = 0;
   readonly #args: Readonly<Record<string, string>>;
   readonly #registry: string | undefined;
+  /** The beginning of an error's sentence. */
+  readonly #subject: string;
   readonly #values = new Map<string, string>();
   readonly #names = new Set<string>();
 
-  constructor(args: Readonly<Record<string, string>>, registry: string | undefined) {
+  constructor(args: Readonly<Record<string, string>>, registry: string | undefined, subject = "The Dockerfile") {
     this.#args = args;
     this.#registry = registry;
+    this.#subject = subject;
   }
 
   take(one: Instruction): void {
     if (one.word === "ARG" && this.stages === 0) this.#takeArg(one);
     if (one.word === "FROM") this.#takeFrom(one);
     if (["COPY", "ADD", "RUN"].includes(one.word)) this.#takeFlags(one);
-    if (one.word === "ADD") checkSources(one.operands);
+    if (one.word === "ADD") checkSources(one.operands, this.#subject);
   }
 
   #takeArg({ operands }: Instruction): void {
+    const isOdd = /[\\`]/.test(operands);
     for (const [, name = "", given = ""] of operands.matchAll(/(\w+)(?:=("[^"]*"|'[^']*'|\S*))?/g)) {
       // A value that is not readable makes the image that uses it unreadable.
-      const value = this.#args[name] ?? (READABLE.test(unquote(given)) ? expand(unquote(given), this.#values) : given);
-      this.#values.set(name, /^'.*\$/.test(given) || /[\\`]/.test(operands) ? UNREADABLE : value);
+      const own = Object.hasOwn(this.#args, name) ? this.#args[name] : undefined;
+      const value = own ?? (READABLE.test(unquote(given)) ? expand(unquote(given), this.#values) : given);
+      this.#values.set(name, isOdd || /^'.*\$/.test(given) ? UNREADABLE : value);
     }
   }
 
-  #takeFrom({ operands, isQuoted }: Instruction): void {
+  #takeFrom({ operands }: Instruction): void {
     const words = operands.trim().split(/[\t\v\f\r ]+/);
     const [image = "", as = "", name = ""] = words;
     if (!READABLE.test(unquote(image))) throw unreadable(image);
@@ -97,46 +120,56 @@ class DockerfileCheck {
     if (!READABLE.test(imageReference)) throw unreadable(image);
     if (!this.#names.has(imageReference.toLowerCase())) {
       checkImageName(imageReference, this.#registry);
-      // Otherwise the engine refuses the line: it may be one of a program in a here-document.
+      // The engine refuses any other line.
       const isComplete = words.length === 1 || (words.length === 3 && /^a[s\u017f]$/i.test(as));
       if (imageReference !== "scratch" && isComplete) this.bases.push(imageReference);
     }
-    if (as.toUpperCase() === "AS" && !isQuoted) this.#names.add(name.toLowerCase());
+    if (as.toUpperCase() === "AS") this.#names.add(name.toLowerCase());
     this.stages += 1;
   }
 
   #takeFlags({ word, flags }: Instruction): void {
     for (const flag of flags) {
-      if (/["'\\]/.test(flag)) throw new ProvisionError(`The Dockerfile has quotes inside of ${word} ${flag}.`);
+      const shown = `${word} ${flag.slice(0, 200)}`;
+      if (/["'\\]/.test(flag))
+        throw new ProvisionError(`${this.#subject} has quotes inside of ${shown}. Write it without.`);
       if (/^--network=(?!default$|none$)/i.test(flag))
-        throw new ProvisionError(`The Dockerfile has RUN ${flag}. The steps of a build have a network of their own.`);
+        throw new ProvisionError(`${this.#subject} has ${shown}. The steps of a build have a network of their own.`);
       for (const [, from = ""] of flag.matchAll(/\bfrom=([^,]*)/gi)) this.#checkFrom(from);
     }
   }
 
   #checkFrom(wanted: string): void {
     if (wanted.includes("$"))
-      throw new ProvisionError(`The Dockerfile has a variable in --from=${wanted}. Write the name.`);
+      throw new ProvisionError(`${this.#subject} has a variable in --from=${wanted.slice(0, 200)}. Write the name.`);
     const isStage = this.#names.has(wanted.toLowerCase()) || (/^\d+$/.test(wanted) && Number(wanted) < this.stages);
     if (!isStage) checkImageName(wanted, this.#registry);
   }
 }
 
 const UNREADABLE = "'";
+const ADVICE = `Write its name, or variables as $NAME or \${NAME:-default}.`;
 const unreadable = (image: string): ProvisionError =>
   new ProvisionError(
-    `The image ${image} of the Dockerfile has a variable, quotes or escapes in a form that cannot be followed.`,
+    `The image ${image.slice(0, 200)} of the Dockerfile has a variable, quotes or escapes in a form that cannot be followed. ${ADVICE}`,
   );
 
 /** Throws ProvisionError for an ADD that could download: the engine would reach the networks of its machine. */
-const checkSources = (operands: string): void => {
+const checkSources = (operands: string, subject: string): void => {
   const sources = listOperands(operands).slice(0, -1);
-  const odd = sources.find((one) => /[$"'\\`]|:\/\/|^https?:|^git@/i.test(one));
-  if (odd !== undefined)
-    throw new ProvisionError(
-      `The Dockerfile has ADD ${odd}. ADD may only take files of the repository, by their plain names. Download in a RUN instruction.`,
-    );
+  const odd = sources.find((one) => ADDRESS.test(one) || (/[$"'\\`]/.test(one) && !PATH_WITH_VARIABLE.test(one)));
+  if (odd === undefined) return;
+  const what = `${subject} has ADD ${odd.slice(0, 200)}`;
+  throw new ProvisionError(
+    ADDRESS.test(odd)
+      ? `${what}, which the engine would download in its machine's network. Download in a RUN instruction.`
+      : `${what}, which could be an address. Use COPY, which downloads nothing.`,
+  );
 };
+
+const ADDRESS = /:\/\/|^https?:|^git@/i;
+/** No address begins with a folder. */
+const PATH_WITH_VARIABLE = /^[^$:"'\\`]*\/[^"'\\`]*$/;
 
 const listOperands = (operands: string): string[] => {
   const list = tryParseJson(operands.trim());
@@ -159,6 +192,8 @@ const expand = (text: string, values: ReadonlyMap<string, string>): string => {
   });
   if (expanded.length > MAX_EXPANDED) throw new ProvisionError(TOO_LONG_MESSAGE);
   if (expanded.includes("$"))
-    throw new ProvisionError(`The image ${text} of the Dockerfile has a variable in a form that cannot be followed.`);
+    throw new ProvisionError(
+      `The image ${text.slice(0, 200)} of the Dockerfile has a variable in a form that cannot be followed. ${ADVICE}`,
+    );
   return expanded;
 };
