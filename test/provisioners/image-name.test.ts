@@ -159,6 +159,8 @@ HEALTHCHECK CMD curl -f http://localhost/
 ENTRYPOINT ["node", "/app"]
 `;
   for (const text of [ordinary, ordinary.replaceAll("\n", "\r\n"), `\uFEFF${ordinary}`]) accept(text);
+  // For the engine, a flag behind a wide blank is the name of a file.
+  accept("FROM alpine\nCOPY \u3000--from=c2 / /\n");
   accept("# escape=`\r\nFROM debian:13 AS cafe\r\nRUN dir C:\\\r\nFROM cafe\r\n");
 });
 

@@ -126,7 +126,7 @@ const splitInstruction = (text: string, place: Place): Instruction => {
   // The engine folds these two to ASCII letters.
   if (/[\u0130\u212a]/.test(word))
     throw refused(place, `the instruction ${word.slice(0, 80)}`, ". Write it in ASCII letters.");
-  const { flags, operands } = splitFlags(rest.trim());
+  const { flags, operands } = splitFlags(rest);
   return { word: word.toUpperCase(), flags, operands };
 };
 
