@@ -1,66 +1,121 @@
-// The networks of image builds, at an engine that records what it is asked.
+// The networks of image builds, at an engine that refuses what a genuine one refuses.
 import { afterAll, beforeEach, expect, test } from "bun:test";
+import { withBuildNetwork } from "#src/provisioners/docker/build-network.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
-import { withBuildNetwork } from "#src/provisioners/docker/network.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { until } from "#test/support/until.ts";
 
 const clock = new ManualClock();
 const hoursAgo = (hours: number): string => new Date(clock.now() - hours * 3_600_000).toISOString();
 let asked: string[] = [];
+let networks = new Map<string, string>();
 let isFull = false;
+/** How often the engine refuses to remove a network, because a step's container still has it. */
+let refusals = 0;
+let onCreate = (): void => {};
 beforeEach(() => {
   asked = [];
+  networks = new Map();
   isFull = false;
+  refusals = 0;
+  onCreate = () => {};
 });
+
+const refuse = (status: number, message: string): Response => Response.json({ message }, { status });
 
 const server = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
   fetch: async (request) => {
-    const { pathname, search } = new URL(request.url);
-    const path = `${pathname}${search}`;
+    const { pathname } = new URL(request.url);
     const { Name = "" } = request.method === "POST" ? ((await request.json()) as { Name?: string }) : {};
-    asked.push(`${request.method} ${path.startsWith("/networks?") ? "/networks" : path} ${Name}`.trim());
-    if (path.startsWith("/networks?")) {
-      return Response.json([
-        { Id: "old", Created: hoursAgo(4) },
-        { Id: "running", Created: hoursAgo(0.5) },
-      ]);
+    asked.push(`${request.method} ${pathname} ${Name}`.trim());
+    if (pathname === "/networks") return Response.json([...networks].map(([Name, Created]) => ({ Name, Created })));
+    if (request.method === "POST") {
+      if (isFull && Name !== "slipway")
+        return refuse(404, "could not find an available, non-overlapping IPv4 address pool");
+      networks.set(Name, hoursAgo(0));
+      onCreate();
+      return Response.json({ Id: "made" });
     }
-    if (isFull && request.method === "POST" && Name !== "slipway") {
-      return Response.json(
-        { message: "could not find an available, non-overlapping IPv4 address pool" },
-        { status: 404 },
-      );
-    }
-    if (request.method === "GET") return Response.json({ message: "no such network" }, { status: 404 });
-    return Response.json({ Id: "made" });
+    const name = pathname.replace("/networks/", "");
+    if (!networks.has(name)) return refuse(404, `network ${name} not found`);
+    if (request.method === "GET") return Response.json({ Name: name });
+    if (refusals-- > 0) return refuse(403, `error while removing network: network ${name} has active endpoints`);
+    networks.delete(name);
+    return new Response(null, { status: 204 });
   },
 });
 afterAll(() => server.stop(true));
 
-const build = async (work: (network: string) => Promise<void> = async () => {}): Promise<string> => {
+const build = async (
+  work: (network: string) => Promise<void> = async () => {},
+  { signal } = new AbortController(),
+): Promise<string> => {
   let used = "";
   const engine = new Engine(`tcp://${server.hostname}:${server.port}`, clock);
-  await withBuildNetwork({ engine, clock, signal: new AbortController().signal }, async (network) => {
+  await withBuildNetwork({ engine, clock, signal }, async (network) => {
     used = network;
     await work(network);
   });
   return used;
 };
 
+const countRemovals = (): number => asked.filter((one) => one.startsWith("DELETE")).length;
+
 test("[RW-26] each build has a network of its own, which goes with it, as do those of builds that were killed", async () => {
-  const first = await build();
-  expect(asked).toEqual([
-    "GET /networks",
-    "DELETE /networks/old",
-    `POST /networks/create ${first}`,
-    `DELETE /networks/${first}`,
+  networks = new Map([
+    ["old", hoursAgo(3)],
+    ["running", hoursAgo(0.5)],
   ]);
-  const fails = build(() => Promise.reject(new Error("the step failed")));
+  const first = await build();
+  expect(asked.slice(0, 3)).toEqual(["GET /networks", "DELETE /networks/old", `POST /networks/create ${first}`]);
+  await until(() => networks.size === 1 && networks.has("running"));
+  const fails = build(async (second) => {
+    expect(second).not.toBe(first);
+    throw new Error("the step failed");
+  });
   await expect(fails).rejects.toThrow("the step failed");
-  expect(asked.at(-1)).toMatch(/^DELETE \/networks\/slipway-build-/);
-  expect(asked.at(-1)).not.toContain(first);
+  await until(() => networks.size === 1);
+});
+
+test("[RW-26] a network that a canceled step still uses is removed as soon as the step has ended", async () => {
+  refusals = 2;
+  const canceled = new AbortController();
+  const building = build(async () => canceled.abort(new Error("canceled")), canceled);
+  await building;
+  for (const [tries, delay] of [1_000, 2_000].entries()) {
+    await until(() => countRemovals() === tries + 1);
+    await clock.timerIn(delay);
+    expect(networks.size).toBe(1);
+    clock.advance(delay);
+  }
+  await until(() => networks.size === 0);
+});
+
+test("[RW-26] a network that the engine does not remove within two minutes is removed by the next build", async () => {
+  refusals = 8;
+  await build();
+  for (let delay = 1_000; delay <= 64_000; delay *= 2) {
+    await clock.timerIn(delay);
+    clock.advance(delay);
+  }
+  await until(() => countRemovals() === 8);
+  expect(networks.size).toBe(1);
+  await build(async (network) => expect([...networks.keys()]).toEqual([network]));
+  await until(() => networks.size === 0);
+});
+
+test("[RW-26] a build that is canceled while its network is created leaves none behind", async () => {
+  const canceled = new AbortController();
+  onCreate = () => canceled.abort(new Error("canceled"));
+  let isBuilt = false;
+  const building = build(async () => {
+    isBuilt = true;
+  }, canceled);
+  await expect(building).rejects.toThrow("canceled");
+  await until(() => networks.size === 0);
+  expect(isBuilt).toBe(false);
 });
 
 test("[RW-26] without addresses for a network, a build uses the one in which containers are isolated", async () => {

@@ -18,12 +18,12 @@ import {
 } from "../repository/features.ts";
 import type { RepositorySource, RepositorySources } from "../repository/sources.ts";
 import { splitArguments } from "./build-arguments.ts";
+import { withBuildNetwork } from "./build-network.ts";
 import { BuildSlots } from "./build-places.ts";
 import { BuildSteps } from "./build-steps.ts";
 import { parseBytes } from "./container.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import { checkDockerfile, checkImageName, checkTriggers, REPOSITORY_IMAGE } from "./image-name.ts";
-import { withBuildNetwork } from "./network.ts";
 import { ensureImage, findImage, type Image, type Pull } from "./pull.ts";
 import type { ImageRegistry } from "./registry.ts";
 

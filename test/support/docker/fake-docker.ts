@@ -204,6 +204,10 @@ export class FakeDocker implements AsyncDisposable {
       return Response.json({ Id: Name }, { status: 201 });
     }
     if (request.method === "DELETE") {
+      const isUsed = [...this.containers.values()].some(
+        ({ running, body }) => running && body.HostConfig.NetworkMode === name,
+      );
+      if (isUsed) return toErrorResponse(403, `error while removing network: network ${name} has active endpoints`);
       return this.networks.delete(name) ? new Response(null, { status: 204 }) : toErrorResponse(404, "no such network");
     }
     if (name !== "") {

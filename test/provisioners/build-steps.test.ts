@@ -1,0 +1,62 @@
+// The limit of processes of a build's steps, at an engine that counts what it is asked at the same time.
+import { expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { BuildSteps } from "#src/provisioners/docker/build-steps.ts";
+import { Engine } from "#src/provisioners/docker/engine.ts";
+import { until } from "#test/support/until.ts";
+
+type Container = { readonly name: string; limit: number };
+
+const startEngine = () => {
+  const containers = new Map<string, Container>();
+  const seen = { now: 0, most: 0, filters: new Set<string>() };
+  const answer = async (request: Request): Promise<Response> => {
+    const { pathname, searchParams } = new URL(request.url);
+    const [, id = "", action = ""] = /^\/containers\/([^/]+)\/?(.*)$/.exec(pathname) ?? [];
+    if (id === "json") {
+      seen.filters.add(`${searchParams.get("all")} ${searchParams.get("filters")}`);
+      return Response.json([...containers].map(([Id, { name }]) => ({ Id, Names: [name] })));
+    }
+    const found = containers.get(id);
+    if (!found) return Response.json({ message: "no such container" }, { status: 404 });
+    if (action === "update") found.limit = ((await request.json()) as { PidsLimit: number }).PidsLimit;
+    return Response.json({ HostConfig: { PidsLimit: found.limit } });
+  };
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: async (request) => {
+      seen.most = Math.max(seen.most, ++seen.now);
+      try {
+        return await answer(request);
+      } finally {
+        seen.now--;
+      }
+    },
+  });
+  const engine = new Engine(`tcp://127.0.0.1:${server.port}`, systemClock);
+  return { containers, seen, engine, [Symbol.dispose]: () => void server.stop(true) };
+};
+
+const toLine = (id: number): string => ` ---> Running in ${String(id).padStart(12, "0")}\n`;
+
+test("[RW-28] a step that prints what the engine prints takes the limit from no later step", async () => {
+  using world = startEngine();
+  const steps = new BuildSteps(world.engine, "slipway-build-1");
+  for (let at = 0; at < 3_000; at++) steps.take(toLine(at));
+  world.containers.set("second", { name: "/happy_ant", limit: 0 });
+  steps.take(toLine(9_999));
+  await until(() => world.containers.get("second")?.limit === 4_096);
+  expect(world.seen.most).toBe(1);
+  expect([...world.seen.filters]).toEqual(['true {"network":["slipway-build-1"]}']);
+});
+
+test("[RW-28] in the shared network, limits of workspaces and stricter ones stay as they are", async () => {
+  using world = startEngine();
+  world.containers.set("workspace", { name: "/slipway-1f-main", limit: 0 });
+  world.containers.set("strict", { name: "/calm_bee", limit: 100 });
+  world.containers.set("step", { name: "/happy_ant", limit: 0 });
+  new BuildSteps(world.engine, "slipway").take(toLine(9_999));
+  await until(() => world.containers.get("step")?.limit === 4_096);
+  expect([...world.containers.values()].map(({ limit }) => limit)).toEqual([0, 100, 4_096]);
+});
