@@ -1,8 +1,12 @@
 // The images that Dockerfiles of repositories may build on: a shared engine accepts the beginning of an ID as a name.
 import { expect, test } from "bun:test";
+import type { Base } from "#src/provisioners/docker/bases.ts";
 import { checkDockerfile, checkTriggers } from "#src/provisioners/docker/image-name.ts";
+import { formatPlatform, isForPlatform, type Platform, parsePlatform } from "#src/provisioners/docker/platform.ts";
 
-const accept = (text: string, args: Record<string, string> = {}): string[] => checkDockerfile(text, args);
+const accept = (text: string, args: Record<string, string> = {}): Base[] => checkDockerfile(text, args);
+const listImages = (text: string, target?: string): string[] =>
+  checkDockerfile(text, {}, undefined, target).map(({ image }) => image);
 const refuse = (text: string, args: Record<string, string> = {}): void =>
   expect(() => checkDockerfile(text, args), text).toThrow(/ID of an image|built from repositories|variable|in a form/);
 
@@ -206,10 +210,50 @@ test("[RW-27] a base image may not do by ONBUILD what a Dockerfile may not, and 
     "COPY package.json /app/",
     "RUN npm install && \\\n npm cache clean",
   ]);
-  expect(checkDockerfile("ARG A=a:1\nFROM $A AS one\nFROM one\nFROM scratch\nFROM b:2 as two\n", {})).toEqual([
-    "a:1",
-    "b:2",
-  ]);
+  expect(listImages("ARG A=a:1\nFROM $A AS one\nFROM one\nFROM scratch\nFROM b:2 as two\n")).toEqual(["a:1", "b:2"]);
+});
+
+test("[RW-27] only the bases of stages that the engine builds are needed: those up to the target", () => {
+  const text = "FROM a:1 AS base\nFROM b:2 AS Dev\nFROM base AS test\nFROM $PROD AS prod\nFROM runtime-${TARGETARCH}\n";
+  expect(listImages(text, "dev")).toEqual(["a:1", "b:2"]);
+  expect(listImages(text, "BASE")).toEqual(["a:1"]);
+  expect(listImages(text, "2")).toEqual(["a:1", "b:2"]);
+  expect(() => listImages(text, "deb")).toThrow('The Dockerfile has no stage "deb".');
+  expect(() => listImages(text, "9")).toThrow('The Dockerfile has no stage "9".');
+  expect(() => listImages(text)).toThrow(
+    "The image $PROD of the Dockerfile has no value. Give ARG PROD a default above the first FROM.",
+  );
+  expect(() => listImages("FROM a:1 AS a\nFROM c2 AS prod\n", "a")).toThrow("ID of an image");
+  expect(listImages("FROM a:1 AS dev\nFROM b:2 AS dev\n", "dev")).toEqual(["a:1", "b:2"]);
+});
+
+test("[RW-27] a base is of the platform that its FROM names, as engines read it", () => {
+  const read = (platform: string): string[] =>
+    accept(`ARG A=arm64\nFROM --platform=${platform} a:1\n`).map((one) =>
+      one.platform ? formatPlatform(one.platform) : "",
+    );
+  for (const [written, platform = written] of [
+    ["linux/arm64"],
+    ["linux/$A", "linux/arm64"],
+    ['"linux/arm64/v8"', "linux/arm64"],
+    ["Linux/aarch64", "linux/arm64"],
+    ["amd64", "linux/amd64"],
+    ["linux/arm", "linux/arm/v7"],
+    ["linux/arm/6", "linux/arm/v6"],
+    ["$BUILDPLATFORM", ""],
+    ["linux/$TARGETARCH", ""],
+  ] as [string, string?][])
+    expect(read(written), written).toEqual([platform]);
+  for (const written of ["linux", "linux/arm64/v8/x", "linux/a@b", "a.b/c"])
+    expect(() => read(written), written).toThrow(
+      `--platform=${written}. Write the operating system and the architecture`,
+    );
+  expect(() => read("linux/${A#a}")).toThrow("form that cannot be followed");
+  const arm = parsePlatform("linux/arm/v6") as Platform;
+  const variants = [undefined, "v6", "v7"].map((Variant) => isForPlatform({ Architecture: "arm", Variant }, arm));
+  expect(variants).toEqual([true, true, false]);
+  expect(isForPlatform({ Os: "windows", Architecture: "arm", Variant: "v6" }, arm)).toBe(false);
+  expect(isForPlatform({ Architecture: "arm64", Variant: "v8" }, parsePlatform("arm64") as Platform)).toBe(true);
 });
 
 test("[RW-22] a Dockerfile crafted to be slow is refused, or parsed, in a moment", () => {

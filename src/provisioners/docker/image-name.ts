@@ -2,7 +2,9 @@
 // beginning of one, as a name: with that, a template could start any image, including those built from other people's repositories.
 import { tryParseJson } from "#base/json/read.ts";
 import { ProvisionError } from "../provisioner.ts";
+import { type Base, listBases, type Stage } from "./bases.ts";
 import { type Instruction, readDockerfile } from "./dockerfile.ts";
+import { type Platform, parsePlatform } from "./platform.ts";
 
 /** The name of all repository images; the tag is the configuration's key. */
 export const REPOSITORY_IMAGE = "slipway-repository";
@@ -30,19 +32,21 @@ const READABLE = /^[\w.:/@+${}-]*$/;
 /**
  * Throws ProvisionError for a Dockerfile that builds on such an image, copies from one, or lets the engine download something from where only
  * its machine can. `args` are the values of its ARGs. Rejects what cannot be resolved reliably, such as variables in `--from`. Returns the
- * images that it builds on.
+ * images that the build of `target`, by default the last stage, starts from.
  */
-export const checkDockerfile = (text: string, args: Readonly<Record<string, string>>, registry?: string): string[] => {
-  const bases = new Set<string>();
-  let stages = 0;
-  for (const instructions of readDockerfile(text)) {
+export const checkDockerfile = (
+  text: string,
+  args: Readonly<Record<string, string>>,
+  registry?: string,
+  target?: string,
+): Base[] => {
+  const readings = readDockerfile(text).map((instructions) => {
     const check = new DockerfileCheck(args, registry);
     for (const one of instructions) check.take(one);
-    stages = Math.max(stages, check.stages);
-    for (const base of check.bases) bases.add(base);
-  }
-  if (stages === 0) throw new ProvisionError("The Dockerfile has no FROM.");
-  return [...bases];
+    return check.stages;
+  });
+  if (readings.every(({ length }) => length === 0)) throw new ProvisionError("The Dockerfile has no FROM.");
+  return listBases(readings, target);
 };
 
 const MAX_TRIGGERS = 100;
@@ -79,9 +83,7 @@ const checkTrigger = (text: string, registry: string | undefined): void => {
 
 /** One reading of a Dockerfile. */
 class DockerfileCheck {
-  /** Images that stages are based on. */
-  readonly bases: string[] = [];
-  stages = 0;
+  readonly stages: Stage[] = [];
   readonly #args: Readonly<Record<string, string>>;
   readonly #registry: string | undefined;
   /** The beginning of an error's sentence. */
@@ -96,7 +98,7 @@ class DockerfileCheck {
   }
 
   take(one: Instruction): void {
-    if (one.word === "ARG" && this.stages === 0) this.#takeArg(one);
+    if (one.word === "ARG" && this.stages.length === 0) this.#takeArg(one);
     if (one.word === "FROM") this.#takeFrom(one);
     if (["COPY", "ADD", "RUN"].includes(one.word)) this.#takeFlags(one);
     if (one.word === "ADD") checkSources(one.operands, this.#subject);
@@ -112,20 +114,29 @@ class DockerfileCheck {
     }
   }
 
-  #takeFrom({ operands }: Instruction): void {
+  #takeFrom({ flags, operands }: Instruction): void {
     const words = operands.trim().split(/[\t\v\f\r ]+/);
-    const [image = "", as = "", name = ""] = words;
-    if (!READABLE.test(unquote(image))) throw unreadable(image);
-    const imageReference = expand(unquote(image), this.#values);
-    if (!READABLE.test(imageReference)) throw unreadable(image);
-    if (!this.#names.has(imageReference.toLowerCase())) {
-      checkImageName(imageReference, this.#registry);
-      // The engine refuses any other line.
-      const isComplete = words.length === 1 || (words.length === 3 && /^a[s\u017f]$/i.test(as));
-      if (imageReference !== "scratch" && isComplete) this.bases.push(imageReference);
-    }
+    const [written = "", as = "", name = ""] = words;
+    if (!READABLE.test(unquote(written))) throw unreadable(written);
+    const image = expand(unquote(written), this.#values);
+    if (!READABLE.test(image)) throw unreadable(written);
+    const isStage = this.#names.has(image.toLowerCase());
+    if (!isStage) checkImageName(image, this.#registry);
+    // The engine refuses any other line.
+    const isComplete = words.length === 1 || (words.length === 3 && /^a[s\u017f]$/i.test(as));
+    const isBase = !isStage && image !== "scratch" && isComplete;
+    const base = isBase ? { image, platform: this.#readPlatform(flags) } : undefined;
+    this.stages.push({ name: isComplete ? name.toLowerCase() : "", written, base });
     if (as.toUpperCase() === "AS") this.#names.add(name.toLowerCase());
-    this.stages += 1;
+  }
+
+  #readPlatform(flags: readonly string[]): Platform | undefined {
+    const [, written] = /^--platform=(.*)$/s.exec(flags.findLast((flag) => flag.startsWith("--platform=")) ?? "") ?? [];
+    if (written === undefined) return undefined;
+    if (!READABLE.test(written)) throw unreadable(`--platform=${written}`);
+    const platform = expand(written, this.#values);
+    if (!READABLE.test(platform)) throw unreadable(`--platform=${written}`);
+    return parsePlatform(platform);
   }
 
   #takeFlags({ word, flags }: Instruction): void {
@@ -142,7 +153,8 @@ class DockerfileCheck {
   #checkFrom(wanted: string): void {
     if (wanted.includes("$"))
       throw new ProvisionError(`${this.#subject} has a variable in --from=${wanted.slice(0, 200)}. Write the name.`);
-    const isStage = this.#names.has(wanted.toLowerCase()) || (/^\d+$/.test(wanted) && Number(wanted) < this.stages);
+    const isStage =
+      this.#names.has(wanted.toLowerCase()) || (/^\d+$/.test(wanted) && Number(wanted) < this.stages.length);
     if (!isStage) checkImageName(wanted, this.#registry);
   }
 }

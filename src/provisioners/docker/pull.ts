@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { parseJson } from "#base/json/read.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
 import { type Engine, EngineError } from "./engine.ts";
+import { formatPlatform, isForPlatform, type Platform } from "./platform.ts";
 
 type Progress = {
   readonly id?: string;
@@ -42,29 +43,38 @@ export type Image = {
   readonly digests: readonly string[];
 };
 
-/** Returns the engine's image, pulling it first if the policy requires it. Throws ProvisionError. */
+/** Returns the engine's image for the platform, by default any, pulling it first if the policy requires it. Throws ProvisionError. */
 export const ensureImage = async (
   pull: Pull,
   image: string,
   policy: "missing" | "always" | "never",
+  platform?: Platform,
 ): Promise<Image> => {
-  const known = policy === "always" ? undefined : await findImage(pull, image);
+  const known = policy === "always" ? undefined : await findImage(pull, image, platform);
   if (known) return known;
   if (policy === "never")
     throw new ProvisionError(`The image ${image} does not exist on the Docker Engine, and its pull policy is never.`);
-  await fetchImage(pull, image);
-  const fetched = await findImage(pull, image);
+  await fetchImage(pull, image, {}, platform);
+  const fetched = await findImage(pull, image, platform);
   if (fetched) return fetched;
+  if (platform) throw new ProvisionError(`The image ${image} has no variant for ${formatPlatform(platform)}.`);
   throw new ProvisionError(`The image ${image} was fetched, but the Docker Engine does not have it.`);
 };
 
-/** Returns the engine's image; undefined if it does not have it. Throws ProvisionError for an invalid name. */
-export const findImage = async ({ engine, signal }: Pull, image: string): Promise<Image | undefined> => {
+/** Returns the engine's image for the platform; undefined if it does not have it. Throws ProvisionError for an invalid name. */
+export const findImage = async (
+  { engine, signal }: Pull,
+  image: string,
+  platform?: Platform,
+): Promise<Image | undefined> => {
   // The name may come from a parameter, and must not escape the URL path it is put into.
   if (!IMAGE.test(image)) throw new ProvisionError(`${image} is not an image name.`);
   try {
     const path = `/images/${image}/json`;
-    const found = await engine.json<InspectedImage>("look for the image", "GET", path, { signal });
+    // An engine that has several platforms of an image shows this one; others ignore it.
+    const query: Record<string, string> = platform ? { platform: JSON.stringify(platform) } : {};
+    const found = await engine.json<InspectedImage>("look for the image", "GET", path, { query, signal });
+    if (platform && !isForPlatform(found ?? {}, platform)) return undefined;
     return {
       id: found?.Id ?? "",
       architecture: found?.Architecture ?? "",
@@ -88,6 +98,8 @@ type InspectedImage = {
   readonly Id?: string;
   readonly Created?: string;
   readonly Architecture?: string;
+  readonly Os?: string;
+  readonly Variant?: string;
   readonly RepoDigests?: readonly string[] | null;
   readonly Config?: {
     readonly User?: string;
@@ -110,11 +122,12 @@ const parseDevcontainerUser = (image: InspectedImage | undefined): string => {
   }
 };
 
-/** Pulls the image, with credentials in `headers` if its registry requires them. Throws EngineError. */
+/** Pulls the image for the platform, with credentials in `headers` if its registry requires them. Throws EngineError. */
 export const fetchImage = async (
   { engine, clock, report, stage, signal }: Pull,
   image: string,
   headers: Readonly<Record<string, string>> = {},
+  platform?: Platform,
 ): Promise<void> => {
   report.log("info", stage, `Fetching the image ${image}.`);
   const layers = new Map<string, { current: number; total: number }>();
@@ -141,7 +154,7 @@ export const fetchImage = async (
     "POST",
     "/images/create",
     {
-      query: toPullQuery(image),
+      query: Object.assign(toPullQuery(image), platform ? { platform: formatPlatform(platform) } : {}),
       headers,
       signal,
       timeout: PULL_IDLE_TIMEOUT_MS,

@@ -37,7 +37,7 @@ const LABEL = "slipway.repository_image";
 const MAX_AGE_MS = 30 * 86_400_000;
 /** Milliseconds without progress after which a build is aborted. */
 const BUILD_IDLE_TIMEOUT_MS = 15 * 60_000;
-/** Milliseconds that one build may take, whatever it prints. */
+/** Milliseconds that one build may take with the images and features that it needs, whatever they print. */
 const BUILD_TIMEOUT_MS = 60 * 60_000;
 const MAX_LINES = 5_000;
 const MAX_FEATURES = 32;
@@ -73,10 +73,10 @@ export const ensureRepositoryImage = async (build: ImageBuild): Promise<BuiltIma
   const base = plan.build ? await ensureDockerfileImage(build, plan.build) : await pullPlanImage(build);
   if (plan.features.length === 0) return base;
   const key = toImageKey(["features", base.id, plan.features, plan.user ?? base.user]);
-  return getOrBuild(build, key, docker.pull === "always", async (name) => {
+  return getOrBuild(build, key, docker.pull === "always", async (name, limited) => {
     checkTriggers(base.image, base.triggers, build.registry?.name);
-    using source = plan.features.some(({ tree }) => tree !== undefined) ? await openSource(build) : undefined;
-    const found = await fetchFeatures(build, source);
+    using source = plan.features.some(({ tree }) => tree !== undefined) ? await openSource(limited) : undefined;
+    const found = await fetchFeatures(limited, source);
     const features = found.map(({ feature }) => feature);
     const dockerfile = toDockerfile(base.image, features, {
       user: plan.user ?? base.user,
@@ -88,7 +88,7 @@ export const ensureRepositoryImage = async (build: ImageBuild): Promise<BuiltIma
       ...files,
       createTarEnd(),
     ]);
-    await buildImage(build, name, tar, { dockerfile: "Dockerfile" });
+    await buildImage(limited, name, tar, { dockerfile: "Dockerfile" });
   });
 };
 
@@ -108,12 +108,12 @@ const ensureDockerfileImage = (
   const { plan, docker } = build;
   const isInside = wanted.context === "" || wanted.dockerfile.startsWith(`${wanted.context}/`);
   const key = toImageKey(["dockerfile", wanted, isInside]);
-  return getOrBuild(build, key, docker.pull === "always", async (name) => {
+  return getOrBuild(build, key, docker.pull === "always", async (name, limited) => {
     const { given, dropped } = splitArguments(wanted.args);
     for (const one of dropped) {
       build.report.log("warn", build.stage, `Ignored build argument ${one}: proxies are set in the Docker Engine.`);
     }
-    using source = await openSource(build);
+    using source = await openSource(limited);
     await checkIds(source, wanted);
     const path = checkedDockerfile(wanted.tree);
     const query = {
@@ -123,13 +123,13 @@ const ensureDockerfileImage = (
     };
     const text = await source.read(wanted.dockerfile);
     if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
-    for (const base of checkDockerfile(text, given, build.registry?.name)) {
-      const { triggers } = await ensureImage(build, base, "missing");
-      checkTriggers(base, triggers, build.registry?.name);
+    for (const { image, platform } of checkDockerfile(text, given, build.registry?.name, wanted.target)) {
+      const { triggers } = await ensureImage(limited, image, "missing", platform);
+      checkTriggers(image, triggers, build.registry?.name);
     }
     const dockerfile = createTarEntry(path, new TextEncoder().encode(text));
     // Awaited here, so that `source` stays open until the engine has read the archive.
-    await buildImage(build, name, joinStreams([dockerfile, source.archive(wanted.tree)]), query);
+    await buildImage(limited, name, joinStreams([dockerfile, source.archive(wanted.tree)]), query);
   });
 };
 
@@ -151,16 +151,14 @@ const checkIds = async (
  */
 const checkedDockerfile = (tree: string): string => `.slipway-${tree}.Dockerfile`;
 
+/** Builds an image with this name. Its signal also fires when the build has taken too long. */
+type Make = (name: string, limited: ImageBuild) => Promise<void>;
+
 /**
  * Returns the image with this key. Pulls it or builds it with `make` if it is missing or too old, and always builds it if `isFresh`. If
  * that fails, returns the existing image.
  */
-const getOrBuild = async (
-  build: ImageBuild,
-  key: string,
-  isFresh: boolean,
-  make: (name: string) => Promise<void>,
-): Promise<BuiltImage> => {
+const getOrBuild = async (build: ImageBuild, key: string, isFresh: boolean, make: Make): Promise<BuiltImage> => {
   const { report, stage, signal } = build;
   const image = `${REPOSITORY_IMAGE}:${key}`;
   build.used?.(image);
@@ -209,7 +207,7 @@ type MissingImage = {
 const pullOrBuild = async (
   build: ImageBuild,
   { key, image, isKnown, isFresh }: MissingImage,
-  make: (name: string) => Promise<void>,
+  make: Make,
 ): Promise<void> => {
   const { engine, registry, report, stage, signal, clock, owner_id } = build;
   report.yieldSlot?.();
@@ -225,7 +223,23 @@ const pullOrBuild = async (
   }
   const again = isKnown ? " again" : "";
   report.log("info", stage, `Building the image of the repository${again}.`);
-  await make(image);
+  await withTimeLimit(build, (limited) => make(image, limited));
+};
+
+const withTimeLimit = async (build: ImageBuild, work: (limited: ImageBuild) => Promise<void>): Promise<void> => {
+  const late = new AbortController();
+  const timer = build.clock.after(BUILD_TIMEOUT_MS, () => late.abort());
+  try {
+    await work({ ...build, signal: AbortSignal.any([build.signal, late.signal]) });
+  } catch (error) {
+    build.signal.throwIfAborted();
+    if (!late.signal.aborted) throw error;
+    throw new ProvisionError(
+      `The build of the image was ended: it took more than ${BUILD_TIMEOUT_MS / 60_000} minutes.`,
+    );
+  } finally {
+    timer.cancel();
+  }
 };
 
 /** Marks the image as used: the engine records when it was last tagged. */
@@ -271,24 +285,12 @@ const buildImage = async (
   const labels = { [LABEL]: "1", "slipway.repository": plan.url };
   const memory = docker.memory ? { memory: String(parseBytes(docker.memory)), memswap: "-1" } : {};
   const all = Object.assign({ t: name, rm: "1", forcerm: "1", labels: JSON.stringify(labels) }, memory, query);
-  const late = new AbortController();
-  const timer = clock.after(BUILD_TIMEOUT_MS, () => late.abort());
-  const call = { query: all, tar, signal: AbortSignal.any([signal, late.signal]), timeout: BUILD_IDLE_TIMEOUT_MS };
-  try {
-    await withBuildNetwork({ engine, clock, signal }, (networkmode) => {
-      Object.assign(all, { networkmode });
-      const steps = new BuildSteps(engine, networkmode);
-      return engine.lines("build the image", "POST", "/build", call, (line) => onBuildLine(line, steps));
-    });
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!late.signal.aborted) throw error;
-    throw new ProvisionError(
-      `The build of the image was ended: it took more than ${BUILD_TIMEOUT_MS / 60_000} minutes.`,
-    );
-  } finally {
-    timer.cancel();
-  }
+  const call = { query: all, tar, signal, timeout: BUILD_IDLE_TIMEOUT_MS };
+  await withBuildNetwork({ engine, clock, signal }, (networkmode) => {
+    Object.assign(all, { networkmode });
+    const steps = new BuildSteps(engine, networkmode);
+    return engine.lines("build the image", "POST", "/build", call, (line) => onBuildLine(line, steps));
+  });
 };
 
 type FetchedFeature = { readonly feature: Feature; readonly archive: Uint8Array };

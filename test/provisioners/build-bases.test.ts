@@ -1,0 +1,125 @@
+// The base images that a repository's Dockerfile needs: which of them are fetched before its build, for which platform, and for how long.
+import { afterAll, beforeEach, expect, test } from "bun:test";
+import { createTarEnd } from "#base/program-tar.ts";
+import type { RepositoryPlan } from "#schema/templates/repository.ts";
+import { DockerImages } from "#src/provisioners/docker/images.ts";
+import type { Report } from "#src/provisioners/provisioner.ts";
+import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { until } from "#test/support/until.ts";
+
+type Variant = { readonly Architecture: string; readonly OnBuild?: readonly string[] };
+
+const clock = new ManualClock();
+/** The images in the registry, each with its variants, and those on the engine, which has one variant of each. */
+const remote = new Map<string, readonly Variant[]>();
+const local = new Map<string, Variant>();
+let fetched: string[] = [];
+/** Answers a fetch in place of the registry. */
+let slow: ReadableStream<Uint8Array> | undefined;
+let lines: string[] = [];
+beforeEach(() => {
+  remote.clear();
+  local.clear();
+  fetched = [];
+  lines = [];
+  slow = undefined;
+});
+
+const fetchImage = (query: URLSearchParams): Response => {
+  const image = `${query.get("fromImage")}:${query.get("tag")}`;
+  const platform = query.get("platform");
+  fetched.push(platform === null ? image : `${image} ${platform}`);
+  if (slow) return new Response(slow);
+  const variants = remote.get(image) ?? [];
+  // An image with one variant is fetched for each platform, and engines only warn.
+  const found = variants.find(({ Architecture }) => platform === `linux/${Architecture}`) ?? variants[0];
+  if (!found) return Response.json({ message: "denied" }, { status: 404 });
+  local.set(image, found);
+  return Response.json({ status: "Downloaded" });
+};
+
+const server = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  idleTimeout: 0,
+  fetch: async (request) => {
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname === "/images/create") return fetchImage(searchParams);
+    if (pathname === "/build") {
+      await request.arrayBuffer();
+      local.set(searchParams.get("t") ?? "", { Architecture: "amd64" });
+      return Response.json({ stream: "Successfully built" });
+    }
+    const [, image = ""] = /^\/images\/(.+)\/json$/.exec(pathname) ?? [];
+    if (image === "") return Response.json([]);
+    const found = local.get(image);
+    if (!found) return Response.json({ message: `No such image: ${image}` }, { status: 404 });
+    const { Architecture, OnBuild = [] } = found;
+    return Response.json({
+      Id: image,
+      Os: "linux",
+      Architecture,
+      Config: { OnBuild },
+      Created: "2030-01-01T00:00:00Z",
+    });
+  },
+});
+afterAll(() => server.stop(true));
+
+const report: Report = { log: (_level, _stage, line) => lines.push(line), timing: () => {} };
+
+const build = (dockerfile: string, target?: string): Promise<readonly string[]> => {
+  const tree = crypto.randomUUID().replaceAll("-", "").padEnd(40, "0");
+  const sources: RepositorySources = {
+    open: async () => ({
+      archive: () => new Response(createTarEnd()).body as ReadableStream<Uint8Array>,
+      read: async () => dockerfile,
+      getObjectId: async () => tree,
+      [Symbol.dispose]: () => {},
+    }),
+    loadFeature: () => Promise.reject(new Error("there are no features")),
+  };
+  const place = { dockerfile: "Dockerfile", context: "", args: {}, tree, dockerfile_id: tree };
+  const plan = { url: "http://git.example.com/app", commit: tree, features: [], build: { ...place, target } };
+  const host = `tcp://127.0.0.1:${server.port}`;
+  const images = new DockerImages({ host, clock, sources, registry: undefined, max_bytes: Number.POSITIVE_INFINITY });
+  return images.build(plan as unknown as RepositoryPlan, "", report, new AbortController().signal);
+};
+
+test("[RW-27] a base is fetched and checked for the platform of its FROM", async () => {
+  local.set("evil:1", { Architecture: "amd64" });
+  remote.set("evil:1", [{ Architecture: "amd64" }, { Architecture: "arm64", OnBuild: ["COPY --from=c2 / /loot"] }]);
+  await expect(build("FROM --platform=linux/arm64 evil:1\n")).rejects.toThrow("The image evil:1 has the instruction");
+  expect(fetched).toEqual(["evil:1 linux/arm64"]);
+});
+
+test("[RW-27] an image that the engine has for the platform is not fetched, and one without that platform is refused", async () => {
+  local.set("other:1", { Architecture: "arm64" });
+  await build("FROM --platform=linux/arm64/v8 other:1\n");
+  await build("FROM --platform=$BUILDPLATFORM other:1\n");
+  expect(fetched).toEqual([]);
+  remote.set("single:1", [{ Architecture: "amd64" }]);
+  const building = build("FROM --platform=linux/arm64 single:1\n");
+  await expect(building).rejects.toThrow("The image single:1 has no variant for linux/arm64.");
+});
+
+test("[RW-27] images of stages below the target are not fetched", async () => {
+  remote.set("node:22", [{ Architecture: "amd64" }]);
+  await build("FROM node:22 AS dev\nFROM gcr.io/private/prod:1 AS prod\nFROM runtime-$TARGETARCH\n", "dev");
+  expect(fetched).toEqual(["node:22"]);
+});
+
+test("[RW-24] a registry that sends a base image too slowly holds the place of a build for 60 minutes at most", async () => {
+  const pieces = new TransformStream<Uint8Array, Uint8Array>();
+  slow = pieces.readable;
+  const writer = pieces.writable.getWriter();
+  const building = build("FROM slow.example.com/x:1\n");
+  building.catch(() => {});
+  for (let at = 1; at <= 15; at++) {
+    void writer.write(new TextEncoder().encode(`{"status":"part ${at}"}\n`)).catch(() => {});
+    await until(() => lines.includes(`part ${at}`));
+    clock.advance(4 * 60_000);
+  }
+  await expect(building).rejects.toThrow("The build of the image was ended: it took more than 60 minutes.");
+});
