@@ -168,6 +168,13 @@ ENTRYPOINT ["node", "/app"]
   accept("# escape=`\r\nFROM debian:13 AS cafe\r\nRUN dir C:\\\r\nFROM cafe\r\n");
 });
 
+test("[RW-22] a stage whose name an engine folds to that of the target is refused", () => {
+  const text = (name: string): string => `FROM a:1 AS div\nFROM evil:1 AS ${name}\n`;
+  expect(listImages(text("DIV"), "div")).toEqual(["a:1", "evil:1"]);
+  for (const name of ["d\u0130v", "DIV\u017f"])
+    expect(() => listImages(text(name), "div")).toThrow("has the stage name");
+});
+
 test("[RW-27] ADD downloads nothing: the engine would reach the networks of its machine", () => {
   const url = "http://127.0.0.1:1/metrics";
   const refused = [

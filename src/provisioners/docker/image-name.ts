@@ -122,6 +122,11 @@ class DockerfileCheck {
     if (!READABLE.test(image)) throw unreadable(written);
     const isStage = this.#names.has(image.toLowerCase());
     if (!isStage) checkImageName(image, this.#registry);
+    // The engine folds letters of other alphabets to these: it could build another stage of the same name than the one that is checked.
+    if (as !== "" && !/^[\w.-]*$/.test(name))
+      throw new ProvisionError(
+        `The Dockerfile has the stage name "${name.slice(0, 80)}". Use letters, digits, dots, hyphens and underscores.`,
+      );
     // The engine refuses any other line.
     const isComplete = words.length === 1 || (words.length === 3 && /^a[s\u017f]$/i.test(as));
     const isBase = !isStage && image !== "scratch" && isComplete;
