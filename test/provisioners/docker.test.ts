@@ -221,6 +221,17 @@ test("[PV-4] the build reports the engine's message, and a failed start leaves n
   expect(engine.volumes.size).toBe(1);
 });
 
+test("[PV-4] an engine without free addresses for a network is explained, with what to do", async () => {
+  const message = "could not find an available, non-overlapping IPv4 address pool among the defaults";
+  engine.refuse = (call) => (call === "POST /networks/create" ? { status: 404, message } : undefined);
+  const { network: _, ...container } = docker;
+  const error = await run(request({}, container)).catch((thrown: Error) => thrown);
+  expect(error).toMatchObject({ name: "ProvisionError" });
+  expect((error as Error).message).toBe(
+    "The Docker Engine has no free addresses for another network. Remove unused networks with `docker network prune`, or add `default-address-pools` to the engine's daemon.json.",
+  );
+});
+
 test("[PV-4] a name that is taken is freed when it is ours and named when it is not", async () => {
   engine.images.set("debian:13", { architecture: "amd64" });
   await run();

@@ -3,8 +3,8 @@ import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { retry } from "#base/retry.ts";
-import { type Engine, EngineError } from "./engine.ts";
-import { ensureNetwork, SHARED_NETWORK } from "./network.ts";
+import type { Engine } from "./engine.ts";
+import { ensureNetwork, isOutOfAddresses, SHARED_NETWORK } from "./network.ts";
 
 const LABEL = "slipway.build_network";
 /** Longer than any build. */
@@ -39,7 +39,7 @@ export const withBuildNetwork = async (
   }
 };
 
-/** Returns false if the engine has no addresses left: it has them for about thirty networks. */
+/** Returns false if the engine has no addresses left. */
 const createNetwork = async (engine: Engine, name: string): Promise<boolean> => {
   const body = { Name: name, CheckDuplicate: true, Driver: "bridge", Labels: { [LABEL]: "1" } };
   try {
@@ -47,7 +47,7 @@ const createNetwork = async (engine: Engine, name: string): Promise<boolean> => 
     await engine.json("create the network of a build", "POST", "/networks/create", { body });
     return true;
   } catch (error) {
-    if (error instanceof EngineError && /address pool|free subnet/i.test(error.message)) return false;
+    if (isOutOfAddresses(error)) return false;
     throw error;
   }
 };

@@ -19,7 +19,11 @@ export const checkNetwork = (network: string): string => {
   return network;
 };
 
-/** Creates the network unless it exists. */
+/** Returns true if the engine has no addresses for another network. By default, it has them for about thirty. */
+export const isOutOfAddresses = (error: unknown): boolean =>
+  error instanceof EngineError && /address pool|free subnet/i.test(error.message);
+
+/** Creates the network unless it exists. Throws ProvisionError if the engine has no addresses for it. */
 export const ensureNetwork = async (
   engine: Engine,
   name: string,
@@ -46,7 +50,13 @@ export const ensureNetwork = async (
   } catch (error) {
     // Another build has created it at the same moment.
     if (error instanceof EngineError && error.status === 409) return;
-    throw error;
+    if (!isOutOfAddresses(error)) throw error;
+    throw new ProvisionError(
+      "The Docker Engine has no free addresses for another network. Remove unused networks with `docker network prune`, or add `default-address-pools` to the engine's daemon.json.",
+      "",
+      undefined,
+      { cause: error },
+    );
   }
 };
 
