@@ -57,9 +57,9 @@ export class TurnHistory {
     const marker = (await this.#store.get(findMarker({ chat: this.#chat })))?.id;
     const known = this.#cached?.marker === marker ? this.#cached : undefined;
     this.#cached = undefined;
-    const added = known && (await this.#store.scan(listModelHistory({ chat: this.#chat, from: known.last + 1 })));
-    const isWhole = added !== undefined && !isTruncatedHistory(added);
-    const rows = known && isWhole ? [...known.rows, ...added] : await readHistory(this.#store, this.#chat);
+    const from = (known?.last ?? 0) + 1;
+    const grown = known && [...known.rows, ...(await this.#store.scan(listModelHistory({ chat: this.#chat, from })))];
+    const rows = grown && !isTruncatedHistory(grown) ? grown : await readHistory(this.#store, this.#chat);
     const last = rows.reduce((newest, { id }) => Math.max(newest, id), 0);
     if (rows.length > 0 && rows.reduce((sum, { bytes }) => sum + bytes, 0) <= MAX_CACHED_BYTES)
       this.#cached = { marker, rows, last };

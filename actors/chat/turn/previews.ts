@@ -2,7 +2,7 @@
 // (rules PE-15, PE-16). Runs outside of every mailbox.
 import { mapConcurrently } from "#base/concurrency-limit.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import { redirectProblem } from "#src/tools/files/real-path.ts";
+import { findRedirectProblem } from "#src/tools/files/real-path.ts";
 import { decidePermission } from "#src/tools/permission.ts";
 import { type CallPreview, previewCall, previewEdit, toPreviewFiles } from "#src/tools/preview.ts";
 import { findToolUse, listTools } from "#src/tools/registry.ts";
@@ -75,7 +75,7 @@ export const failingCalls = async (
       const look = async (): Promise<string | undefined> => {
         await previewEdit(workspace, edit, until);
         // Whether that mode accepts an edit below an absolute path is known only when it runs.
-        return permissions.default === "accept_edits" ? undefined : redirectProblem(workspace, args, until);
+        return permissions.default === "accept_edits" ? undefined : findRedirectProblem(workspace, args, until);
       };
       return look().catch((error: unknown) =>
         error instanceof ToolError && !isUnknown(error) ? error.message : undefined,

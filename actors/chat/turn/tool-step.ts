@@ -6,7 +6,7 @@ import { sha256, uuidFromBytes } from "#base/ids.ts";
 import { nextTurn } from "#base/retry.ts";
 import type { HookFailure } from "#src/hooks/protocol.ts";
 import { HeadTailBuffer } from "#src/tools/cut.ts";
-import { approvedProblem, findLinkProblem } from "#src/tools/files/real-path.ts";
+import { findApprovedEditProblem, findLinkProblem } from "#src/tools/files/real-path.ts";
 import { SecretMask } from "#src/tools/mask.ts";
 import { isAcceptedByMode } from "#src/tools/permission.ts";
 import { isEdit } from "#src/tools/permission-mode.ts";
@@ -166,7 +166,7 @@ export class ToolStep {
       (this.#isAccepted(call) ? await findLinkProblem(context.agent, named.args, signal) : undefined) ??
       // A file can become a link while a person decides.
       (call.permission === "granted" && isEdit(tool_name)
-        ? await approvedProblem(context.agent, named.args, signal)
+        ? await findApprovedEditProblem(context.agent, named.args, signal)
         : undefined);
     const answered =
       refusal === undefined

@@ -3,7 +3,7 @@
 import { posix } from "node:path";
 import { log } from "#base/log.ts";
 import { getPaths, isPlainPath } from "../permission-mode.ts";
-import { type ToolAgent, ToolError } from "../tool.ts";
+import { type ToolAgent, ToolError, WorkspaceUnreachableError } from "../tool.ts";
 
 type Agent = Pick<ToolAgent, "call">;
 
@@ -11,17 +11,23 @@ type Agent = Pick<ToolAgent, "call">;
  * Returns why the edit is refused, as a message for the model; undefined if every file is below the agent's folder and not hidden there.
  */
 export const findLinkProblem = (agent: Agent, args: unknown, signal: AbortSignal): Promise<string | undefined> =>
-  orWhyNot(signal, async () => {
+  toMessageOnFailure(signal, async () => {
     const paths = getPaths(args).filter((one) => typeof one === "string");
     const [first] = await findFilesOutside(agent, paths, signal);
     return first && describeOutsideLink(...first);
   });
 
-/** Like `redirectProblem`, but returns why the workspace does not say, too. For an edit that a person has approved. */
-export const approvedProblem = (agent: Agent, args: unknown, signal: AbortSignal): Promise<string | undefined> =>
-  orWhyNot(signal, () => redirectProblem(agent, args, signal));
+/** Like `findRedirectProblem`, but returns why the workspace does not say, too. For an edit that a person has approved. */
+export const findApprovedEditProblem = (
+  agent: Agent,
+  args: unknown,
+  signal: AbortSignal,
+): Promise<string | undefined> => toMessageOnFailure(signal, () => findRedirectProblem(agent, args, signal));
 
-const orWhyNot = async (signal: AbortSignal, look: () => Promise<string | undefined>): Promise<string | undefined> => {
+const toMessageOnFailure = async (
+  signal: AbortSignal,
+  look: () => Promise<string | undefined>,
+): Promise<string | undefined> => {
   try {
     return await look();
   } catch (error) {
@@ -51,7 +57,7 @@ export const findFilesOutside = async (
  * Returns why an edit that a person decides about cannot run, as a message for the model: the person sees the path as written, and a link
  * leads elsewhere. Undefined if every path is that of its file. Throws `ToolError` if the workspace does not say.
  */
-export const redirectProblem = async (
+export const findRedirectProblem = async (
   agent: Agent,
   args: unknown,
   signal: AbortSignal,
@@ -59,14 +65,14 @@ export const redirectProblem = async (
   for (const path of getPaths(args)) {
     if (typeof path !== "string") continue;
     const real = await resolveRealPath(agent, path, signal);
-    if (real !== (await shownPath(agent, path, signal)))
+    if (real !== (await toUnresolvedPath(agent, path, signal)))
       return `"${path}" leads to ${real}, which the person who approves the edit does not see. Nothing was changed. Call again with the path ${real}.`;
   }
   return undefined;
 };
 
 /** Returns the path without resolving links below the agent's folder or the home. */
-const shownPath = async (agent: Agent, path: string, signal: AbortSignal): Promise<string> => {
+const toUnresolvedPath = async (agent: Agent, path: string, signal: AbortSignal): Promise<string> => {
   const below = (base: string, rest: string): string => posix.join(base, rest).replace(/(?<=.)\/$/, "");
   if (path === "~" || path.startsWith("~/")) return below(await requestRealPath(agent, "~", signal), path.slice(1));
   const folder = await requestRealPath(agent, ".", signal);
@@ -74,7 +80,7 @@ const shownPath = async (agent: Agent, path: string, signal: AbortSignal): Promi
   // The folder itself may be reached through a link, as where /home is one.
   const parts = posix.normalize(path).split("/").slice(1);
   for (let kept = 1; kept < parts.length; kept += 1) {
-    const there = await resolvedIfThere(agent, `/${parts.slice(0, kept).join("/")}`, signal);
+    const there = await resolveIfExists(agent, `/${parts.slice(0, kept).join("/")}`, signal);
     if (there === folder) return below(folder, parts.slice(kept).join("/"));
     if (there === undefined) break;
   }
@@ -88,16 +94,17 @@ const describeOutsideLink = (path: string, real: string): string =>
 const resolveRealPath = async (agent: Agent, path: string, signal?: AbortSignal): Promise<string> => {
   const parts = path.replace(/\/+$/, "").split("/");
   for (let kept = parts.length; kept > 0; kept -= 1) {
-    const there = await resolvedIfThere(agent, parts.slice(0, kept).join("/") || "/", signal);
+    const there = await resolveIfExists(agent, parts.slice(0, kept).join("/") || "/", signal);
     if (there !== undefined) return [there.replace(/\/$/, ""), ...parts.slice(kept)].join("/");
   }
   const folder = await requestRealPath(agent, ".", signal);
   return [folder, ...parts].join("/");
 };
 
-const resolvedIfThere = (agent: Agent, path: string, signal?: AbortSignal): Promise<string | undefined> =>
+/** Rejects when the workspace does not answer: a file must not count as absent because it could not be read. */
+const resolveIfExists = (agent: Agent, path: string, signal?: AbortSignal): Promise<string | undefined> =>
   requestRealPath(agent, path, signal).catch((error: unknown) => {
-    if (!(error instanceof ToolError)) throw error;
+    if (!(error instanceof ToolError) || error instanceof WorkspaceUnreachableError) throw error;
     return undefined;
   });
 
