@@ -139,7 +139,7 @@ describe("an HTTP connection", () => {
     ["an unknown coding", "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\nx", "ambiguous"],
     ["a negative length", "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n", "malformed"],
     ["a body cut short", "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc", "cut short"],
-    ["a bad chunk", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", "chunks are malformed"],
+    ["a bad chunk", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", "chunked encoding is malformed"],
     ["a chunk without end", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nabc", ""],
     ["a head without end", `HTTP/1.1 200 OK\r\n${"a: b\r\n".repeat(20_000)}`, "too long"],
     ["a body without bound", `HTTP/1.1 200 OK\r\n\r\n${"x".repeat(5_000)}`, "too large"],
