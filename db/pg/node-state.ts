@@ -49,7 +49,9 @@ const describeLease = (before: SeenState | undefined, { lease }: SeenState): Lin
     return { level: "error", text: "node {id} could not renew its lease: it answers nobody until it can" };
   }
   if (lease === "elsewhere") return { level: "info", text: "node {id} stands by: {holder} is active" };
-  return before ? { level: "warn", text: "node {id} sees no active node: whoever comes waits for one" } : undefined;
+  return before
+    ? { level: "warn", text: "node {id} sees no active node: requests wait until there is one" }
+    : undefined;
 };
 
 const DATABASE: Readonly<Record<NodeState["database"], Line>> = {

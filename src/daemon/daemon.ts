@@ -108,7 +108,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
       await connection.ask((api, abort) => reportStartup(api, manifest, env, abort));
       if (!signal.aborted) work = begin(manifest);
     } catch (error) {
-      if (!(error instanceof DaemonStopped)) log("daemon").error("cannot begin anew: {error}", { error });
+      if (!(error instanceof DaemonStopped)) log("daemon").error("the agent cannot restart: {error}", { error });
     }
   };
   let claim: Promise<void> = Promise.resolve();

@@ -17,13 +17,13 @@ testNeeding(
     await admin.post("/api/v2/users", GRACE);
     const organization = "default";
     const given = [world.server.url.href, admin.token ?? "", GRACE.email, GRACE.password, organization, template.id];
-    const told = await runStory("access.mjs", given);
-    expect(told).toMatchObject({ wrong: [], hidden: 404, chosen: "" });
-    expect([told.refused, told.unknown].includes("")).toBe(false);
-    expect(told.before).toEqual(["Overview", "Versions"]);
-    expect(told.after).toEqual(["Overview", "Versions", "Files", "Variables", "Access", "Settings"]);
+    const result = await runStory("access.mjs", given);
+    expect(result).toMatchObject({ wrong: [], hidden: 404, chosen: "" });
+    expect([result.refused, result.unknown].includes("")).toBe(false);
+    expect(result.before).toEqual(["Overview", "Versions"]);
+    expect(result.after).toEqual(["Overview", "Versions", "Files", "Variables", "Access", "Settings"]);
     expect(await admin.get(`/api/v2/templates/${template.id}/acl`)).toMatchObject({ users: [], group: [] });
-    expect(listOwnComplaints(told).filter((text) => !/status of (400|404)/.test(text))).toEqual([]);
+    expect(listOwnComplaints(result).filter((text) => !/status of (400|404)/.test(text))).toEqual([]);
   },
   180_000,
 );

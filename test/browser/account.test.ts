@@ -10,8 +10,8 @@ testNeeding(
   async () => {
     await using server = await startTestServer();
     const given = [server.url.href, ADMIN.email, ADMIN.password];
-    const told = await runStory<{ keys: [string, string] }>("account.mjs", given);
-    expect(told).toMatchObject({
+    const result = await runStory<{ keys: [string, string] }>("account.mjs", given);
+    expect(result).toMatchObject({
       wrong: [],
       ended: 401,
       tokensAt: "/account/tokens",
@@ -19,14 +19,14 @@ testNeeding(
       mayNot: 403,
       shownAgain: false,
     });
-    expect(told.refused).toContain("password");
-    expect(told.address).toContain("nowhere");
-    expect(told.skillRefused).toContain("Name");
-    const [before, after] = told.keys;
+    expect(result.refused).toContain("password");
+    expect(result.address).toContain("nowhere");
+    expect(result.skillRefused).toContain("Name");
+    const [before, after] = result.keys;
     expect(before).toStartWith("ssh-ed25519 ");
     expect(after).toStartWith("ssh-ed25519 ");
     expect(after).not.toBe(before);
-    expect(told.requests.filter((url) => !url.startsWith(server.url.origin) && !url.startsWith("data:"))).toEqual([]);
+    expect(result.requests.filter((url) => !url.startsWith(server.url.origin) && !url.startsWith("data:"))).toEqual([]);
     const login = await fetch(new URL("/api/v2/users/login", server.url), {
       method: "POST",
       headers: { "content-type": "application/json" },

@@ -36,15 +36,15 @@ testNeeding(
     const tide = setInterval(() => log("harbour").warn("the tide is late", { by: "40 min" }), 500);
     await owner.post("/api/v2/users", { username: "grace", name: "Grace", service_account: true, login_type: "none" });
     const given = [server.url.href, owner.token ?? "", mcp.url];
-    const told = await runStory<{ commands: string; key: string }>("administration-server.mjs", given).finally(() => {
+    const result = await runStory<{ commands: string; key: string }>("administration-server.mjs", given).finally(() => {
       clearInterval(tide);
       resetLogging();
     });
-    expect(told).toMatchObject({ wrong: [], tools: 7, isInView: true });
-    expect(told.refused).not.toBe("");
-    expect(told.commands).toContain("mcp-servers");
-    expect(told.commands).not.toContain("canary-of-the-server");
-    expect(told.key).toMatch(/SLIPWAY_WORKER_KEY=\S+ slipway provisioner --url http/);
+    expect(result).toMatchObject({ wrong: [], tools: 7, isInView: true });
+    expect(result.refused).not.toBe("");
+    expect(result.commands).toContain("mcp-servers");
+    expect(result.commands).not.toContain("canary-of-the-server");
+    expect(result.key).toMatch(/SLIPWAY_WORKER_KEY=\S+ slipway provisioner --url http/);
     const limits = await owner.get("/api/v2/chats/usage-limits");
     expect(limits).toMatchObject({ spend_limit_micros: 25_000_000, overrides: [{ spend_limit_micros: 5_000_000 }] });
   },

@@ -18,12 +18,12 @@ testNeeding(
       if (call.path.endsWith("/models")) call.answer(200, { object: "list", data: [{ id: "qwen3-coder:30b" }] });
       else call.say({ text: "Hello there." }, { finish: "stop", usage: { input: 9, output: 3 } }).end();
     });
-    const told = await telling;
-    expect(told).toMatchObject({ wrong: [] });
+    const result = await telling;
+    expect(result).toMatchObject({ wrong: [] });
     const gateway = await owner.get<{ enabled: boolean; names: { name: string }[] }>("/api/v2/ai/settings");
     expect(gateway).toMatchObject({ enabled: true, names: [{ name: "claude-*" }] });
-    expect(told.refused).toContain("easy to guess");
-    expect(told.secrets.left).toEqual([told.secrets.second]);
+    expect(result.refused).toContain("easy to guess");
+    expect(result.secrets.left).toEqual([result.secrets.second]);
     const { users } = await owner.get<{ users: { username: string; roles: { name: string }[] }[] }>("/api/v2/users");
     expect(users.find(({ username }) => username === "grace")?.roles.map(({ name }) => name)).toEqual(["auditor"]);
   },

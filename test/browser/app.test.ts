@@ -68,8 +68,8 @@ testNeeding(
     const [workspace = "", agent = ""] = ids;
     const all = pages({ workspace, agent, chat: chat.id, template: template_id });
     const given = [world.server.url.href, ADMIN.email, ADMIN.password, ids[2] ?? "", JSON.stringify(all)];
-    const { requests, complaints, ...told } = await runStory("app.mjs", given);
-    expect(told).toMatchObject({
+    const { requests, complaints, ...result } = await runStory("app.mjs", given);
+    expect(result).toMatchObject({
       wrong: [],
       filtered: ["alpha"],
       address: "owner:me alph",
@@ -79,9 +79,9 @@ testNeeding(
       tried: [],
       writable: 0,
     });
-    expect(told.names).toEqual(expect.arrayContaining(["alpha", "beta"]));
-    expect(told.command).toBe("slipway workspaces favorite admin/alpha");
-    expect(told.curl).toContain("/api/v2/workspaces/");
+    expect(result.names).toEqual(expect.arrayContaining(["alpha", "beta"]));
+    expect(result.command).toBe("slipway workspaces favorite admin/alpha");
+    expect(result.curl).toContain("/api/v2/workspaces/");
     expect(requests.filter((one) => !one.startsWith(world.server.url.origin) && !one.startsWith("data:"))).toEqual([]);
     expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },

@@ -95,8 +95,8 @@ testNeeding(
       message,
       JSON.stringify({ label: agent.label, prompt: agent.prompt(story.home), words: agent.words }),
     ];
-    const told = await runStory("approve.mjs", given, acts, needs.chromium);
-    expect(told).toMatchObject({
+    const result = await runStory("approve.mjs", given, acts, needs.chromium);
+    expect(result).toMatchObject({
       wrong: [],
       stays: true,
       diff: expect.stringContaining("- echo $(($1 - $2))"),
@@ -112,11 +112,11 @@ testNeeding(
       late: "The chat is no longer waiting for this approval.",
       changes: expect.stringContaining("- echo $(($1 - $2))"),
     });
-    expect(told.question).toBe(`Create ${agent.file}?`);
+    expect(result.question).toBe(`Create ${agent.file}?`);
     expect(readFileSync(join(story.home, agent.file), "utf8")).toBe(agent.text);
     expect(await isWaiting()).toBe(true);
-    expect(listStrayRequests(told, story.place.client.url.origin)).toEqual([]);
-    expect(listOwnComplaints(told)).toEqual([]);
+    expect(listStrayRequests(result, story.place.client.url.origin)).toEqual([]);
+    expect(listOwnComplaints(result)).toEqual([]);
   },
   180_000,
 );

@@ -25,16 +25,16 @@ testNeeding(
     });
     await world.admin.patch(`/api/v2/chats/${chat.id}`, { title: "Repair the crane" });
     const given = [world.server.url.href, world.admin.token ?? ""];
-    const told = await runStory<{ fields: string[] }>("audit.mjs", given);
-    expect(told).toMatchObject({
+    const result = await runStory<{ fields: string[] }>("audit.mjs", given);
+    expect(result).toMatchObject({
       wrong: [],
       address: "resource_type:user",
       connections: 1,
       unasked: false,
       inSight: true,
     });
-    expect(told.fields.join("\n")).toContain("Ada Lovelace");
-    expect(told.after).toContain("changed user");
+    expect(result.fields.join("\n")).toContain("Ada Lovelace");
+    expect(result.after).toContain("changed user");
   },
   240_000,
 );

@@ -18,8 +18,8 @@ testNeeding(
       name: "shared",
       template_version_id: version.id,
     });
-    const told = await runStory("bad-line.mjs", [world.server.url.href, admin.token ?? "", id]);
-    expect(told).toMatchObject({
+    const result = await runStory("bad-line.mjs", [world.server.url.href, admin.token ?? "", id]);
+    expect(result).toMatchObject({
       wrong: [],
       asked: 1,
       name: "hasty",

@@ -20,17 +20,17 @@ testNeeding(
     const second = { provider_id: provider?.id, model: "second", display_name: "Second", context_limit: 100_000 };
     await admin.post("/api/v2/chats/model-configs", { ...second, model_config: { reasoning: { max: "high" } } });
     const given = [story.place.client.url.href, ADMIN.email, ADMIN.password];
-    const told = await runStory("chat-more.mjs", given);
-    expect(told).toMatchObject({
+    const result = await runStory("chat-more.mjs", given);
+    expect(result).toMatchObject({
       wrong: [],
       typed: ["Typed in the one", "Typed in the other"],
       needs: expect.stringContaining("waiting for your approval"),
     });
-    expect(Number(told.forked)).toBeGreaterThan(3);
+    expect(Number(result.forked)).toBeGreaterThan(3);
     const chats = await admin.get<Chat[]>("/api/v2/chats");
     expect(chats.find(({ title }) => title === "The shelf")).toMatchObject({ last_reasoning_effort: "high" });
-    expect(listStrayRequests(told, story.place.client.url.origin)).toEqual([]);
-    expect(listOwnComplaints(told)).toEqual([]);
+    expect(listStrayRequests(result, story.place.client.url.origin)).toEqual([]);
+    expect(listOwnComplaints(result)).toEqual([]);
   },
   400_000,
 );

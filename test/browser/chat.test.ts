@@ -45,9 +45,9 @@ testNeeding(
     const agent = latest_build.resources[0]?.agents[0]?.id ?? "";
     const place = [workspace_id, agent, process.env.SLIPWAY_TEST_CUT_SECONDS ?? "3"];
     const given = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, typed, ...place];
-    const { requests, complaints, ...told } = await runStory<{ away: PagesAfterDisconnect }>("chat.mjs", given);
+    const { requests, complaints, ...result } = await runStory<{ away: PagesAfterDisconnect }>("chat.mjs", given);
     const numbers = Array.from({ length: 120 }, (_, at) => at + 1).join(" ");
-    expect(told).toMatchObject({
+    expect(result).toMatchObject({
       wrong: [],
       draft: "Fix the sum",
       same: true,
@@ -63,7 +63,7 @@ testNeeding(
       isTitleCut: false,
     });
     // Disconnected for a time: nothing is missing, duplicated or empty in the meantime.
-    const { away } = told;
+    const { away } = result;
     expect(away.counted).toBe(Array.from({ length: 500 }, (_, at) => at + 1).join(" "));
     expect(away.ticked).toEqual(Array.from({ length: away.ticks }, (_, at) => at + 1));
     expect(away.lines[1]).toEqual(away.lines[0]);
@@ -71,14 +71,14 @@ testNeeding(
     expect(away.rows).toEqual(["story"]);
     expect(away.placeholders).toEqual([0, 0, 0, 0, 0]);
     // Text that looks like HTML is shown as text.
-    expect(told.prose).toContain('<img src=x onerror="document.title=');
-    expect(told.reference).toContain("sum.sh:1");
+    expect(result.prose).toContain('<img src=x onerror="document.title=');
+    expect(result.reference).toContain("sum.sh:1");
     expect(readFileSync(join(work, "sum.sh"), "utf8")).toBe(BROKEN_SCRIPT);
     expect(existsSync(typed)).toBe(true);
-    const { messages } = await admin.get<MessagePage>(`/api/v2${told.chat}/messages`);
+    const { messages } = await admin.get<MessagePage>(`/api/v2${result.chat}/messages`);
     expect(messages.map(({ role }: ChatMessage) => role).toReversed()).toEqual(["user", "assistant"]);
     const origins = new Set(requests.filter((one) => !one.startsWith("data:")).map((one) => new URL(one).origin));
-    expect([...origins]).toEqual([told.line as string]);
+    expect([...origins]).toEqual([result.line as string]);
     const passing = /^Failed to load resource|^WebSocket connection to/;
     expect(complaints.filter((text) => !passing.test(text))).toEqual([]);
   },

@@ -17,14 +17,14 @@ testNeeding(
     const { place, home } = story;
     const given = [place.client.url.href, ADMIN.email, ADMIN.password];
     const file = join(home, "typed");
-    const told = await runStory("desktop.mjs", given, {
+    const result = await runStory("desktop.mjs", given, {
       typed: () => until(() => existsSync(file) && readFileSync(file, "utf8") !== ""),
     });
-    expect(told).toMatchObject({ wrong: [], before: 0 });
+    expect(result).toMatchObject({ wrong: [], before: 0 });
     expect(readFileSync(file, "utf8")).toBe("hello from afar\n");
-    expect(listStrayRequests(told, place.client.url.origin)).toEqual([]);
+    expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);
     // The story itself reads the canvas repeatedly.
-    expect(listOwnComplaints(told).filter((text) => !text.startsWith("Canvas2D"))).toEqual([]);
+    expect(listOwnComplaints(result).filter((text) => !text.startsWith("Canvas2D"))).toEqual([]);
   },
   180_000,
 );

@@ -10,9 +10,9 @@ testNeeding(
   async () => {
     await using world = await openWorld();
     const given = [world.server.url.href, world.admin.token ?? ""];
-    const told = await runStory("docs.mjs", given);
-    expect(told).toMatchObject({ wrong: [], dead: [], title: "Quickstart" });
-    expect(told.requests.filter((url) => !url.startsWith(world.server.url.href))).toEqual([]);
+    const result = await runStory("docs.mjs", given);
+    expect(result).toMatchObject({ wrong: [], dead: [], title: "Quickstart" });
+    expect(result.requests.filter((url) => !url.startsWith(world.server.url.href))).toEqual([]);
   },
   120_000,
 );

@@ -14,8 +14,8 @@ testNeeding(
     provider.interval = 1;
     await using server = await startWith([provider.setting("web"), provider.setting("codes", { device_flow: true })]);
     const given = [server.url.href, provider.url.href, ADMIN.email, ADMIN.password];
-    const told = await runStory("external-auth.mjs", given);
-    expect(told).toMatchObject({
+    const result = await runStory("external-auth.mjs", given);
+    expect(result).toMatchObject({
       // Neither code nor state remains in the URL.
       after: new URL("/external-auth/web", server.url).href,
       service: new URL("/device", provider.url).href,
@@ -24,11 +24,11 @@ testNeeding(
       saidNo: "You declined access at Git of web.",
       leftInAddress: "",
     });
-    expect(told.key).toMatch(/^ssh-ed25519 /);
-    expect(told.foreign).toContain("not started in this session");
+    expect(result.key).toMatch(/^ssh-ed25519 /);
+    expect(result.foreign).toContain("not started in this session");
     const known = [server.url.origin, provider.url.origin, "data:"];
-    expect(told.requests.filter((url) => !known.some((one) => url.startsWith(one)))).toEqual([]);
-    expect(told.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
+    expect(result.requests.filter((url) => !known.some((one) => url.startsWith(one)))).toEqual([]);
+    expect(result.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
   // The machine may be busy with other tests.
   180_000,

@@ -11,8 +11,8 @@ testNeeding(
   async () => {
     await using server = await startTestServer();
     const given = [server.url.href, ADMIN.email, ADMIN.password];
-    const told = await runStory("face.mjs", given);
-    expect(told).toMatchObject({
+    const result = await runStory("face.mjs", given);
+    expect(result).toMatchObject({
       wrong: [],
       refused: expect.stringContaining("must be empty, an http or https URL"),
       announced: 1,
@@ -22,8 +22,8 @@ testNeeding(
       theme: "dark",
       manifest: "Harbour & <Sons>",
     });
-    expect(listStrayRequests(told, server.url.origin)).toEqual([]);
-    expect(listOwnComplaints(told)).toEqual([]);
+    expect(listStrayRequests(result, server.url.origin)).toEqual([]);
+    expect(listOwnComplaints(result)).toEqual([]);
     // If the logo is on another host, the pages' policy also allows images from that host.
     const policy = async () => (await fetch(new URL("/login", server.url))).headers.get("content-security-policy");
     expect(await policy()).toContain("img-src 'self' data: blob:;");

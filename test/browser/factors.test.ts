@@ -16,8 +16,8 @@ testNeeding(
     // Browsers do not accept an IP address as a passkey domain.
     context.accessUrl = new URL(`http://localhost:${running.url.port}/`);
     const given = [context.accessUrl.href, ADMIN.email, ADMIN.password];
-    const { requests, complaints, ...told } = await runStory("factors.mjs", given);
-    expect(told).toMatchObject({
+    const { requests, complaints, ...result } = await runStory("factors.mjs", given);
+    expect(result).toMatchObject({
       ledTo: "/account/security",
       qr: true,
       recovery: 10,
@@ -26,8 +26,8 @@ testNeeding(
       alone: "/account/security",
       misfits: [],
     });
-    expect(told.wrong).toContain("doesn't match");
-    expect(told.refused).toContain("wrong or was used");
+    expect(result.wrong).toContain("doesn't match");
+    expect(result.refused).toContain("wrong or was used");
     const origin = context.accessUrl.origin;
     expect(requests.filter((url) => !url.startsWith(origin) && !url.startsWith("data:"))).toEqual([]);
     // Messages about failed requests are expected.

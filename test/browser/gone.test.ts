@@ -10,9 +10,9 @@ testNeeding(
   async () => {
     await using world = await openModelWorld();
     const { server, owner, upstream } = world;
-    const told = await runStory("gone.mjs", [server.url.href, owner.token ?? "", upstream.url]);
-    expect(told).toMatchObject({ wrong: [], typed: "nobody-here" });
-    expect(told.gone).toHaveLength(12);
+    const result = await runStory("gone.mjs", [server.url.href, owner.token ?? "", upstream.url]);
+    expect(result).toMatchObject({ wrong: [], typed: "nobody-here" });
+    expect(result.gone).toHaveLength(12);
   },
   240_000,
 );

@@ -31,18 +31,18 @@ testNeeding(
     await admin.put(path, { roles: ["organization-admin"] });
     const grace = await new Client(server.url).signIn(GRACE.email, GRACE.password);
     const given = [server.url.href, grace.token ?? "", mcp.url, template.name];
-    const told = await runStory("in-place.mjs", given, { demote: () => admin.put(path, { roles: [] }) });
-    expect(told).toMatchObject({
+    const result = await runStory("in-place.mjs", given, { demote: () => admin.put(path, { roles: [] }) });
+    expect(result).toMatchObject({
       wrong: [],
       sections: ["Organizations", "MCP servers", "Workers"],
       mayNotYet: true,
     });
-    expect(told.commands).toContain("mcp-servers");
-    expect(told.commands).not.toContain("canary");
+    expect(result.commands).toContain("mcp-servers");
+    expect(result.commands).not.toContain("canary");
     expect(
       mcp.seen.some((headers) => headers.get("x-tide") === "canary-high" && headers.get("x-moon") === "canary-full"),
     ).toBe(true);
-    expect(listOwnComplaints(told)).toEqual([]);
+    expect(listOwnComplaints(result)).toEqual([]);
   },
   360_000,
 );

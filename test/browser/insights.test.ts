@@ -81,11 +81,11 @@ testNeeding(
     await seedRecordedCall(server, guest.user_id, now - 60_000);
     const admin = await world.admin.signIn(ADMIN.email, ADMIN.password);
     const given = [server.url.href, admin.token ?? ""];
-    const told = await runStory<{ csv: string; usage: string; choices: string[]; answer: string }>(
+    const result = await runStory<{ csv: string; usage: string; choices: string[]; answer: string }>(
       "insights.mjs",
       given,
     );
-    expect(told).toMatchObject({
+    expect(result).toMatchObject({
       wrong: [],
       file: true,
       builds: "120",
@@ -93,17 +93,17 @@ testNeeding(
       kept: true,
       answer: "Codename Marmalade",
     });
-    expect(told.moved).not.toBe(told.last);
-    expect(told.csv.split("\r\n")[0]).toBe("date,builds,failed,canceled,p50_ms,p95_ms");
-    expect(told.csv.trim().split("\r\n").length).toBe(31);
-    expect(told.usage.split("\r\n")[0]).toStartWith("day,id,calls,calls_without_price,input_tokens,output_tokens");
-    const calls = told.usage
+    expect(result.moved).not.toBe(result.last);
+    expect(result.csv.split("\r\n")[0]).toBe("date,builds,failed,canceled,p50_ms,p95_ms");
+    expect(result.csv.trim().split("\r\n").length).toBe(31);
+    expect(result.usage.split("\r\n")[0]).toStartWith("day,id,calls,calls_without_price,input_tokens,output_tokens");
+    const calls = result.usage
       .trim()
       .split("\r\n")
       .slice(1)
       .map((line) => Number(line.split(",")[2]));
     expect(calls.reduce((sum, one) => sum + one, 0)).toBe(201);
-    expect(told.choices).toEqual(["Template", "Workspace", "Model", "Provider", "Day", "Purpose"]);
+    expect(result.choices).toEqual(["Template", "Workspace", "Model", "Provider", "Day", "Purpose"]);
   },
   180_000,
 );

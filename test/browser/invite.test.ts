@@ -27,10 +27,10 @@ testNeeding(
       preferred_username: "tia",
       groups: ["/platform"],
     };
-    const told = await runStory("invite.mjs", [server.url.href, ADMIN.email, ADMIN.password], {
+    const result = await runStory("invite.mjs", [server.url.href, ADMIN.email, ADMIN.password], {
       template: () => seedTemplate(server),
     });
-    expect(told).toMatchObject({
+    expect(result).toMatchObject({
       wrong: [],
       trial: "",
       remark: expect.stringContaining('"/platform" does not match "platform"'),
@@ -40,7 +40,7 @@ testNeeding(
       whom: expect.stringContaining(ADMIN.username),
       again: expect.stringContaining("This invitation does not exist."),
     });
-    expect(listOwnComplaints(told)).toEqual([]);
+    expect(listOwnComplaints(result)).toEqual([]);
   },
   300_000,
 );

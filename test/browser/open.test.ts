@@ -66,12 +66,12 @@ testNeeding(
     const isUp = ({ latest_build }: Workspace): boolean =>
       latest_build.resources.flatMap((one) => one.agents).every(({ status }) => status === "connected");
     await awaitWorkspace(admin, id, isUp);
-    const told = await runStory<{ cursor: string; bridge: string }>("open.mjs", [
+    const result = await runStory<{ cursor: string; bridge: string }>("open.mjs", [
       server.url.href,
       admin.token ?? "",
       id,
     ]);
-    expect(told).toMatchObject({
+    expect(result).toMatchObject({
       wrong: [],
       tabs: 0,
       tooltip: "How we work",
@@ -80,23 +80,23 @@ testNeeding(
       handbook: "https://example.com/?t=$SESSION_TOKEN",
       editors: ["VS Code", "VSCodium", "Cursor", "Windsurf", "JetBrains Gateway"],
     });
-    expect(told.items).not.toContain("Hidden");
-    const cursor = new URL(told.cursor);
+    expect(result.items).not.toContain("Hidden");
+    const cursor = new URL(result.cursor);
     expect(Object.fromEntries(cursor.searchParams)).toMatchObject({
       url: server.url.origin,
       owner: "admin",
       workspace: "dev",
       agent: "two",
     });
-    for (const key of [cursor.searchParams.get("token"), new URL(told.bridge).searchParams.get("key")]) {
+    for (const key of [cursor.searchParams.get("token"), new URL(result.bridge).searchParams.get("key")]) {
       const me = await new Client(server.url, key ?? "").get<{ username: string }>("/api/v2/users/me");
       expect(me.username).toBe("admin");
       expect((await new Client(server.url, key ?? "").fetch("GET", "/api/v2/users")).status).toBe(403);
     }
-    expect(told.row).toEqual(
+    expect(result.row).toEqual(
       expect.arrayContaining(["Terminal", "New chat", "By command", "Bridge", "Handbook", "Cursor"]),
     );
-    expect(listOwnComplaints(told)).toEqual([]);
+    expect(listOwnComplaints(result)).toEqual([]);
   },
   240_000,
 );

@@ -87,10 +87,10 @@ testNeeding(
     });
     const steps = all.map(([, ...more]) => more);
     const given = [place.client.url.href, admin.token ?? "", JSON.stringify(steps)];
-    const told = await runStory<{ wrong: string[]; opened: string[] }>("overlays.mjs", given);
-    expect(told.wrong).toEqual([]);
-    expect(told.opened).toEqual(all.map(([name = ""]) => name));
-    expect(listOwnComplaints(told)).toEqual([]);
+    const result = await runStory<{ wrong: string[]; opened: string[] }>("overlays.mjs", given);
+    expect(result.wrong).toEqual([]);
+    expect(result.opened).toEqual(all.map(([name = ""]) => name));
+    expect(listOwnComplaints(result)).toEqual([]);
   },
   300_000,
 );

@@ -14,8 +14,8 @@ testNeeding(
   async () => {
     await using server = await startTestServer({ env: { ...WITHOUT_ADMIN, SLIPWAY_OAUTH2_PROVIDER: "true" } });
     const link = (await server.context?.setupUrl()) ?? "";
-    const { requests, complaints, ...told } = await runStory("pages.mjs", [link]);
-    expect(told).toMatchObject({
+    const { requests, complaints, ...result } = await runStory("pages.mjs", [link]);
+    expect(result).toMatchObject({
       afterSetup: "/",
       lifetimes: ["7 days", "Custom date"],
       before: 200,
@@ -29,9 +29,9 @@ testNeeding(
       focusAfterRefusal: "Create token",
       misfits: [],
     });
-    expect(told.weak).toContain("easy to guess");
-    expect(told.refused).toContain("Incorrect email or password.");
-    expect(told.taken).toContain("already in use");
+    expect(result.weak).toContain("easy to guess");
+    expect(result.refused).toContain("Incorrect email or password.");
+    expect(result.taken).toContain("already in use");
     expect(requests.length).toBeGreaterThan(20);
     expect(
       requests.filter(

@@ -39,12 +39,12 @@ testNeeding(
     };
     const given = [place.client.url.href, email, password, subscription, message];
     // The engine alone has no system notifications.
-    const told = await runStory("push.mjs", given, acts, needs.chromium);
+    const result = await runStory("push.mjs", given, acts, needs.chromium);
     const { webpush_public_key } = await admin.get<{ webpush_public_key: string }>("/api/v2/buildinfo");
     expect(service.refused).toEqual([]);
     expect(service.delivered).toHaveLength(1);
     expect(service.delivered[0]).toMatchObject({ audience: service.origin, key: webpush_public_key });
-    expect(told).toMatchObject({
+    expect(result).toMatchObject({
       wrong: [],
       askedBefore: 0,
       asked: 1,
@@ -55,8 +55,8 @@ testNeeding(
       key: "4",
       shown: [{ title: "Test notification", data: { path: "/" } }],
     });
-    expect(listStrayRequests(told, place.client.url.origin)).toEqual([]);
-    expect(listOwnComplaints(told)).toEqual([]);
+    expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);
+    expect(listOwnComplaints(result)).toEqual([]);
   },
   360_000,
 );

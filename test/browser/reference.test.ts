@@ -85,9 +85,9 @@ testNeeding(
       isRenewed ? "yes" : "no",
       String(clock.now()),
     ];
-    const told = await runStory<{ wrong: string[]; moved: string[] }>("reference.mjs", given);
-    expect(told.wrong).toEqual([]);
-    expect(told.moved.length).toBe(4);
+    const result = await runStory<{ wrong: string[]; moved: string[] }>("reference.mjs", given);
+    expect(result.wrong).toEqual([]);
+    expect(result.moved.length).toBe(4);
     const files = readdirSync(FOLDER);
     expect(files.length).toBe(4 * pages.length);
     expect(files.filter((name) => statSync(join(FOLDER, name)).size > LARGEST)).toEqual([]);

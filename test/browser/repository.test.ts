@@ -77,19 +77,19 @@ testNeeding(
         default_coding_agent: "test",
       });
     };
-    const told = await runStory("repository.mjs", given, { agent });
+    const result = await runStory("repository.mjs", given, { agent });
     const recent = await world.admin.get<RecentRepository[]>("/api/v2/repositories");
     const { workspaces } = await world.admin.get<Workspaces>("/api/v2/workspaces");
     for (const { id } of workspaces) await removeWorkspace(world.admin, id);
-    expect(told).toMatchObject({ wrong: [], left_out: 1, name: "app", reused: 1, branch: "next", opened: "next" });
-    expect(told.noBranch).toContain("has no branch or tag none");
-    expect(told.recent).toEqual(["lib · next", "app"].map((name) => expect.stringContaining(name)));
+    expect(result).toMatchObject({ wrong: [], left_out: 1, name: "app", reused: 1, branch: "next", opened: "next" });
+    expect(result.noBranch).toContain("has no branch or tag none");
+    expect(result.recent).toEqual(["lib · next", "app"].map((name) => expect.stringContaining(name)));
     expect(workspaces.map(({ name }) => name).sort()).toEqual(["app", "lib", "morning"]);
     expect(recent.map(({ repository, name }) => [name, repository])).toEqual([
       ["lib", { url: git.link("lib"), branch: "next" }],
       ["app", { url: git.link("app") }],
     ]);
-    const { refused, deployKey, found, at } = told;
+    const { refused, deployKey, found, at } = result;
     expect(refused).toContain(`${closed.host} has no public repository secret`);
     expect(deployKey).toStartWith("ssh-ed25519 ");
     expect(found).toContain(".devcontainer/a/devcontainer.json");

@@ -28,8 +28,8 @@ testNeeding(
       leave: () => admin.delete(member),
     };
     const given = [world.server.url.href, ADA.email, ADA.password, GRACE.email, GRACE.password];
-    const told = await runStory<{ slowest: number }>("session.mjs", given, acts);
-    expect(told).toMatchObject({
+    const result = await runStory<{ slowest: number }>("session.mjs", given, acts);
+    expect(result).toMatchObject({
       wrong: [],
       left: [],
       found: "",
@@ -38,7 +38,7 @@ testNeeding(
       leftByEnd: [],
       before: 0,
     });
-    expect(told.slowest).toBeLessThan(10_000);
+    expect(result.slowest).toBeLessThan(10_000);
   },
   240_000,
 );

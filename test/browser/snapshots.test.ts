@@ -23,11 +23,11 @@ testNeeding(
     const template = await makeTemplate(admin, JSON.stringify(ECHO));
     const other = await createWorkspace(admin, template.id, "other");
     await awaitBuild(admin, other.id);
-    const told = await runStory("snapshots.mjs", [server.url.href, admin.token ?? "", id, other.id, template.id]);
-    expect(told).toMatchObject({ wrong: [], asks: expect.stringContaining("The workspace restarts.") });
-    expect(told.hint).toContain("not available for this template");
+    const result = await runStory("snapshots.mjs", [server.url.href, admin.token ?? "", id, other.id, template.id]);
+    expect(result).toMatchObject({ wrong: [], asks: expect.stringContaining("The workspace restarts.") });
+    expect(result.hint).toContain("not available for this template");
     expect(readFileSync(kept, "utf8")).toBe("mine");
-    expect(listOwnComplaints(told)).toEqual([]);
+    expect(listOwnComplaints(result)).toEqual([]);
   },
   120_000,
 );

@@ -20,12 +20,12 @@ testNeeding(
     await setAgent(true);
     const { template_id } = await admin.get<Workspace>(`/api/v2/workspaces/${story.workspace_id}`);
     const given = [url.href, ADMIN.email, ADMIN.password, template_id, story.workspace_id];
-    const told = await runStory("tasks.mjs", given, { off: () => setAgent(false) });
-    expect(told).toMatchObject({ wrong: [], shown: false, leads: ["Default (Test agent)", "Test agent", "coder"] });
-    expect(told.refused).not.toBe("");
+    const result = await runStory("tasks.mjs", given, { off: () => setAgent(false) });
+    expect(result).toMatchObject({ wrong: [], shown: false, leads: ["Default (Test agent)", "Test agent", "coder"] });
+    expect(result.refused).not.toBe("");
     expect(await admin.get("/api/v2/users/me/secrets")).toMatchObject([{ name: "registry" }]);
-    expect(listStrayRequests(told, url.origin)).toEqual([]);
-    expect(listOwnComplaints(told)).toEqual([]);
+    expect(listStrayRequests(result, url.origin)).toEqual([]);
+    expect(listOwnComplaints(result)).toEqual([]);
   },
   400_000,
 );

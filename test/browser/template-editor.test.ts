@@ -32,8 +32,8 @@ testNeeding(
       template_version_id: version.id,
     });
     const given = [world.server.url.href, admin.token ?? "", id, String(hasTerraform)];
-    const told = await runStory<{ diff: string }>("template-editor.mjs", given);
-    expect(told).toMatchObject({
+    const result = await runStory<{ diff: string }>("template-editor.mjs", given);
+    expect(result).toMatchObject({
       wrong: [],
       badPath: 1,
       taken: 0,
@@ -47,7 +47,7 @@ testNeeding(
         ["password", ""],
       ],
     });
-    expect(told.diff).toContain("# Said in the browser.");
+    expect(result.diff).toContain("# Said in the browser.");
   },
   180_000,
 );

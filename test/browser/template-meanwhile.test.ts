@@ -19,8 +19,8 @@ testNeeding(
     });
     const two = await importVersion(admin, files, { name: "two", template_id: id });
     const given = [world.server.url.href, admin.token ?? "", id, one.id, two.id];
-    const told = await runStory("template-meanwhile.mjs", given);
-    expect(told).toMatchObject({ wrong: [], kept: 1, typed: "Mine" });
+    const result = await runStory("template-meanwhile.mjs", given);
+    expect(result).toMatchObject({ wrong: [], kept: 1, typed: "Mine" });
   },
   180_000,
 );

@@ -22,8 +22,8 @@ testNeeding(
       const broken = join(folder, "broken.tar");
       await Bun.write(broken, "This is no archive.");
       const given = [world.server.url.href, world.admin.token ?? "", broken, template];
-      const told = await runStory("templates.mjs", given);
-      expect(told).toMatchObject({
+      const result = await runStory("templates.mjs", given);
+      expect(result).toMatchObject({
         wrong: [],
         saved: {
           name: "sandbox",
@@ -33,9 +33,9 @@ testNeeding(
           deprecated: true,
         },
       });
-      expect(told.link).toBe("https://docs.example.com");
-      expect(told.at).toMatch(/^\/templates\/[0-9a-f-]{36}$/);
-      expect(told.refused).not.toBe("");
+      expect(result.link).toBe("https://docs.example.com");
+      expect(result.at).toMatch(/^\/templates\/[0-9a-f-]{36}$/);
+      expect(result.refused).not.toBe("");
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -18,14 +18,14 @@ testNeeding(
     const workspace = await world.admin.get<Workspace>(`/api/v2/workspaces/${workspace_id}`);
     const agent = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
     const given = [place.client.url.href, ADMIN.email, ADMIN.password, agent];
-    const told = await runStory("terminal.mjs", given, {
+    const result = await runStory("terminal.mjs", given, {
       restart: async () => {
         place.newest.kill("SIGKILL");
         await place.newest.ended;
         await place.start({ env: STORY_ENV });
       },
     });
-    expect(told).toMatchObject({
+    expect(result).toMatchObject({
       wrong: [],
       colour: "rgb(200, 30, 40)",
       panes: 3,
@@ -33,10 +33,10 @@ testNeeding(
       left: 1,
       leftTo: "Close terminal 1",
     });
-    expect(told.copied).toMatch(/^copy/);
+    expect(result.copied).toMatch(/^copy/);
     expect(readFileSync(join(home, "deep/dropped.txt"), "utf8")).toBe("second of two");
-    expect(listStrayRequests(told, place.client.url.origin)).toEqual([]);
-    expect(listOwnComplaints(told)).toEqual([]);
+    expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);
+    expect(listOwnComplaints(result)).toEqual([]);
   },
   240_000,
 );

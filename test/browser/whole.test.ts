@@ -36,14 +36,14 @@ testNeeding(
       SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",
     };
     const setup = await readSetupLink(place.spawn({ env }).child.stdout);
-    const told = await runStory("whole.mjs", [setup, models, needs.node.file, CUT_SECONDS], {
+    const result = await runStory("whole.mjs", [setup, models, needs.node.file, CUT_SECONDS], {
       restart: async () => {
         place.newest.kill("SIGKILL");
         await place.newest.ended;
         await place.start({ env });
       },
     });
-    expect(told).toMatchObject({
+    expect(result).toMatchObject({
       wrong: [],
       same: true,
       before: true,
@@ -54,8 +54,8 @@ testNeeding(
       audit: { user: 2, model: 2, provider: 2, workspace: 1, share: 1, version: 2, chat: 2 },
     });
     // The duration depends on the machine; told.first has the seconds.
-    expect((told.first as { presses: number }).presses).toBeLessThanOrEqual(6);
-    const audit = told.audit as Record<string, number>;
+    expect((result.first as { presses: number }).presses).toBeLessThanOrEqual(6);
+    const audit = result.audit as Record<string, number>;
     expect(audit.template).toBeGreaterThan(0);
     expect(audit.permissions).toBeGreaterThan(0);
     // The files are as they were before the chat.
@@ -63,10 +63,10 @@ testNeeding(
     expect(readFileSync(join(place.directory, "workspaces", workspace, "home/work/sum.sh"), "utf8")).toBe(
       BROKEN_SCRIPT,
     );
-    expect(listStrayRequests(told, place.client.url.origin)).toEqual([]);
-    expect(listOwnComplaints(told)).toEqual([]);
+    expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);
+    expect(listOwnComplaints(result)).toEqual([]);
 
-    const phone = await runStory("whole-phone.mjs", [place.client.url.href, EMAIL, PASSWORD, String(told.chat)]);
+    const phone = await runStory("whole-phone.mjs", [place.client.url.href, EMAIL, PASSWORD, String(result.chat)]);
     expect(phone.wrong).toEqual([]);
     expect(listStrayRequests(phone, place.client.url.origin)).toEqual([]);
   },

@@ -10,8 +10,8 @@ testNeeding(
   async () => {
     await using server = await startTestServer();
     const given = [server.url.href, ADMIN.email, ADMIN.password];
-    const { requests, complaints, ...told } = await runStory<{ nodes: number }>("workspace.mjs", given);
-    expect(told).toMatchObject({
+    const { requests, complaints, ...result } = await runStory<{ nodes: number }>("workspace.mjs", given);
+    expect(result).toMatchObject({
       wrong: [],
       name: "first",
       green: "a-g",
@@ -23,8 +23,8 @@ testNeeding(
       typed: "echo changed",
       mayNotYet: true,
     });
-    expect(told.link).toContain("/new?template=local&param.startup_script=");
-    expect(told.nodes).toBeLessThan(100);
+    expect(result.link).toContain("/new?template=local&param.startup_script=");
+    expect(result.nodes).toBeLessThan(100);
     expect(requests.filter((one) => !/^(data|blob):/.test(one) && !one.startsWith(server.url.origin))).toEqual([]);
     // Software rendering warns that it is slow; the browser reports a stream that the page left before it opened.
     const usual = ["GPU stall", "closed before the connection is established"];

@@ -99,7 +99,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-52] after the last event of a node that leaves, the other nodes are told once that they may have missed events",
+  "[CP-52] after the last event of a node that leaves, the other nodes learn once that they may have missed events",
   async () => {
     await using nodes = await openNodes();
     const { first, second } = nodes;

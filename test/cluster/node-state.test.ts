@@ -40,7 +40,7 @@ test("[CL-17] each change is one log line", () => {
   expect(listChanges(SPARE, { ...SPARE, holder: "b:7080" })).toEqual(["info: node {id} stands by: {holder} is active"]);
   const free: SeenState = { ...SPARE, lease: "free", holder: undefined };
   expect(listChanges(undefined, free)).toEqual([]);
-  expect(listChanges(SPARE, free)).toEqual(["warn: node {id} sees no active node: whoever comes waits for one"]);
+  expect(listChanges(SPARE, free)).toEqual(["warn: node {id} sees no active node: requests wait until there is one"]);
   const active: SeenState = { ...free, node: "active", lease: "held" };
   expect(listChanges(free, active)).toEqual(["info: node {id} is active, epoch {epoch}"]);
   const lapsed: SeenState = { ...active, lease: "lapsed", database: "silent" };

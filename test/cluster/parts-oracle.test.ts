@@ -31,7 +31,7 @@ test("[CP-3] detects a writer for a shard that belongs to another node, was lost
   expect(checkPartEvents([given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c1")])).toEqual([
     "a line of part 2 was written by a 1 while b 2 owned it",
   ]);
-  expect(checkPartEvents([wrote(1, "c1")])).toEqual(["a line of part 1 was written by nobody while nobody owned it"]);
+  expect(checkPartEvents([wrote(1, "c1")])).toEqual(["a line of part 1 was written by no node while no node owned it"]);
 });
 
 test("[CP-3] detects a job that its node starts twice, and lets the next node continue it", () => {

@@ -139,7 +139,7 @@ const FAILING: [string, Omit<Entry, "name" | "event">, string, RegExp][] = [
   ["is late", { command: "echo $$ > ~/late; trap '' TERM; sleep 30", timeout: 0.3 }, "timeout", /in time/],
   ["writes too much", { command: "head -c 70000 /dev/zero; sleep 30" }, "protocol_error", /64 KiB/],
   ["says no JSON", { command: "echo yes" }, "protocol_error", /not JSON/],
-  ["says what nobody knows", { command: makeAnswerCommand({ allowed: true }) }, "protocol_error", /unknown member/],
+  ["has an unknown member", { command: makeAnswerCommand({ allowed: true }) }, "protocol_error", /unknown member/],
   [
     "permits without an input",
     { command: makeAnswerCommand({ permission: { decision: "allow" } }) },

@@ -76,7 +76,7 @@ export class WorkspaceContext {
       }
     } catch (error) {
       if (!(error instanceof DaemonStopped))
-        log("daemon").error("the context can no longer be told: {error}", { error });
+        log("daemon").error("the context can no longer be reported: {error}", { error });
     } finally {
       folders.close();
     }

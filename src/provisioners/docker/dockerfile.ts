@@ -42,7 +42,7 @@ type Place = {
 const refused = ({ subject, number }: Place, what: string, rest: string): ProvisionError =>
   new ProvisionError(`${subject} has ${what} in line ${number}${rest}`);
 
-/** All but the tab. The engine removes U+FEFF only at the beginning of the file, JavaScript wherever it trims. */
+/** All but the tab. The engine removes U+FEFF only at the beginning of the file, but JavaScript trims it everywhere. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to find.
 const CONTROL = /[\0-\x08\x0b-\x1f\x7f\u0085\u2028\u2029\uFEFF]/;
 const ESCAPE = /^#[ \t]*escape[ \t]*=[ \t]*([`\\])[ \t]*$/i;

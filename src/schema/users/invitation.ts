@@ -60,7 +60,7 @@ export const Invited = namedObject("Invited", {
 export type Invited = Static<typeof Invited>;
 
 export const Invitations = namedObject("Invitations", {
-  invitations: t.Array(Invitation, { description: "Those that the caller can revoke, newest first." }),
+  invitations: t.Array(Invitation, { description: "Invitations that the caller can revoke, newest first." }),
   by_email: t.Boolean({ description: "Whether links can go by email." }),
 });
 export type Invitations = Static<typeof Invitations>;

@@ -88,8 +88,8 @@ export type JobLog = Static<typeof JobLog>;
 
 export const MatchedProvisioners = namedObject("MatchedProvisioners", {
   count: t.Integer({ description: "Workers with matching tags." }),
-  available: t.Integer({ description: "Those that have reported recently." }),
-  most_recently_seen: optionalTime("When one of them was last heard of."),
+  available: t.Integer({ description: "Matching workers that have reported recently." }),
+  most_recently_seen: optionalTime("When one of them last sent a heartbeat."),
 });
 export type MatchedProvisioners = Static<typeof MatchedProvisioners>;
 

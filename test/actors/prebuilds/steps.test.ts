@@ -47,7 +47,7 @@ describe("single cases", () => {
     ["[PB-1] what is too much goes, the longest ready first", createWanted(1), [createPrebuild("b", { ended_at: START + 1 }), createPrebuild("a")], START + 2, [0, "a", undefined]],
     ["[PB-1] what is being built is left alone", createWanted(0), [createPrebuild("a", { status: "pending", ended_at: null })], START, [0, "", undefined]],
     ["[PB-2] another version is replaced", createWanted(1), [createPrebuild("a", { version_id: "v0" })], START, [1, "a", undefined]],
-    ["[PB-2] a preset that is gone is cleared", createWanted(1), [createPrebuild("a", { preset_id: "q" }), createPrebuild("b")], START, [0, "a", undefined]],
+    ["[PB-2] a deleted preset is cleared", createWanted(1), [createPrebuild("a", { preset_id: "q" }), createPrebuild("b")], START, [0, "a", undefined]],
     ["[PB-2] what somebody has stopped is replaced", createWanted(1), [createPrebuild("a", { transition: "stop" })], START, [1, "a", undefined]],
     ["[PB-3] what is old is replaced", createWanted(1, HOUR), [createPrebuild("a")], START + HOUR, [1, "a", undefined]],
     ["[PB-3] what will be old is looked at then", createWanted(1, HOUR), [createPrebuild("a")], START + 1, [0, "", START + HOUR]],

@@ -147,9 +147,9 @@ test("[CM-10] a cleared chat starts over for its model and stays complete for pe
   expect(shown[1]?.content).toMatchObject([{ tool_name: "chat_cleared" }]);
 
   await sendMessage(world, chat.id, "Who are you?");
-  const anew = await nextCall();
-  expect([rolesIn(anew), toRequestText(anew).includes("swordfish")]).toEqual(["user", false]);
-  finish(anew, "I am new here.");
+  const second = await nextCall();
+  expect([rolesIn(second), toRequestText(second).includes("swordfish")]).toEqual(["user", false]);
+  finish(second, "I am new here.");
   await follower.until((one) => isWaiting(one) && one.history.length === 5);
 
   // A later summary contains nothing from before, nor does the rest of the history.

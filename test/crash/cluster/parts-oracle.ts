@@ -38,10 +38,10 @@ export const checkPartEvents = (events: readonly PartEvent[]): string[] => {
       continue;
     }
     const { writer, what } = event;
-    const owner = owners.get(part) ?? "nobody";
+    const owner = owners.get(part) ?? "no node";
     const node = writers.get(writer) ?? owner;
     writers.set(writer, node);
-    if (node !== owner || owner === "nobody")
+    if (node !== owner || owner === "no node")
       wrong.push(`${what} of part ${part} was written by ${node} while ${owner} owned it`);
     if (event.kind === "wrote") continue;
     const ownership = `${owner}, assignment ${assignmentCounts.get(part) ?? 0}`;
