@@ -51,7 +51,13 @@ export const readBytes = async ({ body }: Body, maxBytes: number): Promise<Uint8
     if (size > maxBytes) throw new JsonProblem(`is larger than ${maxBytes} bytes.`, true);
     pieces.push(piece);
   }
-  return new Uint8Array(Buffer.concat(pieces));
+  const all = new Uint8Array(size);
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.byteLength;
+  }
+  return all;
 };
 
 /** Returns the first bytes of a body as text, and cancels the rest. For messages of errors. */
