@@ -6,8 +6,8 @@ import { runWhileWaiting } from "#base/network/request-part.ts";
 import type { OtherNode } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
 
-/** Where an actor is now. A shard that is moving briefly belongs to "no one". */
-export type ActorPlace = "here" | "nobody" | OtherNode;
+/** Where an actor is now. A shard that is moving briefly has no owner. */
+export type ActorPlace = "here" | "unowned" | OtherNode;
 
 /** Locates actors on other nodes and sends them messages. */
 export interface RemoteActors {
@@ -49,7 +49,7 @@ export class RemoteSender {
     if (place === "here") return this.#local.askHere(id, message, args);
     return this.#sendUntilBegun(place, id, (at) => {
       if (at === "here") return this.#local.askHere(id, message, args);
-      if (at === "nobody") return Promise.reject(new NotStartedError("No node has this resource now. Please retry."));
+      if (at === "unowned") return Promise.reject(new NotStartedError("No node has this resource now. Please retry."));
       return this.#remote.ask(at, id, message, args);
     });
   }
@@ -96,7 +96,7 @@ export class RemoteSender {
     try {
       await before;
       let place = await (first ?? this.#remote.locate(id));
-      while (place === "nobody" && !this.#local.isStopping && this.#clock.monotonic() < until) {
+      while (place === "unowned" && !this.#local.isStopping && this.#clock.monotonic() < until) {
         await pause(this.#clock, RETRY_INTERVAL_MS);
         place = await this.#remote.locate(id);
       }

@@ -85,7 +85,7 @@ export const listBusyChats = forParts(
   query(busyChats(and(isBusy, isAmongParts(chats.part)))),
 );
 
-/** The number of chats working in a workspace: {workspace_id}. Excludes those that wait for a budget or a person. */
+/** The number of chats working in a workspace: {workspace_id}. Excludes chats that wait for a budget or a person. */
 export const countWorkingChats = query(
   build
     .select({ count: sql<number>`count(*)` })

@@ -55,7 +55,7 @@ export type KeyPlace = {
 };
 
 /**
- * Returns the key. If there is none, creates one in the directory, but only if nothing was encrypted yet. Closes the store on any error;
+ * Returns the key. If no key exists, creates one in the directory, but only if nothing was encrypted yet. Closes the store on any error;
  * throws `EncryptionKeyError` if the key is lost or is not the cluster's.
  */
 export const openKey = async (store: Store, place: KeyPlace): Promise<Encryption> => {

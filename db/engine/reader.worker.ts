@@ -19,7 +19,7 @@ type Order = {
   report?: ReportName;
 };
 
-/** Searches come back to the same pages of a large index; SQLite's own 2 MiB halve their speed. Filled by what is read. */
+/** Searches read the same pages of a large index repeatedly; SQLite's default of 2 MiB halves their speed. Filled by reads. */
 const CACHE_KB = 16 * 1024;
 
 let db: Database | undefined;

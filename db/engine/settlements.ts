@@ -1,7 +1,7 @@
 // Answers the callers of a commit group in slices. A group can hold hundreds of batches; if all callers continued in one turn of the event
-// loop, everything else would wait for their work. Measured with 200 builds at once: one turn of 100 ms.
+// loop, everything else would wait for their work. With 200 concurrent builds, one turn took 100 ms.
 
-/** Callers answered in one turn. Groups of this size, which log ingest has, are answered at once; a caller's work takes up to 1 ms. */
+/** Callers answered in one turn. Groups of this size, as in log ingest, are answered immediately; a caller's work takes up to 1 ms. */
 const SLICE_CALLERS = 8;
 
 export class Settlements {

@@ -243,7 +243,7 @@ export class Writer {
         for (const row of rows) {
           const { changes } = prepared.run(...(row as never[]));
           if (expect !== undefined && changes !== expect)
-            return new CommitError("stale", "the row has changed meanwhile");
+            return new CommitError("stale", "the row has changed in the meantime");
         }
       }
       return undefined;

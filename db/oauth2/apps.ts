@@ -6,7 +6,7 @@ import { oauth2_app_secrets, oauth2_apps, oauth2_grants } from "../schema/oauth2
 export type OAuth2AppRow = typeof oauth2_apps.$inferSelect;
 export type OAuth2SecretRow = typeof oauth2_app_secrets.$inferSelect;
 
-/** Applications that owners created, by name, then those that registered themselves. */
+/** Applications that owners created, by name, then self-registered ones. */
 export const listOAuth2Apps = query(
   build
     .select()

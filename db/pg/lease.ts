@@ -2,7 +2,7 @@
 // lease, prevents older nodes from writing (PERFORMANCE section 3, points 2 and 12).
 import type { ReservedSQL } from "bun";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
-import type { Teller } from "./notices/sent-counts.ts";
+import type { SenderHeartbeat } from "./notices/sent-counts.ts";
 import { inTransaction, takeAllParts } from "./parts/guard.ts";
 
 export type NodeRow = {
@@ -54,13 +54,13 @@ export const UPSERT_HEARTBEAT = `insert into nodes (id, address, version, seen_a
 export const sendHeartbeat = async (
   sql: ReservedSQL,
   { id, address, version }: NodeIdentity,
-): Promise<Teller | undefined> => {
+): Promise<SenderHeartbeat | undefined> => {
   const [row] = await sql.unsafe(
-    `with shown as (${UPSERT_HEARTBEAT}) select told_by as epoch, told, expires_at::text as sign from lease
+    `with shown as (${UPSERT_HEARTBEAT}) select told_by as epoch, told as sent, expires_at::text as sign from lease
      where id = 1 and expires_at > clock_timestamp() and told_by = (select value from epoch where id = 1)`,
     [id, address, version],
   );
-  return row && { epoch: Number(row.epoch), told: Number(row.told), sign: row.sign };
+  return row && { epoch: Number(row.epoch), sent: Number(row.sent), sign: row.sign };
 };
 
 /** `isOlder`: the database's version supports only one active node. */
@@ -159,20 +159,20 @@ export type Renewal = NodeIdentity & {
   readonly epoch: number;
   readonly lease_ms: number;
   /** How many notices it has sent; undefined if it sends none. */
-  readonly told: number | undefined;
+  readonly sent: number | undefined;
 };
 
 /** Renews the lease and records a heartbeat. Returns false if another node has it, or another process with this node's name. */
 export const renewLease = async (
   sql: ReservedSQL,
-  { id, address, version, epoch, lease_ms, told }: Renewal,
+  { id, address, version, epoch, lease_ms, sent }: Renewal,
 ): Promise<boolean> => {
   const [{ renewed }] = await sql.unsafe(
     `with renewed as (update lease set expires_at = clock_timestamp() + $5 * interval '1 ms', told = coalesce($6::bigint, 0),
          told_by = case when $6::bigint is null then null else $4::bigint end
        where id = 1 and node = $1 and (select value from epoch where id = 1) = $4::bigint returning id),
      shown as (${UPSERT_HEARTBEAT} returning id) select exists (select 1 from renewed) as renewed from shown`,
-    [id, address, version, epoch, lease_ms, told ?? null],
+    [id, address, version, epoch, lease_ms, sent ?? null],
   );
   return renewed;
 };

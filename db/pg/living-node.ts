@@ -10,7 +10,7 @@ import { type ClusterView, loadClusterView, type Renewal, removeNode, sendHeartb
 import { migratePostgres } from "./migrate.ts";
 import { describeChanges, type SeenState } from "./node-state.ts";
 import { Listener } from "./notices/listener.ts";
-import type { Teller } from "./notices/sent-counts.ts";
+import type { SenderHeartbeat } from "./notices/sent-counts.ts";
 import { Primary } from "./primary.ts";
 import { ReadStore } from "./read-store.ts";
 import type { PgStore } from "./store.ts";
@@ -33,7 +33,7 @@ export type NodeOptions = {
   readonly version: string;
   readonly lease_ms: number;
   /** Whether it sends other nodes what they need for reads and streams. */
-  readonly tells?: boolean;
+  readonly sendsNotices?: boolean;
   /** `correct`: called with the database's time at each heartbeat, in milliseconds since 1970. */
   readonly clock: Clock & { correct?(database_now: number): void };
   /** Called when another node has taken over: the process must exit. */
@@ -229,24 +229,24 @@ export abstract class LivingNode {
   }
 
   /** Sends a heartbeat, and returns what the active node has sent. */
-  protected async sendHeartbeat(sql: ReservedSQL): Promise<Teller | undefined> {
+  protected async sendHeartbeat(sql: ReservedSQL): Promise<SenderHeartbeat | undefined> {
     const { id, version, clock } = this.options;
     const asked_at = clock.monotonic();
-    const teller = await sendHeartbeat(sql, { id, address: id, version });
+    const sender = await sendHeartbeat(sql, { id, address: id, version });
     this.#written_at = asked_at;
-    return teller;
+    return sender;
   }
 
   /** The heartbeat data for renewing the lease. */
   protected get renewal(): Renewal {
-    const { id, version, lease_ms, tells } = this.options;
+    const { id, version, lease_ms, sendsNotices } = this.options;
     return {
       id,
       address: id,
       version,
       epoch: this.epoch,
       lease_ms,
-      told: tells ? (this.store?.writer.told ?? 0) : undefined,
+      sent: sendsNotices ? (this.store?.writer.sentNotices ?? 0) : undefined,
     };
   }
 

@@ -46,7 +46,7 @@ export const describeChanges = (before: SeenState | undefined, after: SeenState)
 const describeLease = (before: SeenState | undefined, { lease }: SeenState): Line | undefined => {
   if (lease === "held") return { level: "info", text: "node {id} is active, epoch {epoch}" };
   if (lease === "lapsed") {
-    return { level: "error", text: "node {id} could not renew its lease: it answers nobody until it can" };
+    return { level: "error", text: "node {id} could not renew its lease: it answers no requests until it can" };
   }
   if (lease === "elsewhere") return { level: "info", text: "node {id} stands by: {holder} is active" };
   return before

@@ -64,10 +64,10 @@ export class ClusterNode extends LivingNode {
   /** Opens the store of the active node. */
   openStore({ queueBytes }: { queueBytes?: number } = {}): PgStore {
     if (!this.isActive) throw new CommitError("closed", "this node is not the active one");
-    const { url, fatal, tells = false } = this.options;
+    const { url, fatal, sendsNotices = false } = this.options;
     this.store = new PgStore(new Primary(url, { inOrder: true }), this.id, this.#epoch, {
       fatal,
-      tells,
+      sendsNotices,
       ...(queueBytes === undefined ? {} : { queueBytes }),
     });
     return this.store;
@@ -108,9 +108,9 @@ export class ClusterNode extends LivingNode {
     const view = await this.loadView(sql);
     if (this.isActive) return await this.#renew(sql);
     await this.#try(sql, view);
-    const teller = await this.sendHeartbeat(sql);
+    const sender = await this.sendHeartbeat(sql);
     // If a node does not report how many notices it has sent, some may be missed at any time.
-    if (teller) this.listener.see([teller]);
+    if (sender) this.listener.see([sender]);
   }
 
   async #renew(sql: ReservedSQL): Promise<void> {

@@ -46,7 +46,7 @@ export const toCommitError = (error: unknown): CommitError => {
   if (error instanceof CommitError) return error;
   const state = getSqlState(error);
   const { message = String(error) } = (error ?? {}) as PostgresError;
-  if (state === "SW001") return new CommitError("stale", "the row has changed meanwhile", { cause: error });
+  if (state === "SW001") return new CommitError("stale", "the row has changed in the meantime", { cause: error });
   if (state === "SW002") return new CommitError("closed", "another node has taken over", { cause: error });
   if (state === "SW003") return new CommitError("moved", "another node does this now", { cause: error });
   if (state.startsWith("23")) {

@@ -24,7 +24,7 @@ export type PgStoreOptions = {
   /** How long writes and reads wait for the database; default 15 s. */
   wait_ms?: number;
   /** Whether to notify other nodes. */
-  tells?: boolean;
+  sendsNotices?: boolean;
   /** Called when another node has taken over: the process must exit. */
   fatal(error: Error): void;
 };
@@ -74,10 +74,10 @@ export class PgStore extends PgReads implements Store {
       fatal,
       queueBytes,
       wait_ms,
-      tells,
+      sendsNotices,
       isShared = false,
       listener,
-    }: Pick<PgStoreOptions, "fatal" | "queueBytes" | "wait_ms" | "tells"> & SharedOptions,
+    }: Pick<PgStoreOptions, "fatal" | "queueBytes" | "wait_ms" | "sendsNotices"> & SharedOptions,
   ) {
     super(primary, wait_ms);
     this.epoch = epoch;
@@ -88,7 +88,7 @@ export class PgStore extends PgReads implements Store {
       fatal,
       queueBytes,
       wait_ms,
-      tellsAs: tells ? { node, epoch } : undefined,
+      noticeSender: sendsNotices ? { node, epoch } : undefined,
       guard: (isShared ? makePartsGuard : makeGuard)(node, epoch),
     });
     this.#sequences = new Sequences({

@@ -1,4 +1,4 @@
-// Converts values to those that SQLite returns.
+// Converts values to the form that SQLite returns.
 import type { Value } from "../engine/sql.ts";
 
 /** Returns numbers for integers, 0 and 1 for booleans. */

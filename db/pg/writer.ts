@@ -47,7 +47,7 @@ export type WriterOptions = {
   /** How long a batch waits for the database; default 15 s. */
   readonly wait_ms?: number | undefined;
   /** Identifies this node as the sender; undefined: sends nothing. */
-  readonly tellsAs?: { readonly node: string; readonly epoch: number } | undefined;
+  readonly noticeSender?: { readonly node: string; readonly epoch: number } | undefined;
   /** Called when another node owns the data: the process must exit. */
   fatal(error: Error): void;
 };
@@ -67,7 +67,7 @@ export class PgWriter {
   #lastNumber = 0;
   #broadcasting: number | undefined;
   /** Number of notices that are committed, or may be. */
-  told = 0;
+  sentNotices = 0;
   readonly #trace = new CommitTrace<Pending>();
   readonly #settlements = new Settlements();
   /** Groups, batches and retries so far, for the log and the benchmark. */
@@ -102,7 +102,7 @@ export class PgWriter {
 
   /** Sends an event to other nodes with the next group. Retries unless it was certainly sent, since duplicates are harmless. */
   broadcast(word: BroadcastEvent): void {
-    if (this.#options.tellsAs === undefined || this.#stopped) return;
+    if (this.#options.noticeSender === undefined || this.#stopped) return;
     // At the limit, the notice says "everything", which includes later events.
     if (this.#words.length < MAX_NOTIFICATIONS) this.#words.push(word);
     this.#running ??= this.#runGroups();
@@ -344,11 +344,11 @@ export class PgWriter {
 
   /** Part of the transaction, so that other nodes are notified only when the rows are visible, and not at all if it fails. */
   #makeNotifications(group: readonly Pending[], words: readonly BroadcastEvent[]): BoundText[] {
-    const { tellsAs } = this.#options;
-    if (tellsAs === undefined) return [];
+    const { noticeSender } = this.#options;
+    if (noticeSender === undefined) return [];
     const batches = group.map(({ batch }) => batch);
-    const raised = toCounterUpdate(tellsAs, group);
-    const notice = makeNotice(tellsAs.epoch, batches, words);
+    const raised = toCounterUpdate(noticeSender, group);
+    const notice = makeNotice(noticeSender.epoch, batches, words);
     const notices = notice ? toNotifications(notice, this.#lastNumber) : [];
     this.#lastNumber += notices.length;
     this.#broadcasting = notice && this.#lastNumber;
@@ -357,7 +357,7 @@ export class PgWriter {
 
   /** Uses each number once. A number of a failed transaction is skipped, which receivers tolerate after the next one. */
   #countNotices(): void {
-    this.told = this.#broadcasting ?? this.told;
+    this.sentNotices = this.#broadcasting ?? this.sentNotices;
     this.#broadcasting = undefined;
   }
 

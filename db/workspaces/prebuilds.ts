@@ -1,4 +1,4 @@
-// Prebuilds: those of a template, those that can be claimed, and when a template's prebuilds are checked.
+// Prebuilds: queries for a template's prebuilds, for claimable ones, and for when a template's prebuilds are checked.
 import { and, asc, eq, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { build, eqParam, query, type RowOfQuery, type Statement, statement } from "../engine/sql.ts";

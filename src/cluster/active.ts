@@ -32,7 +32,7 @@ const ANSWER_TIMEOUT_MS = 2_000;
 
 type Options = Omit<JoinOptions, "standsBy"> & {
   /** Starts the read-only server that runs next to the parts of this node. */
-  beside?(
+  openReads?(
     as: Omit<StandingBy, "port" | "node"> & { readonly node: PartsMember; readonly counts: SharedCounts | undefined },
   ): AsyncDisposable & { readonly port: number };
 };
@@ -41,9 +41,9 @@ type Options = Omit<JoinOptions, "standsBy"> & {
  * Resolves when this node is active. Throws TlsError, UnsafeDatabaseError, BucketError, DatabaseVersionError, EncryptionKeyError,
  * CommitError.
  */
-export const joinActive = async ({ config, clock, signal, beside, ...options }: Options): Promise<Membership> => {
+export const joinActive = async ({ config, clock, signal, openReads, ...options }: Options): Promise<Membership> => {
   const fatal = (error: Error): void => {
-    log("cluster").fatal("this node must not go on; stopping: {error}", { error });
+    log("cluster").fatal("this node must not continue; stopping: {error}", { error });
     options.fatal(error);
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
@@ -60,7 +60,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
     id,
     version: VERSION,
     lease_ms,
-    tells: true,
+    sendsNotices: true,
     clock,
     fatal,
   });
@@ -71,7 +71,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
     throw error;
   }
   let forwarder: Forwarder | undefined;
-  let reads: ReturnType<NonNullable<typeof beside>> | undefined;
+  let reads: ReturnType<NonNullable<typeof openReads>> | undefined;
   let links: NodeLinks | undefined;
   let counts: SharedCounts | undefined;
   let until = 0;
@@ -93,7 +93,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
         return counts;
       },
       listen(server, encryption, partOf) {
-        reads = beside?.({ node, encryption, counts, takeNamed: takerOfNames(deriveNodeToken(encryption)) });
+        reads = openReads?.({ node, encryption, counts, takeNamed: takerOfNames(deriveNodeToken(encryption)) });
         const { host, port } = config.address;
         forwarder = new Forwarder({
           hostname: host.replace(/^\[|\]$/g, ""),

@@ -101,13 +101,13 @@ export const joinCluster = async ({
     options.fatal(error);
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
-  const tells = config.cluster_reads === "every";
+  const sendsNotices = config.cluster_reads === "every";
   const id = toNodeName(config);
   checkKeyForm({ directory: config.data_dir, digits: config.encryption_key });
   await checkAccess(url);
   await requireSameProtocol(readTls(config, clock.now()), { url, id, clock });
   await checkUploads(makeBucket(config, clock), url);
-  const node = await ClusterNode.join({ url, id, version: VERSION, lease_ms, tells, clock, fatal });
+  const node = await ClusterNode.join({ url, id, version: VERSION, lease_ms, sendsNotices, clock, fatal });
   const { host, port } = config.address;
   const listen = (port: number, encryption: Encryption): Forwarder => {
     const own = { host: ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host, port };
@@ -122,14 +122,14 @@ export const joinCluster = async ({
       leader: () => node.leader?.address,
       own: () => address.print(own),
       reads: () =>
-        beside?.reads !== undefined && node.isCurrent ? { hostname: "127.0.0.1", port: beside.reads } : undefined,
+        services?.reads !== undefined && node.isCurrent ? { hostname: "127.0.0.1", port: services.reads } : undefined,
       state: () => presentNodeState(node),
     });
     own.port = made.port;
     return made;
   };
   let forwarder: Forwarder | undefined;
-  let beside: SpareServices | undefined;
+  let services: SpareServices | undefined;
   try {
     const led = node.whenActive(signal);
     // Reported below, or not at all if something else fails first.
@@ -138,13 +138,13 @@ export const joinCluster = async ({
     if (encryption && (node.leader || !(await finishesWithin(clock, FIRST_NODE_TIMEOUT_MS, led)))) {
       forwarder = listen(port, encryption);
       const takeNamed = takerOfNames(deriveNodeToken(encryption));
-      beside = standsBy?.({ port: forwarder.port, node, encryption, takeNamed });
+      services = standsBy?.({ port: forwarder.port, node, encryption, takeNamed });
     }
     await led;
-    await beside?.[Symbol.asyncDispose]();
+    await services?.[Symbol.asyncDispose]();
   } catch (error) {
     await Promise.all([
-      beside?.[Symbol.asyncDispose](),
+      services?.[Symbol.asyncDispose](),
       signal?.aborted && forwarder?.drain(clock.monotonic() + forwardingTimeMs(config)),
     ]);
     forwarder?.end();

@@ -70,7 +70,7 @@ export type NodeDeps = {
 /** Returns the remote actors for a `Directory`. */
 export const createRemoteActors = ({ parts, index, links }: NodeDeps, kind: ActorKind): RemoteActors => {
   const locate = (part: number | undefined): ActorPlace =>
-    part === undefined || parts.has(part) ? "here" : (parts.nodeOf(part) ?? "nobody");
+    part === undefined || parts.has(part) ? "here" : (parts.nodeOf(part) ?? "unowned");
   const send = (node: OtherNode, message: RemoteMessage) => links.call(node, ACTOR, message);
   return {
     locate(id) {

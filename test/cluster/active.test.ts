@@ -20,7 +20,7 @@ type CreatedWorkspace = {
 
 testNeeding(
   [needs.postgres],
-  "[CL-30] [CL-32] [WO-1] three nodes share the parts out; what one is asked for the owner does, a node that dies is followed, and one that ends hands over",
+  "[CL-30] [CL-32] [WO-1] three nodes share the shards; a request to any of them is handled by its owner, a dead node's shards are taken over, and a stopping node hands over",
   async () => {
     await using cluster = await startCluster();
     const one = await cluster.start(1, ALL_ACTIVE);

@@ -28,7 +28,7 @@ const yaml = <T>(text: string): T => Bun.YAML.parse(text) as T;
 
 const runProgram = (argv: readonly string[], input = "") => {
   const { exitCode, stdout, stderr } = Bun.spawnSync([...argv], { cwd: ROOT, stdin: Buffer.from(input) });
-  return { exitCode, said: stdout.toString(), errors: stderr.toString() };
+  return { exitCode, output: stdout.toString(), errors: stderr.toString() };
 };
 
 /** `values`: an operator's values, merged over the chart's. Throws the renderer's error. */
@@ -43,12 +43,12 @@ const render = (values: Tree): KubernetesObject[] => {
     Release: { Name: "slipway", Namespace: "default" },
     Chart: { Name: "slipway", Version, AppVersion },
   };
-  const { exitCode, said, errors } = runProgram(
+  const { exitCode, output, errors } = runProgram(
     [needs.go.file, "run", join(import.meta.dir, "render.go")],
     JSON.stringify({ templates, data }),
   );
   if (exitCode !== 0) throw new Error(errors);
-  const texts = Object.values(JSON.parse(said) as Variables);
+  const texts = Object.values(JSON.parse(output) as Variables);
   return texts.flatMap((text) => text.split(/^---$/m)).flatMap((text) => yaml<KubernetesObject | null>(text) ?? []);
 };
 
@@ -100,7 +100,7 @@ const ALL_VALUES: Tree = {
 describe("the chart", () => {
   testNeeding(
     [needs.go],
-    "[CL-18] is objects that Kubernetes knows, with every value and with few",
+    "[CL-18] renders valid Kubernetes objects, with every value and with the required ones only",
     async () => {
       const few = render({ accessUrl: "https://slipway.example.com" });
       const all = render(ALL_VALUES);
@@ -128,7 +128,7 @@ describe("the chart", () => {
 
   testNeeding(
     [needs.go],
-    "[CL-18] runs nodes with settings that are taken, and asks them at a name they answer to",
+    "[CL-18] runs nodes with valid settings, and probes them under a hostname that they accept",
     async () => {
       for (const values of [{ accessUrl: "https://slipway.example.com" }, ALL_VALUES]) {
         const { env, ...container } = findContainer(render(values));
@@ -153,7 +153,7 @@ describe("the chart", () => {
     120_000,
   );
 
-  test("[CL-18] is of this version", () => {
+  test("[CL-18] has this version", () => {
     const { appVersion, version: own } = yaml<Variables>(readPage(`${CHART}/Chart.yaml`));
     expect([appVersion, own]).toEqual([version, version]);
   });
@@ -165,7 +165,7 @@ describe("the compose file", () => {
   const parseServices = (): Record<string, Service> =>
     yaml<{ services: Record<string, Service> }>(readPage(COMPOSE)).services;
 
-  test("[CL-18] runs three nodes with settings that are taken, each with a name of its own", () => {
+  test("[CL-18] runs three nodes with valid settings, each with its own name", () => {
     const nodes = Object.entries(parseServices()).filter(([name]) => name.startsWith("node-"));
     const read = nodes.map(([name, { environment = {}, secrets = [], hostname }]) => {
       const given = { ...environment, SLIPWAY_ACCESS_URL: "http://localhost:7080" };
@@ -185,7 +185,7 @@ describe("the compose file", () => {
     expect(balanced).toEqual(read);
   });
 
-  test("[CL-18] has members that Compose knows, and names nothing that is not there", () => {
+  test("[CL-18] has only members that Compose knows, and no dangling reference", () => {
     const file = () => yaml<{ services: Record<string, Tree> }>(readPage(COMPOSE));
     expect(findComposeProblems(file())).toEqual([]);
     const wrong = file();
@@ -196,13 +196,13 @@ describe("the compose file", () => {
     expect(findComposeProblems(lacking)).toEqual(["secret database_uri is not there"]);
   });
 
-  testNeeding([needs.compose], "[CL-18] is taken by Docker's own program", async () => {
+  testNeeding([needs.compose], "[CL-18] is accepted by Docker Compose", async () => {
     const plugIn = needs.compose.file.endsWith("docker") ? ["compose"] : [];
     const { exitCode, errors } = runProgram([needs.compose.file, ...plugIn, "--file", COMPOSE, "config", "--quiet"]);
     expect([exitCode, errors]).toEqual([0, ""]);
   });
 
-  testNeeding([needs.haproxy], "[CL-18] has a load balancer whose settings are taken", async () => {
+  testNeeding([needs.haproxy], "[CL-18] has a load balancer with a valid configuration", async () => {
     const { exitCode, errors } = runProgram([needs.haproxy.file, "-c", "-f", BALANCER]);
     // The nodes do not exist.
     const wrong = errors
@@ -218,7 +218,7 @@ describe("the unit", () => {
     ...["--database-url-file", "/etc/slipway/database-url", "--encryption-key-file", "/etc/slipway/encryption-key"],
   ];
 
-  test("[CL-18] is what `slipway systemd` prints for a node, and the variables alongside it are settings", async () => {
+  test("[CL-18] equals the output of `slipway systemd` for a node, and its example variables are settings", async () => {
     const { code, printed } = await runVerb(["systemd", ...given]);
     expect([code, printed]).toEqual([0, readPage(UNIT)]);
     const variables = Object.fromEntries(
@@ -230,7 +230,7 @@ describe("the unit", () => {
     expect(loadNodeConfig(variables).node_address).toEqual({ host: "node-a.internal", port: 7080 });
   });
 
-  testNeeding([needs.systemdAnalyze], "[CL-18] is one that systemd takes", async () => {
+  testNeeding([needs.systemdAnalyze], "[CL-18] is accepted by systemd", async () => {
     using place = tempDirectory();
     const file = join(place.path, "slipway.service");
     // Replaces the installed program with one that exists.
@@ -240,7 +240,7 @@ describe("the unit", () => {
   });
 });
 
-test("[CL-18] every setting that the manual and deploy/ name exists", () => {
+test("[CL-18] every setting in the manual and in deploy/ exists", () => {
   const known = new Set(listVariables(SERVER_SETTINGS));
   const texts = [
     readPage("docs/cluster.md"),

@@ -19,7 +19,7 @@ const load = (env: Record<string, string>) => loadConfig({ argv: [], env, readFi
 
 testNeeding(
   [needs.postgres],
-  "[CL-12] the doctor, figures and support bundles tell of the database, its schema, the nodes and what stands by",
+  "[CL-12] doctor, metrics and support bundles cover the database, its schema, the nodes and the standby",
   async () => {
     const database = await createDatabase({ empty: true });
     using place = tempDirectory();
@@ -82,42 +82,38 @@ testNeeding(
   },
 );
 
-testNeeding(
-  [needs.postgres],
-  "[CL-12] where every node is active, the doctor and figures tell of their parts",
-  async () => {
-    const database = await createDatabase();
-    const member = await PartsMember.join({
-      url: database.url,
-      id: "10.0.0.1:7080",
-      version: "v9.9.9",
-      lease_ms: 30_000,
-      clock: systemClock,
-      fatal: () => {},
+testNeeding([needs.postgres], "[CL-12] if every node is active, doctor and metrics cover their shards", async () => {
+  const database = await createDatabase();
+  const member = await PartsMember.join({
+    url: database.url,
+    id: "10.0.0.1:7080",
+    version: "v9.9.9",
+    lease_ms: 30_000,
+    clock: systemClock,
+    fatal: () => {},
+  });
+  try {
+    const config = load({
+      SLIPWAY_DATABASE_URL: database.url,
+      SLIPWAY_ENCRYPTION_KEY: KEY,
+      SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
     });
-    try {
-      const config = load({
-        SLIPWAY_DATABASE_URL: database.url,
-        SLIPWAY_ENCRYPTION_KEY: KEY,
-        SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
-      });
-      const examineNodes = async () =>
-        (await examine(config, systemClock, true, {})).find(({ name }) => name === "active nodes");
-      expect(await examineNodes()).toMatchObject({ status: "warn", detail: "10.0.0.1:7080, v9.9.9, 256 of 256 parts" });
-      const metrics = new Metrics(systemClock);
-      registerCluster(metrics, member);
-      const figures = await metrics.text();
-      expect(figures).toContain('slipway_node_active{node="10.0.0.1:7080"} 1\n');
-      expect(figures).toContain("slipway_node_parts 256\n");
-      expect(member.state).toMatchObject({ node: "active", lease: "held", database: "answers", parts: 256 });
-    } finally {
-      await member.leaveCluster();
-      await database.remove();
-    }
-  },
-);
+    const examineNodes = async () =>
+      (await examine(config, systemClock, true, {})).find(({ name }) => name === "active nodes");
+    expect(await examineNodes()).toMatchObject({ status: "warn", detail: "10.0.0.1:7080, v9.9.9, 256 of 256 parts" });
+    const metrics = new Metrics(systemClock);
+    registerCluster(metrics, member);
+    const figures = await metrics.text();
+    expect(figures).toContain('slipway_node_active{node="10.0.0.1:7080"} 1\n');
+    expect(figures).toContain("slipway_node_parts 256\n");
+    expect(member.state).toMatchObject({ node: "active", lease: "held", database: "answers", parts: 256 });
+  } finally {
+    await member.leaveCluster();
+    await database.remove();
+  }
+});
 
-test("[CL-12] doctor says that no database answers, without revealing its password", async () => {
+test("[CL-12] doctor reports that no database answers, without revealing its password", async () => {
   using place = tempDirectory();
   const config = load({
     SLIPWAY_DATA_DIR: place.path,
@@ -132,7 +128,7 @@ test("[CL-12] doctor says that no database answers, without revealing its passwo
   expect(JSON.stringify(findings)).not.toContain("very-secret");
 });
 
-test("[CL-12] backups of a data directory are refused alongside a database of PostgreSQL", () => {
+test("[CL-12] backups of a data directory are refused with a PostgreSQL database", () => {
   const both = { SLIPWAY_DATABASE_URL: "postgres://a:b@c/d", SLIPWAY_BACKUP_INTERVAL: "1h" };
   expect(() => load(both)).toThrow(UsageError);
   expect(() => load(both)).toThrow("remove it and back up PostgreSQL");

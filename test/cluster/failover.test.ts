@@ -30,25 +30,25 @@ const openStore = (url: string): Promise<PgStore> => openPgStore({ url, now: 0, 
 
 /** Clients that write one row after the other, and record the results. */
 const startWriting = (store: PgStore) => {
-  const told: Write[] = [];
+  const writes: Write[] = [];
   let going = true;
   const client = async (n: number): Promise<void> => {
     for (let i = 0; going; i++) {
       const name = `w-${n}-${i}`;
-      const said = await awaitOutcome(store.commit([insertSetting({ key: name, value: "" })]));
-      const outcome: Outcome = said === "done" ? "done" : said === "unknown" ? "unknown" : "refused";
-      told.push({ name, outcome });
+      const result = await awaitOutcome(store.commit([insertSetting({ key: name, value: "" })]));
+      const outcome: Outcome = result === "done" ? "done" : result === "unknown" ? "unknown" : "refused";
+      writes.push({ name, outcome });
     }
   };
   const clients = Promise.all(Array.from({ length: CLIENTS }, (_, n) => client(n)));
-  const done = (): number => told.filter(({ outcome }) => outcome === "done").length;
+  const done = (): number => writes.filter(({ outcome }) => outcome === "done").length;
   return {
-    told,
+    writes,
     done,
     /** Resolves when `count` more writes were acknowledged. */
     more: async (count: number): Promise<void> => {
       const enough = done() + count;
-      await until(() => done() >= enough, { what: "writes to go on" });
+      await until(() => done() >= enough, { what: "writes to continue" });
     },
     end: async (): Promise<void> => {
       going = false;
@@ -65,7 +65,7 @@ const listRows = async (url: string): Promise<Row[]> => {
 
 testNeeding(
   [needs.postgres, needs.root],
-  "[CL-13] the primary is killed and its synchronous standby promoted: writes go on, and nothing acknowledged is lost; the old one, back, acknowledges nothing and is not taken for the primary",
+  "[CL-13] the primary is killed and its synchronous standby promoted: writes continue, and nothing acknowledged is lost; the restarted old primary acknowledges nothing and is not used",
   async () => {
     const pair = await openPair();
     const store = await openStore(pair.url);
@@ -75,7 +75,7 @@ testNeeding(
     await pair.standby.promote();
     await load.more(200);
     await load.end();
-    expect(checkWrites(load.told, await listRows(pair.standby.url()))).toEqual([]);
+    expect(checkWrites(load.writes, await listRows(pair.standby.url()))).toEqual([]);
     await pair.primary.start();
     expect((await findPrimary(splitHosts(pair.url))).host).toBe(pair.standby.url());
     const old = new SQL(pair.primary.url(), { max: 1 });
@@ -99,7 +99,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres, needs.root],
-  "[CL-13] with an asynchronous standby acknowledged writes are lost, and the oracle says so",
+  "[CL-13] with an asynchronous standby, acknowledged writes are lost, and the oracle detects it",
   async () => {
     const pair = await openPair({ synchronous: false });
     const store = await openStore(pair.url);
@@ -116,7 +116,7 @@ testNeeding(
     pair.primary.kill();
     await pair.standby.promote();
     await load.end();
-    const wrong = checkWrites(load.told, await listRows(pair.standby.url()));
+    const wrong = checkWrites(load.writes, await listRows(pair.standby.url()));
     expect(wrong.filter((one) => one.endsWith("was acknowledged and is lost")).length).toBeGreaterThan(0);
     await store.close();
   },
@@ -125,7 +125,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres, needs.root],
-  "[CL-14] while the synchronous standby is away writes wait, and it is said; when it is back they are acknowledged",
+  "[CL-14] while the synchronous standby is down, writes wait with an explanation; when it is back, they are acknowledged",
   async () => {
     const pair = await openPair();
     const store = await openStore(pair.url);

@@ -77,13 +77,13 @@ test("[CP-24] bytes flow to and from an agent of another node, as fast as they a
   const sent = Buffer.alloc(3 * 1024 * 1024, "0123456789abcdef");
   void stream.write(sent).catch(() => {});
   let size = 0;
-  const heard: Uint8Array[] = [];
+  const received: Uint8Array[] = [];
   while (size < sent.length) {
     const chunk = (await stream.read()) as Uint8Array;
-    heard.push(chunk);
+    received.push(chunk);
     size += chunk.byteLength;
   }
-  expect(Buffer.concat(heard).equals(sent)).toBe(true);
+  expect(Buffer.concat(received).equals(sent)).toBe(true);
   await stream.end();
   expect(await stream.read()).toBeUndefined();
   expect(await stream.closed).toBeUndefined();
@@ -119,7 +119,7 @@ test("[CP-24] a refusal there is returned here with the same message; no node is
   expect(((await dialer.dial(AGENT, 1).catch((error: unknown) => error)) as WireError).failure).toBe("refused");
 });
 
-test("[CP-24] a stream breaks with the node that keeps it", async () => {
+test("[CP-24] a stream breaks with the node that holds it", async () => {
   const { dialer, b } = cluster();
   const stream = await dialer.dial(AGENT, echo());
   const reading = stream.read().catch((error: unknown) => error);
@@ -129,7 +129,7 @@ test("[CP-24] a stream breaks with the node that keeps it", async () => {
   await expect(stream.write(Buffer.from("x"))).rejects.toBeInstanceOf(WireError);
 });
 
-test("[CP-24] who resets a stream ends it at the agent", async () => {
+test("[CP-24] a reset by the caller ends a stream at the agent", async () => {
   const { dialer } = cluster();
   const gone = Promise.withResolvers<void>();
   const listener = Bun.listen({

@@ -58,9 +58,9 @@ const openNodes = async () => {
 
 /** Records which events of a kind a node receives. */
 const listenTo = ({ ctx }: Node, kind: "owner_chats" | "missed") => {
-  const heard: string[] = [];
-  ctx.topics.subscribeAll(kind, (id) => heard.push(id));
-  return heard;
+  const ids: string[] = [];
+  ctx.topics.subscribeAll(kind, (id) => ids.push(id));
+  return ids;
 };
 
 /** Resolves when each node receives the other's events. */

@@ -32,7 +32,7 @@ const PATIENCE = { patience: 240_000 };
 
 testNeeding(
   [needs.postgres, needs.root],
-  `[CP-73] a database that is away for ${OUTAGES.join(", ")} s fails no build and no import`,
+  `[CP-73] a database outage of ${OUTAGES.join(", ")} s fails no build and no import`,
   async () => {
     await using alone = await startSingle();
     const { server } = alone;
@@ -80,13 +80,13 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-71] a start with a role that PostgreSQL does not have ends, and names database_url",
+  "[CL-71] a start with a role that PostgreSQL does not have fails, and names database_url",
   async () => {
     const database = await createDatabase();
     await using _removed = { [Symbol.asyncDispose]: () => database.remove() };
     using place = tempDirectory();
     const url = new URL(database.url);
-    url.username = "nobody_of_this_name";
+    url.username = "no_such_role";
     const child = Bun.spawn([...toProgramCommand(), "serve", "--data-dir", place.path, "--address", "127.0.0.1:0"], {
       env: {
         PATH: process.env.PATH,
@@ -98,16 +98,14 @@ testNeeding(
     });
     const errors = await child.stderr.text();
     expect(await child.exited).toBe(1);
-    expect(errors).toMatch(
-      /slipway serve: database_url: PostgreSQL at .* refuses the connection: .*nobody_of_this_name/,
-    );
+    expect(errors).toMatch(/slipway serve: database_url: PostgreSQL at .* refuses the connection: .*no_such_role/);
   },
   60_000,
 );
 
 testNeeding(
   [needs.postgres, needs.root],
-  "[CL-71] a wrong password and a database that is not there are refused by name, also the role that may not sign in; a server that is away is waited for",
+  "[CL-71] a wrong password, a missing database and a role that may not log in are refused by name; an unreachable server is waited for",
   async () => {
     await using alone = await startSingle();
     const { server } = alone;

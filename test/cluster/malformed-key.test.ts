@@ -6,7 +6,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 
 testNeeding(
   [needs.postgres],
-  "[CL-63] a node whose key can be none ends before it has written anything into the database",
+  "[CL-63] a node with a malformed key exits before it writes to the database",
   async () => {
     await using cluster = await startCluster();
     await using sql = new SQL(cluster.database.url, { max: 1 });

@@ -55,7 +55,7 @@ testInside("[CP-22] workspace followers get the writes that they missed, and no 
   expect((await nextMessage(back)).type).toBe("snapshot");
 });
 
-testInside("[CP-22] a watcher of chats is told to reload the list", async () => {
+testInside("[CP-22] the server asks a watcher of chats to reload the list", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { topics } = getContext(server);

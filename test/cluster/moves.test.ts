@@ -70,35 +70,39 @@ const write = ({ node, writer }: Node, part?: number): Promise<string> =>
   );
 
 const renew = async (connection: ReservedSQL, id: string, epoch: number): Promise<boolean> =>
-  (await renewParts(connection, { id, address: id, version: "1", epoch, lease_ms: LEASE_MS, told: 0 })) !== undefined;
+  (await renewParts(connection, { id, address: id, version: "1", epoch, lease_ms: LEASE_MS, sent: 0 })) !== undefined;
 
 const endLease = (connection: ReservedSQL, name: string): Promise<unknown> =>
   connection.unsafe("update leases set expires_at = '-infinity' where node = $1", [name]);
 
-testNeeding([needs.postgres], "[CP-5] parts of a node whose lease has ended go to those who live, evenly", async () => {
-  const { connection, join, partsOf } = await open();
-  const nodes = [await join("a"), await join("b"), await join("c")] as const;
-  expect((await assignOrphanedParts(connection, LEASE_MS)).length).toBe(PARTS);
-  expect(await assignOrphanedParts(connection, LEASE_MS)).toEqual([]);
-  const [a, b, c] = await Promise.all([partsOf("a"), partsOf("b"), partsOf("c")]);
-  expect([a.length, b.length, c.length].sort()).toEqual([85, 85, 86]);
-  const outcomes = await Promise.all([write(nodes[0], a[0]), write(nodes[1], b[0]), write(nodes[2], c[0])]);
-  expect(outcomes).toEqual(["done", "done", "done"]);
-  // A node cannot write to another's shard, but any node can write what belongs to none.
-  expect([await write(nodes[0], b[0]), await write(nodes[0])]).toEqual(["moved", "done"]);
-  await endLease(connection, "c");
-  const moved = await assignOrphanedParts(connection, LEASE_MS);
-  expect(moved.map(({ part }) => part).sort((x, y) => x - y)).toEqual(c);
-  expect([(await partsOf("a")).length, (await partsOf("b")).length]).toEqual([128, 128]);
-  expect(await renew(connection, "c", nodes[2].epoch)).toBe(false);
-  expect(await renew(connection, "a", nodes[0].epoch)).toBe(true);
-  expect([await write(nodes[2], c[0]), await write(nodes[2])]).toEqual(["closed", "closed"]);
-  expect(nodes.map(({ fatal }) => fatal.length)).toEqual([0, 0, 1]);
-});
+testNeeding(
+  [needs.postgres],
+  "[CP-5] shards of a node whose lease has expired move evenly to the live nodes",
+  async () => {
+    const { connection, join, partsOf } = await open();
+    const nodes = [await join("a"), await join("b"), await join("c")] as const;
+    expect((await assignOrphanedParts(connection, LEASE_MS)).length).toBe(PARTS);
+    expect(await assignOrphanedParts(connection, LEASE_MS)).toEqual([]);
+    const [a, b, c] = await Promise.all([partsOf("a"), partsOf("b"), partsOf("c")]);
+    expect([a.length, b.length, c.length].sort()).toEqual([85, 85, 86]);
+    const outcomes = await Promise.all([write(nodes[0], a[0]), write(nodes[1], b[0]), write(nodes[2], c[0])]);
+    expect(outcomes).toEqual(["done", "done", "done"]);
+    // A node cannot write to another's shard, but any node can write what belongs to none.
+    expect([await write(nodes[0], b[0]), await write(nodes[0])]).toEqual(["moved", "done"]);
+    await endLease(connection, "c");
+    const moved = await assignOrphanedParts(connection, LEASE_MS);
+    expect(moved.map(({ part }) => part).sort((x, y) => x - y)).toEqual(c);
+    expect([(await partsOf("a")).length, (await partsOf("b")).length]).toEqual([128, 128]);
+    expect(await renew(connection, "c", nodes[2].epoch)).toBe(false);
+    expect(await renew(connection, "a", nodes[0].epoch)).toBe(true);
+    expect([await write(nodes[2], c[0]), await write(nodes[2])]).toEqual(["closed", "closed"]);
+    expect(nodes.map(({ fatal }) => fatal.length)).toEqual([0, 0, 1]);
+  },
+);
 
 testNeeding(
   [needs.postgres],
-  "[CP-5] a process that has the name of one before fences it and begins without parts",
+  "[CP-5] a process with the name of an earlier one fences it and starts without shards",
   async () => {
     const { connection, join, partsOf } = await open();
     const before = await join("a");
@@ -115,7 +119,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-6] [CP-4] a node hands over what it has, to one that lives, and not twice within a lease",
+  "[CP-6] [CP-4] a node hands over only its own shards, only to a live node, and no shard twice within a lease",
   async () => {
     const { connection, join, partsOf } = await open();
     const a = await join("a");
@@ -127,7 +131,7 @@ testNeeding(
     const [move] = moves;
     const part = move?.part ?? 0;
     expect(await transferParts(connection, b, [{ part, to: "b" }])).toEqual([]);
-    expect(await transferParts(connection, a, [{ part, to: "nobody" }])).toEqual([]);
+    expect(await transferParts(connection, a, [{ part, to: "unknown" }])).toEqual([]);
     expect(await transferParts(connection, a, [{ part, to: "b" }])).toEqual([part]);
     expect(await transferParts(connection, a, [{ part, to: "b" }])).toEqual([]);
     // A shard that no node took returns and becomes inactive; shards that the node no longer has do not.
@@ -173,7 +177,7 @@ const pastItsGuard = async (lock: "share" | "key share"): Promise<string[]> => {
 
 testNeeding(
   [needs.postgres],
-  "[CP-6] [CP-3] a hand-over waits for the group under way, and alongside a weaker lock it would not",
+  "[CP-6] [CP-3] a handover waits for the commit group in progress, and would not with a weaker lock",
   async () => {
     expect(await pastItsGuard("share")).toEqual(["a", "b"]);
     for (const end of cleanups.splice(0)) await end();
@@ -228,7 +232,7 @@ const movePartsUnderLoad = async (guardFor: typeof makePartsGuard): Promise<stri
 
 testNeeding(
   [needs.postgres],
-  `[CP-6] [CP-3] while parts go round among three nodes that write, nobody writes for a part of another; without the guard the oracle sees it (seed ${SEED})`,
+  `[CP-6] [CP-3] while shards move among three writing nodes, no node writes to another's shard; without the guard the oracle detects it (seed ${SEED})`,
   async () => {
     expect(await movePartsUnderLoad(makePartsGuard)).toEqual([]);
     for (const end of cleanups.splice(0)) await end();

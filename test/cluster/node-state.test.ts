@@ -45,7 +45,7 @@ test("[CL-17] each change is one log line", () => {
   expect(listChanges(free, active)).toEqual(["info: node {id} is active, epoch {epoch}"]);
   const lapsed: SeenState = { ...active, lease: "lapsed", database: "silent" };
   expect(listChanges(active, lapsed)).toEqual([
-    "error: node {id} could not renew its lease: it answers nobody until it can",
+    "error: node {id} could not renew its lease: it answers no requests until it can",
     "warn: the database does not answer node {id}: {reason}",
   ]);
   expect(listChanges(lapsed, active)).toEqual([

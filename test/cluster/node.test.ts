@@ -57,7 +57,7 @@ describe("the lease", () => {
 
   testNeeding(
     [needs.postgres],
-    "[CL-1] [CL-2] [PQ-5] of a node that stands still ends: it serves nobody, writes nothing, and stops",
+    "[CL-1] [CL-2] [PQ-5] of a paused node expires: the node serves no request, writes nothing, and stops",
     async () => {
       const { url } = await database();
       const clock = createHaltingClock();

@@ -9,7 +9,7 @@ import { tempDirectory } from "#test/support/server.ts";
 
 testNeeding(
   [needs.postgres],
-  "[CL-15] offline makes and rescues accounts while no node is active, and is refused while one is",
+  "[CL-15] offline creates and recovers accounts while no node is active, and is refused while one is",
   async () => {
     const database = await createDatabase({ empty: true });
     using place = tempDirectory();

@@ -27,7 +27,7 @@ const kinds = [
 for (const { active, count } of kinds)
   testNeeding(
     [needs.postgres, needs.root],
-    `[CL-66] with cluster_active = ${active} who comes in the first moments of an outage is answered in time, and nothing is there afterwards that was refused`,
+    `[CL-66] with cluster_active = ${active} requests at the start of an outage are answered in time, and no refused write exists afterwards`,
     async () => {
       await using alone = await startSingle();
       const { server } = alone;

@@ -15,7 +15,7 @@ const given = (part: number, node: string): PartEvent => ({ kind: "given", part,
 const wrote = (part: number, writer: string): PartEvent => ({ kind: "wrote", part, writer, what: "a line" });
 const began = (part: number, writer: string): PartEvent => ({ kind: "began", part, writer, what: "job 1" });
 
-test("[CP-3] lets parts go round, back to who has had them, and connections be recreated", () => {
+test("[CP-3] accepts shards that return to an earlier owner, and recreated connections", () => {
   expect(
     checkPartEvents([
       ...[given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c2")],
@@ -43,17 +43,27 @@ test("[CP-3] detects a job that its node starts twice, and lets the next node co
 });
 
 test("[CP-3] [CP-54] detects a job run that overlaps the next one, also when the shard was elsewhere in between", () => {
-  const makeSaid = (line: string): PartEvent => ({ kind: "said", part: 1, writer: "c1", what: "job 1", line });
+  const makeLogged = (line: string): PartEvent => ({ kind: "logged", part: 1, writer: "c1", what: "job 1", line });
   const ended: PartEvent = { kind: "ended", part: 1, writer: "c1", what: "job 1" };
   const away = [given(1, "b 2"), given(1, "a 1")];
-  const first = [given(1, "a 1"), began(1, "c1"), makeSaid("begin")];
+  const first = [given(1, "a 1"), began(1, "c1"), makeLogged("begin")];
   // A node that gets the shard back starts over, once the earlier run has ended.
-  expect(checkPartEvents([...first, ...away, began(1, "c1"), makeSaid("begin"), makeSaid("end"), ended])).toEqual([]);
+  expect(checkPartEvents([...first, ...away, began(1, "c1"), makeLogged("begin"), makeLogged("end"), ended])).toEqual(
+    [],
+  );
   expect(
-    checkPartEvents([...first, ...away, began(1, "c1"), makeSaid("begin"), makeSaid("end"), makeSaid("end"), ended]),
-  ).toEqual(['job 1 of part 1 said "end" twice by a 1']);
-  expect(checkPartEvents([...first, makeSaid("end"), ended, makeSaid("more")])).toEqual([
-    "job 1 of part 1 said after its end by a 1",
+    checkPartEvents([
+      ...first,
+      ...away,
+      began(1, "c1"),
+      makeLogged("begin"),
+      makeLogged("end"),
+      makeLogged("end"),
+      ended,
+    ]),
+  ).toEqual(['job 1 of part 1 logged "end" twice by a 1']);
+  expect(checkPartEvents([...first, makeLogged("end"), ended, makeLogged("more")])).toEqual([
+    "job 1 of part 1 logged after its end by a 1",
   ]);
   expect(checkPartEvents([...first, ended, ...away, began(1, "c1"), ended])).toEqual([
     "job 1 of part 1 began after its end by a 1",
@@ -104,7 +114,7 @@ const SEEN = ["written of part N was written by a N while b N owned it"];
 
 testNeeding(
   [needs.postgres],
-  "[CP-3] a node whose guard asks for no parts writes for one that it has given away, and the oracle sees that",
+  "[CP-3] a node without a shard guard writes to a shard that it has handed over, and the oracle detects it",
   async () => {
     const write = async ({ a, b, give, judged }: Awaited<ReturnType<typeof openTwoNodes>>) => {
       await a.write();
@@ -157,7 +167,7 @@ const pastTheGuard = async (lock: "share" | "key share"): Promise<string[]> => {
 
 testNeeding(
   [needs.postgres],
-  "[CP-3] a guard of parts with a weaker lock lets its group write alongside the next owner, and the oracle sees that",
+  "[CP-3] a shard guard with a weaker lock lets its group write next to the next owner, and the oracle detects it",
   async () => {
     expect(await pastTheGuard("share")).toEqual([]);
     for (const end of cleanups.splice(0).reverse()) await end();

@@ -13,7 +13,7 @@ const open = (directory: string) =>
   openReads({
     config: testConfig(directory),
     clock: systemClock,
-    store: new ReadStore(new Primary("postgres://nobody@127.0.0.1:1/nowhere"), passToActiveNode),
+    store: new ReadStore(new Primary("postgres://user@127.0.0.1:1/nowhere"), passToActiveNode),
     encryption: openEncryption(directory),
   });
 
@@ -25,7 +25,7 @@ const isAnswered = async (work: () => unknown): Promise<boolean> =>
     return true;
   })) === true;
 
-test("[CL-21] of the context of a server only what is the same on every node is there for reads", async () => {
+test("[CL-21] reads on a spare have only the parts of the server's context that are equal on every node", async () => {
   using place = tempDirectory();
   const reads = open(place.path);
   const here: string[] = [];
@@ -37,7 +37,7 @@ test("[CL-21] of the context of a server only what is the same on every node is 
   expect(here.sort()).toEqual(["addresses", "clock", "config", "encryption", "parts", "requests", "store"]);
 });
 
-test("[CL-21] a write, a message to an actor, an event, a place in the queue and a request to elsewhere are passed on; the built-in worker is known", async () => {
+test("[CL-21] writes, actor messages, events, queue positions and outgoing requests are forwarded; the built-in worker is known locally", async () => {
   using place = tempDirectory();
   const reads = open(place.path);
   const outbound = new Outbound({ clock: systemClock, allowed: [] });

@@ -7,13 +7,13 @@ const MiB = 1024 * 1024;
 
 testNeeding(
   [needs.postgres],
-  "[CL-4] [CR-13] behind a spare readers that stop take no memory of either node, learn why they were closed, and return without a gap",
+  "[CL-4] [CR-13] readers behind a spare that stop reading use no memory of either node, learn why they were closed, and resume without a gap",
   async () => {
     const options = { rounds: 2, seed: 0, log: () => {} };
-    const said = await checkStalledReaders(options, { bytes: 24 * MiB, still_ms: 1000 });
-    expect(said).toContain("closed with a reason");
-    expect(said).toContain("streams ended");
-    expect(said).toContain("came whole");
+    const summary = await checkStalledReaders(options, { bytes: 24 * MiB, still_ms: 1000 });
+    expect(summary).toContain("closed with a reason");
+    expect(summary).toContain("streams ended");
+    expect(summary).toContain("came whole");
   },
   240_000,
 );

@@ -22,7 +22,7 @@ const fetchStatus = async (client: Client, path: string): Promise<number> => (aw
 
 testNeeding(
   [needs.postgres],
-  "[CL-20] [CL-21] [CL-22] reads of a spare are as new as the database, go on while no node is active, and are passed on where only the active one knows",
+  "[CL-20] [CL-21] [CL-22] a spare's reads are as new as the database, continue while no node is active, and are forwarded if only the active node has the data",
   async () => {
     await using cluster = await startCluster();
     const one = await cluster.start(1, ALL_READ);
@@ -85,15 +85,15 @@ testNeeding(
     const { workspaces } = await onTwo.get<WorkspaceList>("/api/v2/workspaces");
     expect(workspaces.map(({ name }) => name)).toEqual(["first", "second", "third", "worked"]);
     expect(await fetchStatus(onTwo, `/api/v2/templates/${template.id}`)).toBe(200);
-    expect(await fetchStatus(new Client(two.url, "nobody"), "/api/v2/users/me")).toBe(401);
+    expect(await fetchStatus(new Client(two.url, "invalid-token"), "/api/v2/users/me")).toBe(401);
     // The spare itself answered all of this.
-    expect(two.said()).not.toContain("is listening on");
+    expect(two.output()).not.toContain("is listening on");
     // A write needs the next active node, which is this one; requests forwarded to the previous one break off.
     await until(async () => {
       const made = await onTwo.fetch("POST", "/api/v2/users/me/keys/tokens", {}).catch(() => undefined);
       return made?.status === 201;
     });
-    expect(two.said()).toContain("is active, epoch ");
+    expect(two.output()).toContain("is active, epoch ");
     expect(await fetchStatus(onTwo, "/api/v2/users/me")).toBe(200);
   },
   120_000,

@@ -1,5 +1,5 @@
 // The same story on several nodes as separate processes: whichever node is called, it appears as one server; and what happens when the
-// active node is killed, paused, or told to stop.
+// active node is killed, paused, or stopped.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
@@ -30,12 +30,12 @@ const sendAndRead = async (client: Client, chat: string, text: string): Promise<
 
 testNeeding(
   [needs.postgres],
-  "[CL-4] [CL-7] [CL-9] a template, a workspace and a chat, made through a spare, outlive the node they were made on",
+  "[CL-4] [CL-7] [CL-9] a template, a workspace and a chat that were created through a spare outlive the node that created them",
   async () => {
     await using cluster = await startCluster();
     const one = await cluster.start(1);
     const two = await cluster.start(2);
-    expect(two.said()).toContain("is on standby");
+    expect(two.output()).toContain("is on standby");
     const client = await signIn(two);
     const template = await makeTemplate(client);
     const workspace = await client.post<{ id: string }>("/api/v2/users/me/workspaces", {
@@ -77,7 +77,7 @@ testNeeding(
 
     // It returns as a spare.
     const again = await cluster.start(1);
-    expect(again.said()).toContain("is on standby");
+    expect(again.output()).toContain("is on standby");
     expect((await clientAt(again, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`)).name).toBe(
       "first",
     );
@@ -87,7 +87,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-1] [CL-5] [CL-16] of two nodes that start an empty cluster together one is active; told to stop it hands over, and the other takes the setup link that it has printed",
+  "[CL-1] [CL-5] [CL-16] of two nodes that start an empty cluster together, one is active; when it stops, it hands over, and the other accepts the setup link that the first has printed",
   async () => {
     await using cluster = await startCluster();
     const env = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
@@ -101,7 +101,7 @@ testNeeding(
       node: "spare",
       ...state,
     });
-    const setup_token = await until(() => /token=([\w-]{43})/.exec(active.said())?.[1], { what: "the link" });
+    const setup_token = await until(() => /token=([\w-]{43})/.exec(active.output())?.[1], { what: "the link" });
     active.signal("SIGTERM");
     // At that very moment: requests wait for the next active node, and are not rejected because of the lease.
     const made = await new Client(two.url).fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token });
@@ -109,9 +109,9 @@ testNeeding(
     expect(await active.exited).toBe(0);
     await signIn(two);
     expect(await readyz()).toEqual({ message: "Ready.", node: "active", ...state, lease: "held" });
-    expect(two.said()).toContain(`node ${two.id} stands by: ${active.id} is active`);
-    expect(two.said()).toContain(`node ${two.id} is active, epoch `);
-    await until(() => two.said().includes("is listening on"));
+    expect(two.output()).toContain(`node ${two.id} stands by: ${active.id} is active`);
+    expect(two.output()).toContain(`node ${two.id} is active, epoch `);
+    await until(() => two.output().includes("is listening on"));
     two.signal("SIGTERM");
     expect(await two.exited).toBe(0);
   },
@@ -120,14 +120,14 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-2] [CL-7] a node that stood still past its lease answers nobody from then on, and ends",
+  "[CL-2] [CL-7] a node that was paused past the end of its lease answers no more requests and exits",
   async () => {
     await using cluster = await startCluster();
     const one = await cluster.start(1);
     const two = await cluster.start(2);
     const client = await signIn(one);
     one.signal("SIGSTOP");
-    await until(() => two.said().includes("is listening on"));
+    await until(() => two.output().includes("is listening on"));
     const name = `made-${Date.now()}`;
     await clientAt(two, client).post("/api/v2/users", {
       email: `${name}@example.com`,
@@ -143,20 +143,16 @@ testNeeding(
     one.signal("SIGCONT");
     expect([0, 503]).toContain(await late);
     expect(await one.exited).toBe(1);
-    expect(one.said()).toContain("another node has taken over");
+    expect(one.output()).toContain("another node has taken over");
   },
   120_000,
 );
 
-testNeeding(
-  [needs.postgres],
-  "[CL-3] a node with another key is refused at its start, and says what to do",
-  async () => {
-    await using cluster = await startCluster();
-    await cluster.start(1);
-    const other = cluster.start(2, { env: { SLIPWAY_ENCRYPTION_KEY: "6".repeat(64) } });
-    expect((await other.catch((error: Error) => error.message)) as string).toContain(
-      "this node's encryption key is not the one of the cluster",
-    );
-  },
-);
+testNeeding([needs.postgres], "[CL-3] a node with another key is refused when it starts, with advice", async () => {
+  await using cluster = await startCluster();
+  await cluster.start(1);
+  const other = cluster.start(2, { env: { SLIPWAY_ENCRYPTION_KEY: "6".repeat(64) } });
+  expect((await other.catch((error: Error) => error.message)) as string).toContain(
+    "this node's encryption key is not the one of the cluster",
+  );
+});

@@ -14,7 +14,7 @@ afterEach(() => {
 
 testNeeding(
   [needs.postgres],
-  "[CP-7] [CP-3] three nodes that all work under load: one is killed; nothing acknowledged is lost, followers see every line once, and no job runs twice",
+  "[CP-7] [CP-3] three active nodes under load lose nothing acknowledged when one is killed, followers see every line once, and no job runs twice",
   async () => {
     const { wrong, acknowledged, parts } = await tortureCluster(["kill"], 8);
     expect(wrong).toEqual([]);

@@ -16,13 +16,13 @@ describe("the oracle", () => {
   const makeWrites = (outcome: Outcome, ...names: string[]): Write[] => names.map((name) => ({ name, outcome }));
 
   test("[CL-7] detects lost writes, refused writes that exist, and duplicates", () => {
-    const told = [
+    const writes = [
       ...makeWrites("done", "a", "b", "c"),
       ...makeWrites("refused", "d", "e"),
       ...makeWrites("unknown", "f", "g"),
     ];
-    expect(checkWrites(told, rows("a", "b", "c", "f"))).toEqual([]);
-    expect(checkWrites(told, rows("a", "c", "c", "e", "g", "g"))).toEqual([
+    expect(checkWrites(writes, rows("a", "b", "c", "f"))).toEqual([]);
+    expect(checkWrites(writes, rows("a", "c", "c", "e", "g", "g"))).toEqual([
       "b was acknowledged and is lost",
       "c is there 2 times",
       "e was refused and is there",
@@ -54,14 +54,14 @@ describe("on a real database", () => {
     const primary = new Primary(url);
     const first = await openPgStore({ url, now: 0, fatal: () => {} });
     const older = new PgWriter({ primary, fatal: () => {}, guard: guardFor(first.epoch) });
-    const told: Write[] = [];
+    const writes: Write[] = [];
     const write = async (writer: Pick<PgWriter, "submit">, name: string, epoch: number): Promise<void> => {
       const batch = [{ sql: "insert into written (name, epoch) values (?, ?)", rows: [[name, epoch]] }];
       const outcome = await writer.submit(batch).then(
         () => "done" as const,
         () => "refused" as const,
       );
-      told.push({ name, outcome });
+      writes.push({ name, outcome });
     };
     await write(older, "a", first.epoch);
     const second = await openPgStore({ url, now: 0, fatal: () => {} });
@@ -72,12 +72,12 @@ describe("on a real database", () => {
     await primary.close();
     const rows = (await sql.unsafe("select name, epoch::int as epoch from written order by number")) as Row[];
     await sql.close();
-    return checkWrites(told, [...rows]);
+    return checkWrites(writes, [...rows]);
   };
 
   testNeeding(
     [needs.postgres],
-    "[CL-7] [PQ-5] the guard keeps an older node from writing, and without it the oracle sees that",
+    "[CL-7] [PQ-5] the guard keeps an older node from writing, and without it the oracle detects the writes",
     async () => {
       expect(await runTwoNodes((epoch) => makeGuard("", epoch))).toEqual([]);
       await database?.remove();
@@ -136,7 +136,7 @@ const pastItsGuard = async (lock: "share" | "key share", row: keyof typeof GUARD
 for (const row of ["epoch", "fences", "parts"] as const) {
   testNeeding(
     [needs.postgres],
-    `[CL-7] [PQ-5] a guard that takes its row of ${row} for sharing holds the next node up, and with a weaker lock the oracle sees what happens`,
+    `[CL-7] [PQ-5] a guard that locks its row of ${row} for sharing delays the next node, and with a weaker lock the oracle detects the conflict`,
     async () => {
       expect(await pastItsGuard("share", row)).toEqual([]);
       expect(await pastItsGuard("key share", row)).toEqual(["older was written by epoch N after one of epoch N"]);
@@ -146,7 +146,7 @@ for (const row of ["epoch", "fences", "parts"] as const) {
 
 testNeeding(
   [needs.postgres],
-  "[CL-7] three nodes under load: one is killed, one stands still; nothing acknowledged is lost",
+  "[CL-7] three nodes under load lose nothing acknowledged when one is killed and one is paused",
   async () => {
     const { wrong, acknowledged } = await tortureCluster(["kill", "stop"], 7);
     expect(wrong).toEqual([]);

@@ -17,7 +17,7 @@ import { signInAdmin } from "./server-world.ts";
 const test = testSingleServer("localOfProcess");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
-/** Without chats, which have no model here and are tested elsewhere. Of the snapshot failpoints, only those that copies pass. */
+/** Without chats, which have no model here and are tested elsewhere. Includes only the snapshot failpoints that a copy reaches. */
 const POINTS = [...FORK_FAILPOINTS.filter((point) => point !== "fork_chats"), "home_replaced"] as const;
 
 test("[FO-6] killed at each failpoint, a server completes all copies of a fork, each once, and leaves nothing behind", async () => {

@@ -32,7 +32,7 @@ export const startOneServer = async (): Promise<Stage> => {
 export const measureGrowth = async (
   { processes }: Stage,
   work: () => Promise<unknown>,
-): Promise<{ said: string; wrong: string[] }> => {
+): Promise<{ summary: string; wrong: string[] }> => {
   const seen = processes.map(({ name, pid }) => ({ name, pid, before: residentMiB(pid), peak: 0 }));
   const samplePeaks = (): void => {
     for (const one of seen) one.peak = Math.max(one.peak, residentMiB(one.pid) - one.before);
@@ -45,7 +45,7 @@ export const measureGrowth = async (
   }
   samplePeaks();
   return {
-    said: seen.map(({ name, peak }) => `${name} +${peak.toFixed(0)} MiB`).join(", "),
+    summary: seen.map(({ name, peak }) => `${name} +${peak.toFixed(0)} MiB`).join(", "),
     wrong: seen.flatMap(({ name, peak }) => (peak > BOUND ? [`${name} grew by ${peak.toFixed(0)} MiB`] : [])),
   };
 };

@@ -72,7 +72,7 @@ export const checkIdleConnections = async ({ rounds, seed, log }: CheckOptions):
   await place.stop();
   assertNoProblems(seed, "idle connections", wrong);
   log(`${sockets.length} connections, p99 ${before.p99.toFixed(1)} and ${p99.toFixed(1)} ms`);
-  return `${sockets.length} connections at ${(each / 1024).toFixed(1)} KiB each, p99 of a request beside them ${p99.toFixed(1)} ms (${before.p99.toFixed(1)} ms without), ${Math.max(0, left)} descriptors left`;
+  return `${sockets.length} connections at ${(each / 1024).toFixed(1)} KiB each, p99 of a concurrent request ${p99.toFixed(1)} ms (${before.p99.toFixed(1)} ms without), ${Math.max(0, left)} descriptors left`;
 };
 
 const A_SECOND = 2_000;

@@ -15,12 +15,12 @@ import { makeAgents, makeTemplate, makeWorkspace, makeWriters, signInAdmin, wait
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 const quiet = { seed: SEED, log: () => {} };
 
-test(`[CR-4] killed at each named place in its code, a server starts again at once and has lost nothing (seed ${SEED})`, async () => {
+test(`[CR-4] killed at each failpoint, a server restarts immediately and has lost nothing (seed ${SEED})`, async () => {
   expect(await checkServerFailpoints({ ...quiet, rounds: 1 })).toContain(`${TESTED_FAILPOINTS.length} failpoints`);
 }, 120_000);
 
 testSingleServer("localOfProcess")(
-  "[CR-3] a daemon of which a killed server has left no record is ended before the next one begins",
+  "[CR-3] a daemon that a killed server started without a record is ended before the next one starts",
   async () => {
     await using place = await ServerPlace.make();
     await place.start();

@@ -70,7 +70,7 @@ export const checkDownloads = async ({ rounds, seed, log }: CheckOptions): Promi
     }
   });
   assertNoProblems(seed, "downloads", growth.wrong);
-  return `${rounds} downloads of 2 GiB came whole, ${growth.said}`;
+  return `${rounds} downloads of 2 GiB came whole, ${growth.summary}`;
 };
 
 export const checks: readonly Check[] = [{ name: "server: downloads of apps", run: checkDownloads }];

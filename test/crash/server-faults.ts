@@ -34,10 +34,12 @@ export const serverFaults = async ({ rounds, seed, log }: CheckOptions): Promise
   for (let round = 1; round <= rounds; round++) {
     for (const make of FAULTS) {
       const one = make(30 + Math.floor(torture.random() * 60));
-      const said = await withFault(torture, library, one);
-      assertNoProblems(seed, one.fault, said.wrong);
-      slowest = Math.max(slowest, said.stopMs);
-      log(`${one.fault}: ${one.ends ? `ended after ${said.stopMs.toFixed(0)} ms` : `${said.failures} calls failed`}`);
+      const result = await withFault(torture, library, one);
+      assertNoProblems(seed, one.fault, result.wrong);
+      slowest = Math.max(slowest, result.stopMs);
+      log(
+        `${one.fault}: ${one.ends ? `ended after ${result.stopMs.toFixed(0)} ms` : `${result.failures} calls failed`}`,
+      );
     }
   }
   await torture.restart();

@@ -9,7 +9,7 @@ const disk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(
 
 testNeeding(
   [disk],
-  "[CR-18] [CR-19] a full disk and a held database: reads go on, what is refused says why, nothing acknowledged is lost, and it repairs on its own",
+  "[CR-18] [CR-19] with a full disk or a locked database, reads continue, refusals say why, nothing acknowledged is lost, and the server recovers on its own",
   async () => {
     expect(await checkFullDisk({ ...quiet, rounds: 1 })).toContain("none lost");
   },
@@ -18,7 +18,7 @@ testNeeding(
 
 testNeeding(
   [disk],
-  "[CR-20] a directory that is read-only stops the start in one line and changes nothing",
+  "[CR-20] a start on a read-only directory fails with one line and changes nothing",
   async () => {
     expect(await readOnlyDirectory({ ...quiet, rounds: 1 })).toContain("nothing changed");
   },

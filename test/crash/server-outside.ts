@@ -123,9 +123,9 @@ type Refusal = (what: string, words: RegExp, through?: string[]) => Promise<void
 const makeRefusalCheck = (place: ServerPlace, wrong: string[], log: (line: string) => void): Refusal => {
   return async (what, words, through = []) => {
     const { code, errors } = await place.spawn({ through }).ended;
-    const [said = "", ...more] = errors.trim().split("\n");
-    log(`${what}: ${said}`);
-    if (code !== 1 || !words.test(said) || more.length > 0) wrong.push(`${what}: ended with ${code}: ${errors}`);
+    const [firstLine = "", ...more] = errors.trim().split("\n");
+    log(`${what}: ${firstLine}`);
+    if (code !== 1 || !words.test(firstLine) || more.length > 0) wrong.push(`${what}: ended with ${code}: ${errors}`);
   };
 };
 

@@ -18,11 +18,11 @@ test("[CR-10] rejects a second server on the same directory with an explanation,
   expect(await checkTwoServers({ ...quiet, rounds: 1 })).toContain("none lost");
 }, 120_000);
 
-test(`[CR-11] a server that froze under load goes on, and nothing is lost or doubled (seed ${SEED})`, async () => {
+test(`[CR-11] a server that was paused under load continues, and nothing is lost or duplicated (seed ${SEED})`, async () => {
   expect(await checkFrozenServer({ ...quiet, rounds: 1 }, 2)).toContain("none lost or doubled");
 }, 120_000);
 
-test(`[CR-12] told to stop under load, a server tells its followers, ends in time, and what it answered is there (seed ${SEED})`, async () => {
+test(`[CR-12] asked to stop under load, a server notifies its followers, exits in time, and keeps everything it acknowledged (seed ${SEED})`, async () => {
   expect(await serverStop({ ...quiet, rounds: 1 }, 60)).toContain("none lost");
 }, 120_000);
 
@@ -42,7 +42,7 @@ test("[CR-15] many disconnected followers leave no descriptor and no memory behi
   expect(await connectionStorm({ ...quiet, rounds: 1 })).toContain("came and went");
 }, 120_000);
 
-test(`[CR-16] many batches at once never pass an agent's cap, and what was acknowledged is stored (seed ${SEED})`, async () => {
+test(`[CR-16] concurrent batches never exceed an agent's cap, and acknowledged lines are stored (seed ${SEED})`, async () => {
   expect(await checkLogCap({ ...quiet, rounds: 1 })).toContain("never above the cap");
 }, 120_000);
 
@@ -95,7 +95,7 @@ test("[CR-13] two followers, one late, and a slow one see the same lines; the sl
   await write(220);
   await waitForCount(early, written);
   await waitForCount(late, written - 101);
-  const beside = early.delays.slice(from).sort((a, b) => a - b);
+  const delays = early.delays.slice(from).sort((a, b) => a - b);
 
   const stored = await listStoredLines(admin, agent.agent_id);
   expect(stored.length).toBe(written);
@@ -108,7 +108,7 @@ test("[CR-13] two followers, one late, and a slow one see the same lines; the sl
   await waitForCount(again, rest.length);
   expect([...end.logs, ...again.lines]).toEqual(stored.slice(from));
   // The same work in the same run, so that a busy machine slows both equally.
-  expect(median(beside)).toBeLessThan(median(without) * 2 + 5);
+  expect(median(delays)).toBeLessThan(median(without) * 2 + 5);
 }, 120_000);
 
 const median = (sorted: readonly number[]): number => sorted[Math.floor(sorted.length / 2)] ?? 0;

@@ -1,4 +1,4 @@
-// A server that is paused, told to stop, or asked to share its directory, during use (RELIABILITY checks 8 and 14).
+// A server that is paused, stopped, or asked to share its directory, during use (RELIABILITY checks 8 and 14).
 import { join } from "node:path";
 import type { ClientSocket } from "#src/client.ts";
 import { findDatabaseProblems } from "./oracle/database.ts";
@@ -14,15 +14,19 @@ export const checkTwoServers = async ({ seed, log }: CheckOptions): Promise<stri
   torture.begin();
   await torture.progress(20);
   const expectRefused = async (when: string): Promise<void> => {
-    const { code, said } = await secondServer(place.directory);
-    log(`${when}: exit ${code}, ${said.trim()}`);
+    const { code, errors } = await secondServer(place.directory);
+    log(`${when}: exit ${code}, ${errors.trim()}`);
     assertNoProblems(seed, when, code === 1 ? [] : [`a second server ended with ${code}`]);
-    assertNoProblems(seed, when, said.includes(`${place.directory} is in use`) ? [] : [`a second server said ${said}`]);
+    assertNoProblems(
+      seed,
+      when,
+      errors.includes(`${place.directory} is in use`) ? [] : [`a second server printed ${errors}`],
+    );
   };
   await expectRefused("a second server");
   await torture.progress(20);
   place.newest.kill("SIGSTOP");
-  await expectRefused("a second server beside a frozen one");
+  await expectRefused("a second server next to a paused one");
   place.newest.kill("SIGCONT");
   await torture.progress(20);
   assertNoProblems(seed, "the end", await torture.finish());
@@ -32,15 +36,15 @@ export const checkTwoServers = async ({ seed, log }: CheckOptions): Promise<stri
 };
 
 /** Starts a server on a directory in use, and returns its exit and output. */
-const secondServer = async (directory: string): Promise<{ code: number; said: string }> => {
+const secondServer = async (directory: string): Promise<{ code: number; errors: string }> => {
   const child = Bun.spawn([...command(), "serve", "--data-dir", directory, "--address", "127.0.0.1:0"], {
     env: { PATH: Bun.env.PATH ?? "", HOME: join(directory, "..") },
     stdin: "ignore",
     stdout: "ignore",
     stderr: "pipe",
   });
-  const said = await new Response(child.stderr).text();
-  return { code: await child.exited, said };
+  const errors = await new Response(child.stderr).text();
+  return { code: await child.exited, errors };
 };
 
 /** The server is paused for `seconds` and continues: calls succeed late or are unknown, nothing is duplicated. */
@@ -91,7 +95,7 @@ export const serverStop = async ({ rounds, seed, log }: CheckOptions, followers 
     assertNoProblems(seed, `stop ${round}`, [...wrong, ...(await findDatabaseProblems(place.directory))]);
     await torture.restart();
     assertNoProblems(seed, `stop ${round}`, await torture.findProblems());
-    log(`stop ${round}: ${sockets.length} followers told, ended after ${took.toFixed(0)} ms`);
+    log(`stop ${round}: ${sockets.length} followers notified, exited after ${took.toFixed(0)} ms`);
   }
   assertNoProblems(seed, "the end", await torture.finish());
   return `${rounds} stops with ${followers} followers, ${torture.acknowledged} acknowledged calls, none lost, at most ${slowest.toFixed(0)} ms`;

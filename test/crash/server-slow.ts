@@ -59,8 +59,8 @@ export const checkStalledFollowers = async (
   healthy.stop();
   await following;
   assertNoProblems(seed, "stalled followers", wrong);
-  log(`${rounds} stalled followers, ${mib(bytes)} MiB sent to each: ${growth.said}`);
-  return `${rounds} stalled readers of ${mib(bytes)} MiB closed with a reason, ${growth.said}, a healthy one saw all ${stored.length} lines`;
+  log(`${rounds} stalled followers, ${mib(bytes)} MiB sent to each: ${growth.summary}`);
+  return `${rounds} stalled readers of ${mib(bytes)} MiB closed with a reason, ${growth.summary}, a healthy one saw all ${stored.length} lines`;
 };
 
 const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(0);
@@ -114,22 +114,22 @@ export const checkStalledEvents = async (
   if ((await readFirstEvent(world.admin, path)).split("the last one").length <= agents.length)
     wrong.push("who came back was not shown the last change");
   assertNoProblems(seed, "stalled events", wrong);
-  log(`${rounds} stalled readers of events: ${growth.said}`);
+  log(`${rounds} stalled readers of events: ${growth.summary}`);
   await stage.stop();
   await reading;
-  return `${rounds} stalled streams ended, ${growth.said}, a healthy one saw the last of ${mib(bytes)} MiB of events`;
+  return `${rounds} stalled streams ended, ${growth.summary}, a healthy one saw the last of ${mib(bytes)} MiB of events`;
 };
 
 /** Returns the state shown to a new or returning reader. */
 const readFirstEvent = async (reader: Client, path: string): Promise<string> => {
   const response = await reader.fetch("GET", path);
-  let said = "";
+  let text = "";
   for await (const chunk of response.body ?? []) {
-    said += new TextDecoder().decode(chunk);
-    const at = said.indexOf("event: data");
-    if (at >= 0 && said.includes("\n\n", at)) break;
+    text += new TextDecoder().decode(chunk);
+    const at = text.indexOf("event: data");
+    if (at >= 0 && text.includes("\n\n", at)) break;
   }
-  return said;
+  return text;
 };
 
 const makeSource = (display_name: string) => ({ id: crypto.randomUUID(), display_name, icon: "" });

@@ -60,13 +60,13 @@ const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   // The machine is shared, so the available CPU changes from minute to minute.
   const pace = Math.max(1, (last - second) / Math.max(1, second - first));
   const wrong: string[] = [];
-  const said: string[] = [];
+  const measurements: string[] = [];
   for (const { name, more } of FIGURES) {
     const of = (part: Map<string, number>[]): number => median(part.map((sample) => sample.get(name) ?? Number.NaN));
     const [before, after] = [of(samples.slice(third, 2 * third)), of(samples.slice(2 * third))];
     const formatValue = (value: number): string =>
       name.endsWith("_bytes") ? `${(value / MIB).toFixed(0)} MiB` : `${value}`;
-    said.push(`${name} ${formatValue(before)} and ${formatValue(after)}`);
+    measurements.push(`${name} ${formatValue(before)} and ${formatValue(after)}`);
     if (!(after <= before + more(before, pace)))
       wrong.push(`${name} went from ${formatValue(before)} to ${formatValue(after)}`);
   }
@@ -74,7 +74,7 @@ const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   if (wal > MAX_WAL_BYTES) wrong.push(`the log reached ${(wal / MIB).toFixed(0)} MiB`);
   wrong.push(...(await torture.finish()));
   assertNoProblems(seed, "a soak", wrong);
-  return `${rounds} minutes, ${torture.acknowledged} acknowledged calls, none lost; second and last third: ${said.join(", ")}; log at most ${(wal / MIB).toFixed(1)} MiB`;
+  return `${rounds} minutes, ${torture.acknowledged} acknowledged calls, none lost; second and last third: ${measurements.join(", ")}; log at most ${(wal / MIB).toFixed(1)} MiB`;
 };
 
 export const checks: readonly Check[] = [{ name: "server: soak", run: soak }];

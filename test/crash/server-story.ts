@@ -80,12 +80,12 @@ export const beginChat = ({ world, workspace_id }: Story, text: string): Promise
 export const findRepositoryProblems = async (home: string, name: string, head: { is?: string }): Promise<string[]> => {
   const script = "git rev-parse HEAD && git status --porcelain && git fsck --strict && git show HEAD:sum.sh";
   const shown = Bun.spawn(["sh", "-c", script], { cwd: join(home, name), stdout: "pipe", stderr: "pipe" });
-  const said = `${await new Response(shown.stdout).text()}${(await shown.exited) === 0 ? "" : await new Response(shown.stderr).text()}`;
-  head.is ??= said;
+  const output = `${await new Response(shown.stdout).text()}${(await shown.exited) === 0 ? "" : await new Response(shown.stderr).text()}`;
+  head.is ??= output;
   const runs = existsSync(join(home, `runs-${name}`)) ? readFileSync(join(home, `runs-${name}`), "utf8") : "";
   return [
-    ...(/^[0-9a-f]{40}\necho \$\(\(\$1 \+ \$2\)\)\n$/.test(said) ? [] : [`${name} ends with ${said}`]),
-    ...(said === head.is ? [] : [`${name} ends with ${said} and not with ${head.is}`]),
+    ...(/^[0-9a-f]{40}\necho \$\(\(\$1 \+ \$2\)\)\n$/.test(output) ? [] : [`${name} ends with ${output}`]),
+    ...(output === head.is ? [] : [`${name} ends with ${output} and not with ${head.is}`]),
     ...(runs === "run\nrun\n" ? [] : [`the tests of ${name} ran as ${JSON.stringify(runs)}`]),
   ];
 };
@@ -130,7 +130,7 @@ export const serverStory = async ({ rounds, seed, log }: CheckOptions): Promise<
         killed.resolve();
       }, delay);
     };
-    const { id } = await beginChat(story, `Mend ${name}`);
+    const { id } = await beginChat(story, `Fix ${name}`);
     if (fatal >= 0) {
       await killed.promise;
       await place.newest.ended;

@@ -107,21 +107,21 @@ export const checkLogCap = async ({ rounds, seed, log }: CheckOptions): Promise<
     call(agent.client, "PATCH", BATCHES, { logs: [{ output }] }, { wrong });
   let calmLines = 0;
   let busy = true;
-  const beside = (async () => {
+  const calmWrites = (async () => {
     for (; busy && calmLines < 500; calmLines++) {
-      const said = await send(calm, `calm ${calmLines}`);
-      if (said.fate !== "acknowledged") wrong.push(`an agent below its cap was answered ${JSON.stringify(said)}`);
+      const result = await send(calm, `calm ${calmLines}`);
+      if (result.fate !== "acknowledged") wrong.push(`an agent below its cap was answered ${JSON.stringify(result)}`);
     }
   })();
   for (const agent of full) {
     const outputs = Array.from({ length: 100 }, (_, i) => `${i} `.padEnd(100 + Math.floor(random() * 2500), "é"));
-    const said = await Promise.all(outputs.map(async (output) => ({ output, said: await send(agent, output) })));
+    const results = await Promise.all(outputs.map(async (output) => ({ output, result: await send(agent, output) })));
     const stored = await listStoredLines(world.admin, agent.agent_id);
     const bytes = stored.reduce((sum, { output }) => sum + Buffer.byteLength(output), 0);
     if (bytes > CAP) wrong.push(`${bytes} bytes are stored, the cap is ${CAP}`);
-    if (said.some(({ said: one }) => one.fate === "refused" && one.status !== 413))
+    if (results.some(({ result: one }) => one.fate === "refused" && one.status !== 413))
       wrong.push("refused, but not with 413");
-    const acknowledged = said.filter(({ said: one }) => one.fate === "acknowledged").map(({ output }) => output);
+    const acknowledged = results.filter(({ result: one }) => one.fate === "acknowledged").map(({ output }) => output);
     if (acknowledged.sort().join() !== joinOutputs(stored)) wrong.push("what is stored is not what was acknowledged");
     if ((await send(agent, "")).fate !== "refused") wrong.push("a full agent took one more line");
     const shown = await world.admin.get<{ logs_overflowed: boolean }>(`/api/v2/workspaceagents/${agent.agent_id}`);
@@ -129,12 +129,12 @@ export const checkLogCap = async ({ rounds, seed, log }: CheckOptions): Promise<
     log(`${acknowledged.length} of 100 batches stored, ${bytes} of ${CAP} bytes`);
   }
   busy = false;
-  await beside;
+  await calmWrites;
   if ((await listStoredLines(world.admin, calm.agent_id)).length !== calmLines)
     wrong.push("an agent below its cap lost lines");
   await place.stop();
   assertNoProblems(seed, "the cap", [...wrong, ...(await findDatabaseProblems(place.directory))]);
-  return `${full.length} agents filled by 100 batches at once, never above the cap; ${calmLines} lines of another one stored`;
+  return `${full.length} agents filled by 100 concurrent batches, never above the cap; ${calmLines} lines of another one stored`;
 };
 
 const joinOutputs = (logs: readonly AgentLog[]): string =>

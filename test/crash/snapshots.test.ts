@@ -88,7 +88,7 @@ test("[SN-9] killed at each failpoint, a server completes its snapshot work, and
     expect(readdirSync(join(folder, "snapshots")).sort()).toEqual(all.map((one) => one.id).sort());
     const seen = readFileSync(count, "utf8");
     await until(() => ![seen, ""].includes(readFileSync(count, "utf8")), {
-      what: `the workspace goes on after ${point}`,
+      what: `the workspace to continue after ${point}`,
     });
   }
   await createBuild(admin, id, "delete", { permanent: true });

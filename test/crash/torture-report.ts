@@ -8,7 +8,7 @@ export type Result = {
   seed: number;
   outcome: "passed" | "FAILED" | "skipped";
   /** The result in one line. */
-  said: string;
+  summary: string;
   seconds: number;
   date: string;
 };
@@ -17,8 +17,8 @@ const START = "<!-- results: written by `bun run torture` -->";
 const END = "<!-- end of results -->";
 
 /** Returns one line of the table. */
-export const formatRow = ({ name, numbers, rounds, seed, outcome, said, seconds, date }: Result): string => {
-  const words = said.replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 300);
+export const formatRow = ({ name, numbers, rounds, seed, outcome, summary, seconds, date }: Result): string => {
+  const words = summary.replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 300);
   return `| ${numbers} | ${name} | ${rounds} | ${seed} | ${outcome}: ${words} | ${seconds.toFixed(0)} | ${date} |`;
 };
 

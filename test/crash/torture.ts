@@ -203,7 +203,7 @@ const runCheck = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Pr
   const rounds = Number(values.rounds ?? (values.full ? counts.full : counts.rounds));
   const seed = Number(values.seed ?? Date.now() % 1_000_000);
   const began = performance.now();
-  const done = (outcome: Result["outcome"], said: string): Result => {
+  const done = (outcome: Result["outcome"], summary: string): Result => {
     const seconds = (performance.now() - began) / 1000;
     const date = new Date().toISOString().slice(0, 10);
     const shown = isEvery
@@ -213,16 +213,16 @@ const runCheck = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Pr
         : usesPostgres
           ? toPostgresName(name)
           : name;
-    return { name: shown, numbers, rounds, seed, outcome, said, seconds, date };
+    return { name: shown, numbers, rounds, seed, outcome, summary, seconds, date };
   };
   const check = CHECKS.find((one) => one.name === name);
   if (!check) return done("skipped", "this machine lacks what it needs");
   printLine(`\n== ${name} (${rounds} rounds, seed ${seed})`);
   try {
-    const said = await check.run({ rounds, seed, log: (line) => printLine(`   ${line}`) });
+    const summary = await check.run({ rounds, seed, log: (line) => printLine(`   ${line}`) });
     const isServers = ["server: ", "terraform: ", "network: "].some((kind) => name.startsWith(kind));
     const subject = Bun.env.SLIPWAY_TEST_BINARY && isServers ? "the compiled program, " : "";
-    return done("passed", subject + (typeof said === "string" ? said : "nothing wrong"));
+    return done("passed", subject + (typeof summary === "string" ? summary : "nothing wrong"));
   } catch (error) {
     return done("FAILED", error instanceof Error ? error.message : String(error));
   }
@@ -232,7 +232,7 @@ const results: Result[] = [];
 for (const one of wanted) {
   const result = await runCheck(one);
   results.push(result);
-  printLine(`${result.outcome} in ${result.seconds.toFixed(0)} s: ${result.said}`);
+  printLine(`${result.outcome} in ${result.seconds.toFixed(0)} s: ${result.summary}`);
   // After each check, so that an interrupted run keeps its results.
   writeFileSync(
     RESULTS,

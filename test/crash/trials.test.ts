@@ -68,8 +68,8 @@ test("[TY-8] killed at each failpoint, a server sends each way its prompt and ru
   expect(ready.ways.map(({ changes }) => changes?.files)).toEqual([1, 1]);
   for (const { chat_id, workspace_id, prompt } of ready.ways) {
     const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${chat_id}/messages`);
-    const said = messages.filter(({ role }) => role === "user").map((one) => one.content[0]?.text);
-    expect(said).toEqual([prompt, "hello"]);
+    const prompts = messages.filter(({ role }) => role === "user").map((one) => one.content[0]?.text);
+    expect(prompts).toEqual([prompt, "hello"]);
     expect(readFileSync(join(home(workspace_id), "runs"), "utf8")).toBe("run\n");
   }
 

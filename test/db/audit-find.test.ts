@@ -18,7 +18,7 @@ import { tempDirectory } from "#test/support/server.ts";
 type FoundEntries = { keys: number[]; count: number };
 
 describe("the plan", () => {
-  test("[AU-11] person, organization and kind are read from the index that has all of them before the time", () => {
+  test("[AU-11] user, organization and kind use the index that has all of them before the time", () => {
     const kind = { resource_type: "user", action: "write" } as const;
     const cases: [AuditFilter, string, (string[] | undefined)[]][] = [
       [{}, "audit_logs_time", []],
@@ -39,7 +39,7 @@ describe("the plan", () => {
     }
   });
 
-  test("[AU-11] of one thing, whatever its own index does not say is looked at in the rows", () => {
+  test("[AU-11] for one object, conditions that its index does not cover are checked in the rows", () => {
     const filter: AuditFilter = { resource_target: "Dev", user_ids: ["x"], within: ["a"], action: "stop", from: 3 };
     const things = listThingRuns(filter);
     expect(things).toEqual([{ index: "audit_logs_target", where: [["lower(resource_target)", "dev"]] }]);
@@ -51,7 +51,7 @@ describe("the plan", () => {
     expect(toConditions(filter, [])).toHaveLength(4);
   });
 
-  test("[AU-11] a walk through kinds meets each wanted one once and passes the others by", () => {
+  test("[AU-11] a scan over kinds visits each requested kind once and skips the others", () => {
     const kinds: Kind[] = [
       "api_key login ",
       "chat create ",
@@ -143,7 +143,7 @@ describe("a log of 12,000 entries", () => {
       { build_reason: "autostart" },
       { build_reason: "autostart", action: "stop" },
     ],
-    ...[{ user_ids: ["robot"] }, { user_ids: ["ann", "robot"] }, { user_ids: [] }, { user_ids: ["nobody"] }],
+    ...[{ user_ids: ["robot"] }, { user_ids: ["ann", "robot"] }, { user_ids: [] }, { user_ids: ["unknown"] }],
     ...[
       { user_ids: ["robot"], resource_type: "template" },
       { user_ids: ["ann"], action: "create", from: 2000 },

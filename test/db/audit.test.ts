@@ -18,7 +18,7 @@ const ORIGIN: Origin = { user_id: "u", ip: "192.0.2.7", user_agent: "tests", req
 const entry = { now: 5, action: "write", resource_type: "organization", resource_id: "o", target: "team" } as const;
 
 describe("the diff", () => {
-  test("[AU-5] changed fields, before and after; created objects start at zero, deleted ones end there", () => {
+  test("[AU-5] changed fields have their values before and after; created objects start at zero values, deleted ones end there", () => {
     const user = { id: "1", email: "a@b", username: "ann", name: "", roles: ["auditor"], updated_at: 3 };
     expect(computeDiff("user", user, { ...user, name: "Ann", updated_at: 9 })).toEqual({
       name: { old: "", new: "Ann", secret: false },
@@ -35,8 +35,8 @@ describe("the diff", () => {
     });
   });
 
-  test("[AU-5] secrets are named, without their values", () => {
-    const told = [
+  test("[AU-5] secrets are listed without their values", () => {
+    const diffs = [
       computeDiff("user", { password_hash: "canary-1" }, { password_hash: "canary-2" }),
       computeDiff("api_key", undefined, { secret_hash: "canary-3" }),
       computeDiff("git_ssh_key", { sealed_private_key: "canary-4" }, { sealed_private_key: "canary-5" }),
@@ -44,7 +44,7 @@ describe("the diff", () => {
       computeDiff("user_chat_settings", { prompt: "canary-7" }, { prompt: "canary-8" }),
     ];
     const hidden = { old: "", new: "", secret: true };
-    expect(told).toEqual([
+    expect(diffs).toEqual([
       { hashed_password: hidden },
       { hashed_secret: hidden },
       { private_key: hidden },
@@ -65,16 +65,20 @@ describe("an entry", () => {
       eyes.query(`select ${columns} from audit_logs`).values(),
       eyes.query("select key from settings where key like 'probe%'").values(),
     ];
-    const told = withOrigin(
+    const audited = withOrigin(
       () => ORIGIN,
       () => insertAudit(entry),
     );
     const refused = await store
-      .commit([upsertSetting({ key: "probe", value: "1" }), told, updateUser("nobody", { name: "x" }, { expect: 1 })])
+      .commit([
+        upsertSetting({ key: "probe", value: "1" }),
+        audited,
+        updateUser("missing", { name: "x" }, { expect: 1 }),
+      ])
       .catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(CommitError);
     expect(readRows()).toEqual([[], []]);
-    await store.commit([upsertSetting({ key: "probe", value: "1" }), told]);
+    await store.commit([upsertSetting({ key: "probe", value: "1" }), audited]);
     expect(readRows()).toEqual([[[5, "u", "192.0.2.7", "tests", "write", "organization", "o", 204, "r"]], [["probe"]]]);
     eyes.close();
     await store.close();
@@ -126,7 +130,7 @@ test("[AU-9] the sentence describes the action", () => {
   ]);
 });
 
-test("[AU-14] retention of a kind: the setting for sign-ins applies first, then that of the kind, then the default", () => {
+test("[AU-14] the retention of a kind is the setting for sign-ins, else the kind's own, else the default", () => {
   const retention = { days: 90, sign_in_days: 30, kinds: { api_key: 60, workspace_build: 0 } };
   expect(toRetentionDays(retention, "api_key", "login")).toBe(30);
   expect(toRetentionDays({ ...retention, sign_in_days: null }, "api_key", "login")).toBe(60);

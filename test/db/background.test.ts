@@ -28,7 +28,7 @@ const openFiles = (folder: string): number =>
 
 const getMessage = (error: Error): string => error.message;
 
-describe("beside the writer", () => {
+describe("background work", () => {
   let place: ReturnType<typeof temporaryDirectory>;
   let file: string;
   let db: Database;
@@ -92,7 +92,7 @@ describe("beside the writer", () => {
     await checkpointer.close();
   });
 
-  test("[ST-17] an active reader is not waited for, and the next commit tries again", async () => {
+  test("[ST-17] truncation does not wait for an active reader, and the next commit retries", async () => {
     const { fatal } = recordFatal();
     const checkpointer = new Checkpointer(db, { file, limitBytes: 100_000, workerFrom: 1, fatal });
     const reader = new Database(file, { readonly: true });
@@ -104,11 +104,11 @@ describe("beside the writer", () => {
     db.run = (sql: string) => {
       const from = performance.now();
       const result = run(sql);
-      if (sql.includes("truncate")) runs.push(performance.now() - from < 2_500 ? "at once" : "waited");
+      if (sql.includes("truncate")) runs.push(performance.now() - from < 2_500 ? "immediate" : "waited");
       return result;
     };
     await commitUntil(checkpointer, () => runs.length > 0);
-    expect(runs[0]).toBe("at once");
+    expect(runs[0]).toBe("immediate");
     expect(readLogBytes()).toBeGreaterThan(0);
     reader.run("rollback");
     reader.close();
@@ -117,15 +117,15 @@ describe("beside the writer", () => {
     await checkpointer.close();
   });
 
-  test("[ST-17] when the Worker fails the process is told to stop, and closing does not hang", async () => {
-    const told = Promise.withResolvers<Error>();
+  test("[ST-17] when the Worker fails, the process is asked to shut down, and closing does not hang", async () => {
+    const failure = Promise.withResolvers<Error>();
     const checkpointer = new Checkpointer(db, {
       file: join(place.path, "no", "such.db"),
       workerFrom: 1,
-      fatal: told.resolve,
+      fatal: failure.resolve,
     });
     checkpointer.onCommit();
-    expect((await told.promise).message).toContain("the checkpoint worker has died");
+    expect((await failure.promise).message).toContain("the checkpoint worker has died");
     await checkpointer.close();
   });
 
@@ -168,7 +168,7 @@ describe("beside the writer", () => {
     expect(await readers.scan(toRowsQuery("select 1")).catch(getMessage)).toBe("the store is closing");
   });
 
-  test("[ST-18] one person's costly questions leave a Worker to everyone else", async () => {
+  test("[ST-18] one person's expensive queries leave a Worker to everyone else", async () => {
     const readers = new Readers(file, { workers: 2 });
     const costly = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 400000) select count(*) from n`;
     const scanAs = (user_id: string, sql: string, what: string) =>

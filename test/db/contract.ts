@@ -73,7 +73,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
         awaitOutcome(
           store.commit([insertSetting({ key: "half", value: "" }), insertSetting({ key: "taken", value: "" })]),
         ),
-        awaitOutcome(store.commit([changeSetting("nobody", { value: "" }, { expect: 1 })])),
+        awaitOutcome(store.commit([changeSetting("missing", { value: "" }, { expect: 1 })])),
         awaitOutcome(store.commit([insertSetting({ key: "after", value: "" })])),
       ]);
       expect(outcomes).toEqual(["done", "constraint", "stale", "done"]);
@@ -99,7 +99,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect([await settingAt("turn"), await settingAt("note")]).toEqual(["2", "first"]);
     });
 
-    test("[ST-3] of two changes that start from the same state only one is made", async () => {
+    test("[ST-3] of two changes that start from the same state, only one is written", async () => {
       await store.commit([insertSetting({ key: "turn", value: "1" })]);
       const outcomes = await Promise.all(
         ["a", "b", "c"].map((to) => awaitOutcome(store.commit([swapSetting({ key: "turn", from: "1", to })]))),
@@ -117,7 +117,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect([await settingAt("a"), await settingAt("b")]).toEqual(["2", "2"]);
     });
 
-    test("[ST-4] what must be unique is, and the refusal names the columns or the index", async () => {
+    test("[ST-4] a violated unique constraint refuses the batch, and the refusal names the columns or the index", async () => {
       await store.commit([insertUser(makeUser("ada"))]);
       const sameKey = await store.commit([insertUser({ ...makeUser("bob"), id: "id-of-ada" })]).catch((e) => e);
       const sameName = await store.commit([insertUser({ ...makeUser("ADA"), id: "other", email: "" })]).catch((e) => e);
@@ -139,7 +139,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(settled).toEqual(settled.toSorted((one, other) => one - other));
     });
 
-    test("[ST-25] anyone who is refused reads what the winner has written", async () => {
+    test("[ST-25] a refused caller reads what the winner has written", async () => {
       const seen = await Promise.all(
         ["a", "b", "c"].map(async (value) => {
           const outcome = await awaitOutcome(store.commit([insertSetting({ key: "won", value })]));
@@ -164,7 +164,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect((await store.scan(read))[0]).toEqual(values);
     });
 
-    test("[ST-10] with a full queue a new batch is refused as overloaded, and those that wait are written", async () => {
+    test("[ST-10] a full queue refuses new batches as overloaded and writes the queued ones", async () => {
       await store.close();
       store = await place.open({ queueBytes: 10_000 });
       const big = "x".repeat(4_000);
@@ -191,7 +191,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(await listKeys()).toEqual(["a", "b", "c"]);
     });
 
-    test("[ST-12] numbers ascend, belong to one caller, and are never given out again, restart or crash", async () => {
+    test("[ST-12] numbers ascend, belong to one caller, and are never assigned again, even after a restart or a crash", async () => {
       const taken = new Map<SequenceName, number>();
       const reserve = async (sequence: SequenceName, count: number) => {
         const first = await store.reserve(sequence, count);

@@ -18,7 +18,7 @@ const startOpener = async (directory: string) => {
     stderr: "inherit",
   });
   const { value } = await child.stdout.getReader().read();
-  return { child, said: new TextDecoder().decode(value).trim() };
+  return { child, output: new TextDecoder().decode(value).trim() };
 };
 
 describe("a data directory", () => {
@@ -26,12 +26,12 @@ describe("a data directory", () => {
     using place = temporaryDirectory();
     const { db, unlock } = openDatabase(place.path, OPTIONS);
     const refused = await startOpener(place.path);
-    expect(refused.said).toBe(`LockedError: the data directory ${place.path} is in use by another Slipway process`);
+    expect(refused.output).toBe(`LockedError: the data directory ${place.path} is in use by another Slipway process`);
     await refused.child.exited;
     db.close();
     unlock();
     const welcome = await startOpener(place.path);
-    expect(welcome.said).toBe("opened");
+    expect(welcome.output).toBe("opened");
     welcome.child.stdin.end();
     expect(await welcome.child.exited).toBe(0);
   });
@@ -39,7 +39,7 @@ describe("a data directory", () => {
   test("[ST-15] the lock is released as soon as its owner is killed", async () => {
     using place = temporaryDirectory();
     const owner = await startOpener(place.path);
-    expect(owner.said).toBe("opened");
+    expect(owner.output).toBe("opened");
     expect(() => openDatabase(place.path, OPTIONS)).toThrow(LockedError);
     owner.child.kill("SIGKILL");
     await owner.child.exited;

@@ -171,5 +171,5 @@ const bindParameters = (text: string, params: readonly Value[]): SQL => {
 
 const toCommitError = ({ reason, constraint, message }: NonNullable<ProxyAnswer["refused"]>): CommitError =>
   constraint === "proxy_guard"
-    ? new CommitError("stale", "the row has changed meanwhile")
+    ? new CommitError("stale", "the row has changed in the meantime")
     : new CommitError(reason as Refusal, message, { constraint });

@@ -5,40 +5,40 @@ import { describe, expect, test } from "bun:test";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
-const notes = sqliteTable("notes", { id: integer().primaryKey(), said: text().notNull() });
+const notes = sqliteTable("notes", { id: integer().primaryKey(), body: text().notNull() });
 
 const notebook = () => {
   const client = new Database(":memory:");
-  client.run("create table notes (id integer primary key, said text not null)");
-  const saidSoFar = () => client.query("select said from notes order by id").values().flat();
-  return { client, db: drizzle(client), saidSoFar };
+  client.run("create table notes (id integer primary key, body text not null)");
+  const listBodies = () => client.query("select body from notes order by id").values().flat();
+  return { client, db: drizzle(client), listBodies };
 };
 
 describe("the reason for batches", () => {
   test("[ST-20] an async transaction of Drizzle commits at its first await and does not roll back", async () => {
-    const { db, client, saidSoFar } = notebook();
+    const { db, client, listBodies } = notebook();
     const failing = db.transaction(async (tx) => {
-      tx.insert(notes).values({ said: "first half" }).run();
+      tx.insert(notes).values({ body: "first half" }).run();
       await Promise.resolve();
       throw new Error("no");
     });
     expect(client.inTransaction).toBe(false);
     await expect(failing).rejects.toThrow("no");
     await failing.catch(() => {});
-    expect(saidSoFar()).toEqual(["first half"]);
+    expect(listBodies()).toEqual(["first half"]);
   });
 
   test("[ST-20] and other callers' writes are interleaved with it", async () => {
-    const { db, client, saidSoFar } = notebook();
+    const { db, client, listBodies } = notebook();
     const gate = Promise.withResolvers<void>();
     const slow = db.transaction(async (tx) => {
-      tx.insert(notes).values({ said: "first half" }).run();
+      tx.insert(notes).values({ body: "first half" }).run();
       await gate.promise;
-      tx.insert(notes).values({ said: "second half" }).run();
+      tx.insert(notes).values({ body: "second half" }).run();
     });
-    client.run("insert into notes (said) values ('another request')");
+    client.run("insert into notes (body) values ('another request')");
     gate.resolve();
     await slow;
-    expect(saidSoFar()).toEqual(["first half", "another request", "second half"]);
+    expect(listBodies()).toEqual(["first half", "another request", "second half"]);
   });
 });

@@ -1,8 +1,8 @@
-// Whose lists and reports run next.
+// Decides whose lists and reports run next.
 import { expect, test } from "bun:test";
 import { FairScheduler } from "#db/engine/turns.ts";
 
-/** Work of people that ends when it is told to, and the order in which it began. */
+/** Starts work of several users that ends on request, and records the order in which it started. */
 const stage = (options: ConstructorParameters<typeof FairScheduler>[0]) => {
   const turns = new FairScheduler(options);
   const begun: string[] = [];
@@ -26,7 +26,7 @@ const stage = (options: ConstructorParameters<typeof FairScheduler>[0]) => {
   };
 };
 
-test("[ST-18] one person has fewer places than there are, people take turns, and the server takes all", async () => {
+test("[ST-18] one person never has all slots, people take turns, and the server can use all slots", async () => {
   const { begun, run, end } = stage({ slots: 2, maxPerUser: 1, limit: 100 });
   for (const name of ["a1", "a2", "a3"]) void run("ada", name);
   for (const name of ["b1", "b2"]) void run("bob", name);
@@ -47,7 +47,7 @@ test("[ST-18] one person has fewer places than there are, people take turns, and
   expect(begun.at(-1)).toBe("s3");
 });
 
-test("[ST-18] when too much waits, what came last of the person with most is refused", async () => {
+test("[ST-18] a full queue refuses the newest request of the person with the most requests", async () => {
   const { begun, run, end, refuseAll } = stage({ slots: 1, maxPerUser: 1, limit: 4 });
   const [, , , last] = ["a1", "a2", "a3", "a4"].map((name) => run("ada", name));
   expect(await run("ada", "a5")).toBe("Too many queries are running. Please retry.");

@@ -17,7 +17,7 @@ const noopUpdate = (table: SQLiteTable & { readonly id: AnySQLiteColumn }): Stat
       .update(table)
       .set({ id: sql`id` })
       .where(eq(table.id, sql.placeholder("id"))),
-  )({ id: "nobody" });
+  )({ id: "missing" });
 
 test("[ST-23] increases a version before the write is acknowledged, and only for readers of the written rows", async () => {
   using place = temporaryDirectory();
@@ -44,12 +44,12 @@ test("[ST-23] increases a version before the write is acknowledged, and only for
   expect(await measureIncrease([noopUpdate(api_keys)])).toEqual([0, 1, 0, 0, 0]);
   expect(await measureIncrease([insertUser(makeUser("jo"))])).toEqual([1, 1, 1, 1, 1]);
   expect(
-    await measureIncrease([{ sql: "with x as (select 1) delete from users where id = ?", rows: [["nobody"]] }]),
+    await measureIncrease([{ sql: "with x as (select 1) delete from users where id = ?", rows: [["missing"]] }]),
   ).toEqual([1, 1, 1, 1, 1]);
   // A handwritten statement must state what it touches.
-  expect(await measureIncrease([{ sql: "delete from timers where id = ?", rows: [["nobody"]], touches: [] }])).toEqual([
-    0, 0, 0, 0, 0,
-  ]);
+  expect(await measureIncrease([{ sql: "delete from timers where id = ?", rows: [["missing"]], touches: [] }])).toEqual(
+    [0, 0, 0, 0, 0],
+  );
   // Rejected or unknown: someone may have seen it.
   expect(
     await measureIncrease([

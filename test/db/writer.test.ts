@@ -122,16 +122,16 @@ describe("the group-committing writer", () => {
     const mine = new Database(join(place.path, "slipway.db"));
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
     const failed = Object.assign(new Error("disk I/O error"), { code: "SQLITE_IOERR_FSYNC" });
-    const told: Error[] = [];
+    const fatalErrors: Error[] = [];
     const writer = new Writer(mine, {
       epoch,
       flush: () => Promise.reject(failed),
       committed: () => {},
-      fatal: (error) => told.push(error),
+      fatal: (error) => fatalErrors.push(error),
     });
     expect(await awaitOutcome(writer.submit([insertSetting({ key: "a", value: "" })]))).toBe("unknown");
     expect(await awaitOutcome(writer.submit([insertSetting({ key: "b", value: "" })]))).toBe("closed");
-    expect(told).toEqual([failed]);
+    expect(fatalErrors).toEqual([failed]);
     await expect(writer.flushing).rejects.toThrow("disk I/O error");
     await writer.stop();
     mine.close();

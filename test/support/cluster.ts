@@ -22,7 +22,7 @@ export type NodeProcess = {
   readonly url: URL;
   readonly pid: number;
   /** Returns everything printed and logged so far. */
-  said(): string;
+  output(): string;
   signal(name: "SIGKILL" | "SIGSTOP" | "SIGCONT" | "SIGTERM"): void;
   readonly exited: Promise<number>;
 };
@@ -85,27 +85,27 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
       stdout: "pipe",
       stderr: "pipe",
     });
-    let said = "";
+    let logged = "";
     const readOutput = async (output: ReadableStream<Uint8Array>): Promise<void> => {
-      for await (const text of output.pipeThrough(new TextDecoderStream() as never)) said += text;
+      for await (const text of output.pipeThrough(new TextDecoderStream() as never)) logged += text;
     };
-    const heard = Promise.all([readOutput(child.stdout), readOutput(child.stderr)]);
+    const reading = Promise.all([readOutput(child.stdout), readOutput(child.stderr)]);
     const node: NodeProcess = {
       id,
       url: new URL(`${env.SLIPWAY_TLS_CERT_FILE ? "https" : "http"}://${id}/`),
       pid: child.pid,
       exited: child.exited,
-      said: () => said,
+      output: () => logged,
       signal: (name) => child.kill(name),
     };
     nodes.set(n, node);
     let ended = false;
     // Its last output still has to be read after it has ended.
-    void Promise.all([child.exited, heard]).then(() => {
+    void Promise.all([child.exited, reading]).then(() => {
       ended = true;
     });
-    await until(() => waits.test(said) || ended, { what: `node ${n} to say ${waits}` });
-    if (!waits.test(said)) throw new Error(`node ${n} ended (${child.signalCode ?? child.exitCode}): ${said}`);
+    await until(() => waits.test(logged) || ended, { what: `node ${n} to say ${waits}` });
+    if (!waits.test(logged)) throw new Error(`node ${n} ended (${child.signalCode ?? child.exitCode}): ${logged}`);
     return node;
   };
   const active = async (): Promise<NodeProcess> => {

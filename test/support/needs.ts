@@ -6,7 +6,7 @@ import { hasEnded, isPrepared } from "./run/preparing.ts";
 
 export interface Need {
   readonly found: boolean;
-  /** The Debian package that contains it; absent if there is none. */
+  /** The Debian package that contains it, if any. */
   readonly debian?: string;
   /** Completes the sentence "skipped: ...". */
   readonly reason: string;

@@ -16,7 +16,7 @@ const databases = new Map<string, CreatedDatabase>();
 let prepared: Promise<CreatedDatabase> | undefined;
 
 const open = (url: string): Promise<PgStore> =>
-  openPgStore({ url, now: Date.now(), fatal: () => {}, tells: usesStandbyNodes });
+  openPgStore({ url, now: Date.now(), fatal: () => {}, sendsNotices: usesStandbyNodes });
 
 const prepare = async (config: Config, password: string): Promise<CreatedDatabase> => {
   const made = await createDatabase();

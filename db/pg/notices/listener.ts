@@ -7,7 +7,7 @@ import { log } from "#base/log.ts";
 import { CONNECT_TIMEOUT_SECONDS } from "../find-primary.ts";
 import type { Primary } from "../primary.ts";
 import { CHANNEL, type Notice, readNotice } from "./notice.ts";
-import { NoticeSenders, type Teller } from "./sent-counts.ts";
+import { NoticeSenders, type SenderHeartbeat } from "./sent-counts.ts";
 
 /** Nodes send a heartbeat each second. */
 export const SILENCE_TIMEOUT_MS = 3_000;
@@ -48,10 +48,10 @@ export class Listener {
   }
 
   /** Processes the database's data about every sending node. Called each time this node checks the others. */
-  see(tellers: readonly Teller[]): void {
+  see(senders: readonly SenderHeartbeat[]): void {
     if (!this.#timer) return;
     this.#seen_at = this.#options.clock.monotonic();
-    const found = this.#senders.see(tellers, this.#seen_at);
+    const found = this.#senders.see(senders, this.#seen_at);
     if (found !== "nothing") this.#dispatchEverything();
     // The connection may hang, or lead to a database that is no longer the primary.
     if (found === "missed") this.#reconnect();

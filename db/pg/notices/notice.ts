@@ -54,16 +54,16 @@ export const makeNotice = (
 /** Maximum events that wait for a group. Beyond that, the notice says "everything". */
 export const MAX_NOTIFICATIONS = 500;
 
-/** Splits the notice into as many messages as needed, numbered after `told`. Returns "everything" for too many events. */
-export const toNotifications = (notice: Notice, told: number): BoundText[] => {
+/** Splits the notice into as many messages as needed, numbered after `sent`. Returns "everything" for too many events. */
+export const toNotifications = (notice: Notice, sent: number): BoundText[] => {
   const { epoch, words = [], ...rest } = notice;
-  const n = told + 1;
+  const n = sent + 1;
   if (words.length >= MAX_NOTIFICATIONS) return [toNotification({ epoch, n, all: true })];
   const whole = { epoch, n, ...rest, ...(words.length > 0 && { words }) };
   if (words.length < 2 || Buffer.byteLength(JSON.stringify(whole)) <= MAX_NOTICE_BYTES) return [toNotification(whole)];
   const half = words.length >> 1;
-  const first = toNotifications({ epoch, ...rest, words: words.slice(0, half) }, told);
-  return [...first, ...toNotifications({ epoch, words: words.slice(half) }, told + first.length)];
+  const first = toNotifications({ epoch, ...rest, words: words.slice(0, half) }, sent);
+  return [...first, ...toNotifications({ epoch, words: words.slice(half) }, sent + first.length)];
 };
 
 /** Announces that shards have moved or the living nodes have changed. */

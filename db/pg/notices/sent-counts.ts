@@ -2,16 +2,16 @@
 // and without loss while the connection lasts, so the last number is sufficient. Pure.
 import type { Notice } from "./notice.ts";
 
-export type Teller = {
+export type SenderHeartbeat = {
   readonly epoch: number;
   /** How many notices it had sent as of its last heartbeat. */
-  readonly told: number;
+  readonly sent: number;
   /** Changes with each heartbeat. */
   readonly sign: string;
 };
 
-type KnownSender = Omit<Teller, "epoch"> & {
-  readonly heard: number;
+type KnownSender = Omit<SenderHeartbeat, "epoch"> & {
+  readonly received: number;
   readonly signed_at: number;
   readonly isSilent: boolean;
 };
@@ -29,14 +29,14 @@ export class NoticeSenders {
   }
 
   onNotice({ epoch, n = 0 }: Notice, now: number): void {
-    const known = this.#senders.get(epoch) ?? { told: 0, sign: "", signed_at: now, isSilent: false, heard: 0 };
-    if (n > known.heard) this.#senders.set(epoch, { ...known, heard: n });
+    const known = this.#senders.get(epoch) ?? { sent: 0, sign: "", signed_at: now, isSilent: false, received: 0 };
+    if (n > known.received) this.#senders.set(epoch, { ...known, received: n });
   }
 
   /** Treats everything known to be sent as received. */
   catchUp(): void {
     for (const [epoch, known] of this.#senders)
-      this.#senders.set(epoch, { ...known, heard: Math.max(known.heard, known.told) });
+      this.#senders.set(epoch, { ...known, received: Math.max(known.received, known.sent) });
   }
 
   clear(): void {
@@ -46,18 +46,18 @@ export class NoticeSenders {
   /**
    * Processes the current senders. A notice sent before the previous check and still not received was missed; others may be on their way.
    */
-  see(tellers: readonly Teller[], now: number): SenderCheck {
+  see(senders: readonly SenderHeartbeat[], now: number): SenderCheck {
     let [isMissed, isGone] = [false, false];
-    for (const { epoch, told, sign } of tellers) {
-      const known = this.#senders.get(epoch) ?? { told: 0, sign, signed_at: now, isSilent: false, heard: 0 };
-      isMissed ||= known.told > known.heard;
+    for (const { epoch, sent, sign } of senders) {
+      const known = this.#senders.get(epoch) ?? { sent: 0, sign, signed_at: now, isSilent: false, received: 0 };
+      isMissed ||= known.sent > known.received;
       const signed_at = sign === known.sign ? known.signed_at : now;
       const isSilent = now - signed_at >= this.#silence_ms;
       isGone ||= isSilent && !known.isSilent;
-      this.#senders.set(epoch, { told, sign, signed_at, isSilent, heard: Math.max(known.heard, known.told) });
+      this.#senders.set(epoch, { sent, sign, signed_at, isSilent, received: Math.max(known.received, known.sent) });
     }
     for (const [epoch, { isSilent }] of this.#senders) {
-      if (tellers.some((one) => one.epoch === epoch)) continue;
+      if (senders.some((one) => one.epoch === epoch)) continue;
       this.#senders.delete(epoch);
       isGone ||= !isSilent;
     }

@@ -26,7 +26,7 @@ export const planMoves = (held: readonly HeldPart[], living: readonly string[]):
   const [least, over] = [Math.floor(held.length / nodes.length), held.length % nodes.length];
   const hasExcessNew = (node: string): boolean =>
     (own.get(node) ?? []).filter((part) => held[part]?.isNew).length > least;
-  // Leftover shards stay with nodes that cannot give them up, then with those that have more, which minimizes moves.
+  // Leftover shards stay with nodes that cannot give them up, then with the nodes that have the most, which minimizes moves.
   const byCount = [...nodes].sort(
     (a, b) => Number(hasExcessNew(b)) - Number(hasExcessNew(a)) || count(b) - count(a) || (a < b ? -1 : 1),
   );

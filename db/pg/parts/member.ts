@@ -39,7 +39,7 @@ const REACH_RETRY_MS = 1000;
 const MAX_REACH_TRIES = 3;
 /** Maximum shards that move at a time, because they briefly have no owner. */
 const MAX_CONCURRENT_MOVES = 64;
-/** Moving shards waits for groups, and the database ends those that stall after two seconds. */
+/** Moving shards waits for groups, and the database ends groups that stall after two seconds. */
 const MOVE_TIMEOUT_MS = 10_000;
 
 export class PartsMember extends LivingNode implements Parts {
@@ -163,7 +163,7 @@ export class PartsMember extends LivingNode implements Parts {
     this.store = new PgStore(new Primary(url, { inOrder: true }), this.id, this.epoch, {
       fatal,
       queueBytes,
-      tells: true,
+      sendsNotices: true,
       isShared: true,
       listener: this.listener,
     });
@@ -258,7 +258,7 @@ export class PartsMember extends LivingNode implements Parts {
       if (!table) return this.onLeaseLost();
       this.#table = table;
     }
-    this.listener.see(this.#table.owners.map(({ teller }) => teller));
+    this.listener.see(this.#table.owners.map(({ sender }) => sender));
     this.#possession.applyTable(this.#table);
     this.#checked.resolve();
     this.#checked = Promise.withResolvers();
@@ -305,7 +305,7 @@ export class PartsMember extends LivingNode implements Parts {
     try {
       await this.#moving((sql) => assignOrphanedParts(sql, this.options.lease_ms, this.#unreachable));
     } catch (error) {
-      log("cluster").warn("parts that nobody has could not be given out yet: {error}", { error });
+      log("cluster").warn("could not assign unowned parts yet: {error}", { error });
       return;
     }
     await this.#checkNow();
@@ -319,7 +319,7 @@ export class PartsMember extends LivingNode implements Parts {
       if (isReached) this.#unreachable.delete(id);
       else this.#unreachable.set(id, tries);
       if (tries === MAX_REACH_TRIES)
-        log("cluster").warn("node {node} gets no parts: nobody answers as a node at its address {address}", {
+        log("cluster").warn("node {node} gets no parts: no node answers at its address {address}", {
           node: id,
           address,
         });

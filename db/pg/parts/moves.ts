@@ -63,13 +63,13 @@ export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Pro
  */
 export const renewParts = async (
   sql: ReservedSQL,
-  { id, address, version, epoch, lease_ms, told }: Renewal,
+  { id, address, version, epoch, lease_ms, sent }: Renewal,
 ): Promise<PartsTable | undefined> => {
   const rows: (OwnerRow & { readonly renewed: boolean })[] = await sql.unsafe(
     `with renewed as (update leases set expires_at = clock_timestamp() + $5 * interval '1 ms', told = $6::bigint
        where node = $1 and exists (select 1 from fences where fences.node = $1 and fences.epoch = $4::bigint) returning 1),
      shown as (${UPSERT_HEARTBEAT}), owners as (${SELECT_OWNERS}) select *, exists (select 1 from renewed) as renewed from owners order by id`,
-    [id, address, version, epoch, lease_ms, told ?? 0],
+    [id, address, version, epoch, lease_ms, sent ?? 0],
   );
   if (!rows[0]?.renewed) return undefined;
   // The rows were read before the renewal.

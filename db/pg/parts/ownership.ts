@@ -38,7 +38,7 @@ const ADOPT_RETRY_MS = 1000;
 export class Possession implements Parts {
   readonly #options: Options;
   readonly #own = new Set<number>();
-  /** Shards on their way to another node, and those that `adopt` has not finished. */
+  /** Shards on their way to another node, and shards that `adopt` has not finished. */
   readonly #leaving = new Set<number>();
   readonly #adopting = new Set<number>();
   #tableParts: ReadonlySet<number> = new Set();

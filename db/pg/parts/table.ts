@@ -1,7 +1,7 @@
 // Ownership of all shards at one moment, according to the database.
 import type { ReservedSQL } from "bun";
 import { type OtherNode, PARTS } from "#base/parts.ts";
-import type { Teller } from "../notices/sent-counts.ts";
+import type { SenderHeartbeat } from "../notices/sent-counts.ts";
 
 export type Owner = OtherNode & {
   readonly epoch: number;
@@ -9,7 +9,7 @@ export type Owner = OtherNode & {
   readonly ends_ms: number;
   readonly lives: boolean;
   /** How many notices it had sent to other nodes as of its last renewal. */
-  readonly teller: Teller;
+  readonly sender: SenderHeartbeat;
   readonly parts: readonly number[];
 };
 
@@ -26,12 +26,12 @@ export type OwnerRow = {
   readonly epoch: string;
   readonly sign: string;
   readonly ends_ms: number;
-  readonly told: string;
+  readonly sent: string;
   readonly parts: string;
 };
 
 /** Selects every node with its lease and its shards. */
-export const SELECT_OWNERS = `select f.node as id, coalesce(n.address, f.node) as address, f.epoch, l.expires_at::text as sign, l.told,
+export const SELECT_OWNERS = `select f.node as id, coalesce(n.address, f.node) as address, f.epoch, l.expires_at::text as sign, l.told as sent,
     (extract(epoch from l.expires_at - clock_timestamp()) * 1000)::float8 as ends_ms,
     coalesce(string_agg(p.part::text, ',' order by p.part), '') as parts
   from leases l join fences f on f.node = l.node left join nodes n on n.id = l.node
@@ -44,8 +44,8 @@ export const loadPartsTable = async (sql: ReservedSQL): Promise<PartsTable> =>
 export const toPartsTable = (rows: readonly OwnerRow[]): PartsTable => {
   const owners = rows.map(({ id, address, ends_ms, parts, ...row }) => {
     const epoch = Number(row.epoch);
-    const teller = { epoch, told: Number(row.told), sign: row.sign };
-    return { id, address, epoch, ends_ms, lives: ends_ms > 0, teller, parts: parseNumbers(parts) };
+    const sender = { epoch, sent: Number(row.sent), sign: row.sign };
+    return { id, address, epoch, ends_ms, lives: ends_ms > 0, sender, parts: parseNumbers(parts) };
   });
   const had = owners.reduce((sum, { parts }) => sum + parts.length, 0);
   return { owners, isOrphaned: had < PARTS || owners.some(({ lives }) => !lives) };

@@ -42,7 +42,7 @@ export const insertAudit = (entry: AuditEntry): Statement => {
   const origin = getCurrentOrigin()?.();
   const { action, resource_type, before, after } = entry;
   const status_code = entry.status_code ?? origin?.status_code ?? 200;
-  const tells = status_code < 400 && action !== "login" && action !== "logout";
+  const hasDiff = status_code < 400 && action !== "login" && action !== "logout";
   const user_id = entry.user_id === undefined ? (origin?.user_id ?? null) : entry.user_id;
   const note = origin ? origin.note : user_id === null ? { automatic: "true" } : {};
   return insertAuditLog({
@@ -59,7 +59,7 @@ export const insertAudit = (entry: AuditEntry): Statement => {
     resource_icon: entry.icon ?? "",
     workspace_id: entry.workspace_id ?? null,
     build_reason: entry.build_reason ?? "",
-    diff: tells ? computeDiff(resource_type, before as Row, after as Row) : {},
+    diff: hasDiff ? computeDiff(resource_type, before as Row, after as Row) : {},
     additional_fields: { ...entry.additional, ...note },
     status_code,
     request_id: origin?.request_id ?? NIL_UUID,

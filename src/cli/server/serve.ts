@@ -220,7 +220,7 @@ const joinOthers = async (
     import("./reads.ts"),
   ]);
   try {
-    return await joinActive({ config, clock, signal, fatal, beside: (as) => answerReads(as, { config, clock }) });
+    return await joinActive({ config, clock, signal, fatal, openReads: (as) => answerReads(as, { config, clock }) });
   } catch (error) {
     if (signal.aborted) return "stopped";
     throw error;

@@ -13,7 +13,7 @@ const ROUNDS = 5;
 
 testNeeding(
   [needs.postgres],
-  "[CP-72] a key that is revoked, a role that is taken and a suspension count on every active node from their answer on",
+  "[CP-72] a revoked key, a removed role and a suspension apply on every active node as soon as they are acknowledged",
   async () => {
     await using cluster = await startCluster();
     const nodes = [await cluster.start(1, ALL_ACTIVE), await cluster.start(2, ALL_ACTIVE)] as const;
@@ -24,7 +24,7 @@ testNeeding(
     const admin = await new Client(nodes[0].url).signIn(ADMIN.email, ADMIN.password);
     const { organization_ids } = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
     const template = await makeTemplate(admin);
-    const password = "of somebody who is told no";
+    const password = "of a rejected user";
     const people = await Promise.all(
       Array.from({ length: 8 }, async (_, n) => {
         const [username, email] = [`person${n}`, `person${n}@example.com`];

@@ -19,7 +19,7 @@ afterEach(() => {
 
 /** `silent` starts to respond depending on the path, and then hangs; `own` takes over its shards. */
 const startNodes = () => {
-  const heard: { path: string; socket: Socket }[] = [];
+  const arrived: { path: string; socket: Socket }[] = [];
   const silent = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
@@ -29,7 +29,7 @@ const startNodes = () => {
         if (path === undefined) return;
         if (path === "/stream") socket.write(EVENTS);
         if (path === "/socket") socket.write(SWITCHED);
-        heard.push({ path, socket });
+        arrived.push({ path, socket });
       },
     },
   });
@@ -78,13 +78,13 @@ const startNodes = () => {
     open.push(() => connection[Symbol.dispose]());
     return connection;
   };
-  return { heard, state, among, spare, ask };
+  return { arrived, state, among, spare, ask };
 };
 
 for (const kind of ["among", "spare"] as const)
-  test(`[CL-62] what waits for a node that is followed is asked of the next one, answered or broken off (${kind})`, async () => {
+  test(`[CL-62] requests that wait for a replaced node are retried on the next one, answered with an error or disconnected (${kind})`, async () => {
     const nodes = startNodes();
-    const { heard, state, ask } = nodes;
+    const { arrived, state, ask } = nodes;
     const at = nodes[kind];
     const read = ask(at, "GET /read");
     const early = ask(at, "GET /early", `${UPGRADE}\r\n`);
@@ -92,7 +92,7 @@ for (const kind of ["among", "spare"] as const)
     const half = ask(at, "PUT /half", "Content-Length: 4000000\r\n\r\nbegun");
     const stream = ask(at, "GET /stream");
     const socket = ask(at, "GET /socket", `${UPGRADE}\r\n`);
-    await until(() => heard.length === 6, { what: "the node to have all of them" });
+    await until(() => arrived.length === 6, { what: "the node to have all of them" });
     await stream.until((text) => text.includes("data: 1"));
     await socket.until((text) => text.endsWith("\r\n\r\n"));
     // No node has taken over yet: all wait.
@@ -118,16 +118,16 @@ for (const kind of ["among", "spare"] as const)
   }, 20_000);
 
 test("[CL-62] a node that stops cleanly completes its output", async () => {
-  const { heard, state, among, ask } = startNodes();
+  const { arrived, state, among, ask } = startNodes();
   const read = ask(among, "GET /read");
-  await until(() => heard.length === 1);
-  const { socket } = heard[0] as { socket: Socket };
+  await until(() => arrived.length === 1);
+  const { socket } = arrived[0] as { socket: Socket };
   state.life = undefined;
   state.isOwn = true;
   socket.write("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
   for (let n = 0; n < 8; n++) {
-    const said = systemClock.monotonic();
-    await until(() => systemClock.monotonic() - said > 250);
+    const since = systemClock.monotonic();
+    await until(() => systemClock.monotonic() - since > 250);
     socket.write(`${n}`);
   }
   socket.end();

@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000;
 
 testNeeding(
   [needs.postgres],
-  "[CL-62] a node that is stopped holds nothing that others have passed on to it for longer than its lease and a moment",
+  "[CL-62] a paused node delays forwarded requests for little longer than its lease",
   async () => {
     await using cluster = await startCluster();
     const nodes = [

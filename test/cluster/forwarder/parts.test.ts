@@ -39,8 +39,8 @@ const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | und
         if (!own.has(part)) return decline(request, TOKEN, systemClock, part);
         // A server that does a lookup.
         await pause(systemClock, 5);
-        const said = { node: i, client, bytes: (await request.bytes()).length };
-        return Response.json(said, { headers: { connection: "close" } });
+        const handled = { node: i, client, bytes: (await request.bytes()).length };
+        return Response.json(handled, { headers: { connection: "close" } });
       },
     });
     const forwarder = new Forwarder({
@@ -88,7 +88,7 @@ test("[CL-30] a long body reaches the node with the shard too", async () => {
   expect(await answer.json()).toMatchObject({ node: 1, bytes: 8 * MEBIBYTE });
 });
 
-test("[CL-30] so does a slow and steady body, and one that its client sends after 100 Continue", async () => {
+test("[CL-30] a slow but steady body reaches it too, and one that its client sends after 100 Continue", async () => {
   const { nodes } = startNodes([0], [2]);
   const url = nodes[0]?.url(2) ?? "";
   let left = 2 * MEBIBYTE;
@@ -132,7 +132,7 @@ test("[CL-31] two nodes that each consider the other the owner do not forward a 
   expect(asked.every((one) => one.startsWith("0 "))).toBe(true);
 });
 
-test("[CL-30] a node that knows by the head whose a request is asks that one first; what it takes wrongly for someone's is found all the same", async () => {
+test("[CL-30] a node that finds a request's shard by its head forwards to the owner directly; after a wrong guess, the request still reaches the owner", async () => {
   const lookUpPart = (path: string): number | undefined => {
     const part = Number(path.split("/")[2]);
     if (part === 4) throw new Error("the database does not answer");

@@ -137,7 +137,7 @@ const openUnansweredPort = async () => {
 /** A client that can stop reading. */
 const openRawClient = async (port: number, text: string) => {
   let received = 0;
-  const heard: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let ended = false;
   const socket: Socket = await Bun.connect({
     hostname: "127.0.0.1",
@@ -145,7 +145,7 @@ const openRawClient = async (port: number, text: string) => {
     socket: {
       data: (_, bytes) => {
         received += bytes.length;
-        if (heard.length < 100) heard.push(Buffer.from(bytes));
+        if (chunks.length < 100) chunks.push(Buffer.from(bytes));
       },
       close: () => {
         ended = true;
@@ -154,7 +154,7 @@ const openRawClient = async (port: number, text: string) => {
   });
   open.push({ stop: () => socket.terminate() });
   socket.write(text);
-  return { socket, received: () => received, text: () => Buffer.concat(heard).toString("latin1"), ended: () => ended };
+  return { socket, received: () => received, text: () => Buffer.concat(chunks).toString("latin1"), ended: () => ended };
 };
 
 describe("a spare", () => {
@@ -325,8 +325,8 @@ describe("a spare", () => {
     ]);
     leader = behind;
     asked.length = 0;
-    const said = await post(Buffer.from("x"));
-    expect([said.status, await said.text(), asked]).toEqual([503, "from behind", [behind]]);
+    const refusal = await post(Buffer.from("x"));
+    expect([refusal.status, await refusal.text(), asked]).toEqual([503, "from behind", [behind]]);
     // Another spare that is mistaken for the active node.
     leader = spare(() => undefined).port;
     const early = post(Buffer.from("four"));
@@ -338,7 +338,7 @@ describe("a spare", () => {
 
   testNeeding(
     [needs.python3],
-    "[CL-5] goes on to the next node when the one before takes no connection any more, without a word",
+    "[CL-5] continues with the next node when the previous one silently stops accepting connections",
     async () => {
       await using silent = await openUnansweredPort();
       const { port } = activeNode();
@@ -353,7 +353,7 @@ describe("a spare", () => {
     20_000,
   );
 
-  test("[CL-6] lives on its own, and is ready while the active node is", async () => {
+  test("[CL-6] is alive on its own, and ready while the active node is", async () => {
     let leader: number | undefined;
     const forwarder = spare(() => leader);
     const fetchReadiness = async (headers: Record<string, string> = {}) => {

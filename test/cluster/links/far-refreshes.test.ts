@@ -67,7 +67,7 @@ testInside("[CP-67] a token is refreshed once, whichever nodes need it, and each
   }
 });
 
-testInside("[CP-67] while no node is the first one, who needs a token waits", async () => {
+testInside("[CP-67] a caller that needs a token waits while no node is the first one", async () => {
   using provider = new FakeProvider();
   const at = await openLinkWorld(provider);
   await using _ = at.server;

@@ -68,7 +68,7 @@ const cluster = (...names: string[]) => {
 
 /** A peer, and the messages it has received: `NODE 7 of agent`. */
 const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"]>[0]) => {
-  const told: string[] = [];
+  const messages: string[] = [];
   const queue: CoordinateRequest[] = [];
   let ring = Promise.withResolvers<void>();
   const requests = async function* () {
@@ -85,10 +85,10 @@ const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"
       peer = one;
     });
     for await (const { peerUpdates = [], error } of stream) {
-      if (error) told.push(error);
+      if (error) messages.push(error);
       for (const { id, kind, node } of peerUpdates) {
         const number = node?.id === undefined ? "" : ` ${node.id}`;
-        told.push(`${Kind[kind as Kind]}${number} of ${uuidFromBytes(id as Uint8Array)}`);
+        messages.push(`${Kind[kind as Kind]}${number} of ${uuidFromBytes(id as Uint8Array)}`);
       }
     }
   };
@@ -100,7 +100,7 @@ const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"
   const addresses = [`${listAgentAddresses(options.id)[0]?.slice(1, -1)}/128`];
   return {
     id: options.id,
-    told,
+    messages,
     peer: () => peer as Peer,
     is: (number: number) => send({ updateSelf: { node: { id: BigInt(number), addresses, allowedIps: addresses } } }),
     wants: (id: string) => send({ addTunnel: { id: uuidToBytes(id) } }),
@@ -109,8 +109,8 @@ const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"
     leaves: () => send({ disconnect: {} }),
     breaks: () => gone.abort(),
     async hears(what: string) {
-      await until(() => told.includes(what), { what: `${what}, told were ${told}` });
-      told.length = 0;
+      await until(() => messages.includes(what), { what: `${what}, received: ${messages}` });
+      messages.length = 0;
     },
   };
 };
@@ -161,7 +161,7 @@ test("[CP-66] notifies the agents of all nodes when a client disconnects, is los
   }
 });
 
-test("[CP-66] who returns as the same client keeps its tunnels, also those to other nodes", async () => {
+test("[CP-66] a client that reconnects as the same peer keeps its tunnels, also to other nodes", async () => {
   const nodes = cluster("a", "b");
   const agent = nodes.agentAt("b");
   agent.is(5);
@@ -175,7 +175,7 @@ test("[CP-66] who returns as the same client keeps its tunnels, also those to ot
   await agent.hears(`NODE 2 of ${client.id}`);
 });
 
-test("[CP-66] a tunnel follows its agent to another node, also where its node dies", async () => {
+test("[CP-66] a tunnel follows its agent to another node, also when its node dies", async () => {
   const nodes = cluster("a", "b", "c");
   const agent = nodes.agentAt("b");
   agent.is(5);

@@ -8,25 +8,25 @@ const seed = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 type Plain = { kind: number; id: number; text: string };
 const toPlain = ({ kind, id, body }: Frame): Plain => ({ kind, id, text: Buffer.from(body).toString("latin1") });
 
-const SAID: Plain[] = [
+const SENT: Plain[] = [
   { kind: KIND.call, id: 1, text: '{"service":"one"}' },
   { kind: KIND.alive, id: 0, text: "" },
   { kind: KIND.data, id: 2 ** 32 - 1, text: "\0\xff" },
   { kind: KIND.answer, id: 7, text: "" },
 ];
 
-const encodeFrames = (said: readonly Plain[]): Buffer =>
-  Buffer.concat(said.map(({ kind, id, text }) => toFrame(kind as 0, id, Buffer.from(text, "latin1"))));
+const encodeFrames = (sent: readonly Plain[]): Buffer =>
+  Buffer.concat(sent.map(({ kind, id, text }) => toFrame(kind as 0, id, Buffer.from(text, "latin1"))));
 
 test("[CP-30] frames that are split at any byte decode to the same frames", () => {
-  const bytes = encodeFrames(SAID);
+  const bytes = encodeFrames(SENT);
   for (let cut = 0; cut <= bytes.length; cut++) {
     const reader = new FrameReader();
-    const heard = [bytes.subarray(0, cut), bytes.subarray(cut)].flatMap((piece) => {
+    const decoded = [bytes.subarray(0, cut), bytes.subarray(cut)].flatMap((piece) => {
       const frames = reader.readFrames(Buffer.from(piece));
       return frames === "wrong" ? [] : frames.map(toPlain);
     });
-    expect(heard).toEqual(SAID);
+    expect(decoded).toEqual(SENT);
   }
 });
 
@@ -34,24 +34,24 @@ test(`[CP-30] any frames in any pieces are the same frames, seed ${seed}`, () =>
   const random = randomFrom(seed);
   const randomBelow = (most: number): number => Math.floor(random() * most);
   for (let round = 0; round < 200; round++) {
-    const said = Array.from({ length: 1 + randomBelow(12) }, () => ({
+    const sent = Array.from({ length: 1 + randomBelow(12) }, () => ({
       kind: randomBelow(9),
       id: randomBelow(2 ** 32),
       text: String.fromCharCode(randomBelow(256)).repeat(random() < 0.1 ? randomBelow(100_000) : randomBelow(40)),
     }));
-    const bytes = encodeFrames(said);
+    const bytes = encodeFrames(sent);
     const reader = new FrameReader();
-    const heard: Plain[] = [];
+    const decoded: Plain[] = [];
     for (let at = 0; at < bytes.length; ) {
       const piece = Buffer.from(bytes.subarray(at, at + 1 + randomBelow(random() < 0.5 ? 12 : 70_000)));
       at += piece.length;
       const frames = reader.readFrames(piece);
       if (frames === "wrong") throw new Error("these are frames");
-      heard.push(...frames.map(toPlain));
+      decoded.push(...frames.map(toPlain));
       // The input buffer is reused.
       piece.fill(0);
     }
-    expect(heard).toEqual(said);
+    expect(decoded).toEqual(sent);
   }
 });
 

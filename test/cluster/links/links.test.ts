@@ -33,9 +33,9 @@ const catchError = (work: Promise<unknown>): Promise<unknown> =>
     (error) => error,
   );
 
-/** Starts a server that passes received data to `heard`, and returns its address as a node. */
-const startListener = (heard: (socket: Socket, bytes: Buffer) => void) => {
-  const one = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: heard } });
+/** Starts a server that passes received data to `onData`, and returns its address as a node. */
+const startListener = (onData: (socket: Socket, bytes: Buffer) => void) => {
+  const one = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: onData } });
   open.push(() => one.stop(true));
   return { id: "other", address: `127.0.0.1:${one.port}` };
 };
@@ -266,15 +266,15 @@ test("[CP-32] a node that does not read its responses gets no more calls, and ge
   });
   const { port } = b.forwarder;
   const reader = new FrameReader();
-  let heard = 0;
+  let answers = 0;
   const socket = await Bun.connect({
     hostname: "127.0.0.1",
     port,
     socket: {
       data: (_, bytes) => {
-        const from = heard === 0 && bytes.indexOf("\r\n\r\n") >= 0 ? bytes.indexOf("\r\n\r\n") + 4 : 0;
+        const from = answers === 0 && bytes.indexOf("\r\n\r\n") >= 0 ? bytes.indexOf("\r\n\r\n") + 4 : 0;
         const frames = reader.readFrames(bytes.subarray(from));
-        if (frames !== "wrong") heard += frames.filter(({ kind }) => kind === KIND.answer).length;
+        if (frames !== "wrong") answers += frames.filter(({ kind }) => kind === KIND.answer).length;
       },
     },
   });
@@ -290,5 +290,5 @@ test("[CP-32] a node that does not read its responses gets no more calls, and ge
   });
   expect(answered).toBeLessThanOrEqual(200);
   socket.resume();
-  await until(() => heard === 200);
+  await until(() => answers === 200);
 });

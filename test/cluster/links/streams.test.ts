@@ -51,12 +51,12 @@ test("[CP-35] a stream carries bytes both ways, each side closes separately, wit
       void echo(stream);
     });
     const stream = await a.links.open(b.place, "echo", { n: 1 });
-    const said = (async () => {
+    const writing = (async () => {
       await stream.write(BIG);
       await stream.end();
     })();
     expect((await readAll(stream)).equals(BIG)).toBe(true);
-    await said;
+    await writing;
     expect(await stream.closed).toBeUndefined();
     expect(seen).toEqual([[{ n: 1 }, "a"]]);
   }
@@ -119,12 +119,12 @@ test("[CP-35] when one side fails or its node no longer exists, the other side i
   expect(await catchError((third as Duplex).write(BIG))).toBeInstanceOf(WireError);
 });
 
-test("[CP-35] a stream is forwarded to another one", async () => {
+test("[CP-35] a stream can be forwarded to another stream", async () => {
   const [a, b, c] = [node("a"), node("b"), node("c")];
   c.links.serveStreams("echo", async (_, stream) => void echo(stream));
   b.links.serveStreams("pass", async (_, stream) => void pipe(stream, await b.links.open(c.place, "echo", {})));
   const stream = await a.links.open(b.place, "pass", {});
-  const said = stream.write(BIG).then(() => stream.end());
+  const writing = stream.write(BIG).then(() => stream.end());
   expect((await readAll(stream)).equals(BIG)).toBe(true);
-  await said;
+  await writing;
 });

@@ -44,8 +44,8 @@ const start = ({ to, directory, url, key, through = [] }: Move, env: Record<stri
   });
 
 const awaitEnd = async (child: ReturnType<typeof start>) => {
-  const [said] = await Promise.all([child.stderr.text(), child.stdout.text(), child.exited]);
-  return { ended: child.signalCode ?? child.exitCode, said };
+  const [errors] = await Promise.all([child.stderr.text(), child.stdout.text(), child.exited]);
+  return { ended: child.signalCode ?? child.exitCode, errors };
 };
 
 const findDatabaseFinding = async (directory: string) => {
@@ -84,7 +84,7 @@ const expectWhole = (directory: string, { sums, key, uploads }: Awaited<ReturnTy
 
 testNeeding(
   [needs.postgres, needsSqlite],
-  "[CL-70] killed at every point on its way into a data directory, a move is repeated, and nothing takes a half for a whole",
+  "[CL-70] killed at every failpoint on the way into a data directory, a migration can be repeated, and an unfinished one is never used",
   async () => {
     const used = await makeUsedPostgres();
     using _ = used.place;
@@ -102,7 +102,7 @@ testNeeding(
     expectWhole(back.path, used);
     expect(readFileSync(join(back.path, "mine.txt"), "utf8")).toBe("mine");
     const again = await awaitEnd(start(move));
-    expect([again.ended, again.said]).toEqual([1, expect.stringContaining("holds a database already")]);
+    expect([again.ended, again.errors]).toEqual([1, expect.stringContaining("holds a database already")]);
     expectWhole(back.path, used);
     await used.database.remove();
   },
@@ -111,7 +111,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres, needsSqlite],
-  `[CL-70] killed at random moments, moves of both ways are done by the next run (seed ${SEED})`,
+  `[CL-70] killed at random moments, migrations in both directions are completed by the next run (seed ${SEED})`,
   async () => {
     const random = randomFrom(SEED);
     const used = await makeUsedPostgres();
@@ -131,7 +131,7 @@ testNeeding(
       }
       const last = await awaitEnd(start(move));
       // It may have been complete when it was killed.
-      if (last.ended !== 0) expect(last.said).toMatch(/holds (a database|an installation) already/);
+      if (last.ended !== 0) expect(last.errors).toMatch(/holds (a database|an installation) already/);
     }
     expectWhole(back.path, used);
     using third = tempDirectory();
@@ -144,7 +144,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres, needsSqlite, needsSmallDisk],
-  "[CL-70] a move that is stopped, or finds no room, leaves the directory as it was",
+  "[CL-70] a migration that is stopped, or has no disk space, leaves the directory unchanged",
   async () => {
     const used = await makeUsedPostgres();
     using _ = used.place;
@@ -164,7 +164,7 @@ testNeeding(
     await using disk = await SmallDisk.mount(directory, 2);
     const move: Move = { to: "sqlite", directory, url: used.database.url, key: used.key.trim(), through: disk.through };
     const full = await awaitEnd(start(move));
-    expect([full.ended, full.said]).toEqual([1, expect.stringMatching(/disk is full|ENOSPC/)]);
+    expect([full.ended, full.errors]).toEqual([1, expect.stringMatching(/disk is full|ENOSPC/)]);
     expect(existsSync(disk.path(".moving"))).toBe(false);
     const larger = Bun.spawn([...disk.through, "mount", "-o", "remount,size=64m", directory]);
     expect(await larger.exited).toBe(0);

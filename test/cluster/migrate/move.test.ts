@@ -15,7 +15,7 @@ import { checksumTables, makeUsedDirectory, needsSqlite, searchChats } from "./m
 
 testNeeding(
   [needs.postgres, needsSqlite],
-  "[CL-10] into PostgreSQL and back again: every row and upload is as it was",
+  "[CL-10] a migration into PostgreSQL and back preserves every row and upload",
   async () => {
     const { place, chat } = await makeUsedDirectory();
     using _ = place;
@@ -54,7 +54,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres, needsSqlite],
-  "[CL-10] a node continues with what was moved, and no move disturbs it",
+  "[CL-10] a node continues with the migrated data, and no migration disturbs it",
   async () => {
     const { place, chat } = await makeUsedDirectory();
     using _ = place;

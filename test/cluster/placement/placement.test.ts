@@ -67,7 +67,7 @@ const seed = async () => {
   return seeded;
 };
 
-testInside("[CP-20] every operation that names a thing with a node of its own declares where it is done", () => {
+testInside("[CP-20] every operation on an object with its own node declares where it runs", () => {
   const { app } = makePlacement(server);
   const routes = app.routes.filter(({ hooks }) => hooks.detail?.hide !== true);
   const silent = routes.filter(({ path, hooks }) => needsPlacement(path) && getOptions(hooks).placement === undefined);
@@ -82,7 +82,7 @@ testInside("[CP-20] every operation that names a thing with a node of its own de
 });
 
 testInside(
-  "[CP-20] a request with an ID belongs to its object's shard, whoever owns it; a missing one to the first node",
+  "[CP-20] a request with an ID belongs to its object's shard, regardless of the owner; one with an unknown ID to the first node",
   async () => {
     const { of } = makePlacement(server);
     const { workspace_id, agent_id } = await seed();
@@ -102,7 +102,7 @@ testInside(
 );
 
 testInside(
-  "[CP-20] an agent's request belongs to its workspace, wherever its token is, also once that is revoked",
+  "[CP-20] an agent's request belongs to its workspace, however its token is sent, also with a new token",
   async () => {
     const { of } = makePlacement(server);
     const { agent_id, agent_token } = await seed();
@@ -134,12 +134,12 @@ testInside("[CP-20] objects that a user creates belong to the user's shard, by k
   expect(await of(`POST /api/v2/organizations/${organization_id}/members/${owner_id}/workspaces`)).toBe(part);
   const name = await getUsername(owner_id);
   expect(await of(`POST /api/v2/users/${name.toUpperCase()}/workspaces`)).toBe(part);
-  expect(await of("POST /api/v2/users/nobody/workspaces")).toBe(0);
+  expect(await of("POST /api/v2/users/unknown/workspaces")).toBe(0);
   expect(await of("POST /api/v2/chats", { "Service-Session-Token": "abcdefghij-abcdefghijklmnopqrstuv" })).toBe(0);
   expect(await of("POST /api/v2/chats")).toBe(0);
 });
 
-testInside("[CP-20] names of workspaces lead to them, on hosts and paths of apps, too", async () => {
+testInside("[CP-20] workspace names lead to their shard, also in hosts and paths of apps", async () => {
   const { of } = makePlacement(server);
   const { owner_id, owner_token } = await seed();
   const name = await getUsername(owner_id);
@@ -175,7 +175,7 @@ testInside("[CP-21] a second lookup costs nothing, and an invalid ID never does"
   expect(asked.queries).toBe(queries);
 });
 
-testInside("[CP-20] builds, jobs, tasks and versions lead to what they are of, tasks also by name", async () => {
+testInside("[CP-20] builds, jobs, tasks and versions lead to their object's shard, tasks also by name", async () => {
   await using world = await openWorld({ models: new ScriptedModels() });
   const { store } = getContext(world.server);
   const { of } = makePlacement(world.server);
@@ -196,14 +196,14 @@ testInside("[CP-20] builds, jobs, tasks and versions lead to what they are of, t
   expect(await of(`POST /api/v2/tasks/me/${task.id}/pause`)).toBe(PART);
   expect(await of("POST /api/v2/tasks/me/GO/pause", headers)).toBe(PART);
   expect(await of("POST /api/v2/tasks/me/nothing/pause", headers)).toBe(0);
-  expect(await of("POST /api/v2/tasks/nobody/go/pause")).toBe(0);
+  expect(await of("POST /api/v2/tasks/unknown/go/pause")).toBe(0);
   expect(await of(`POST /api/v2/templateversions/${version}/dry-run`)).toBe(toPart(version));
   const dry = await world.admin.post<{ id: string }>(`/api/v2/templateversions/${version}/dry-run`, {});
   expect(await of(`GET ${jobs}/${dry.id}/logs`)).toBe(toPart(version));
   expect(await of(`PATCH /api/v2/templateversions/${version}/dry-run/${dry.id}/cancel`)).toBe(toPart(version));
 });
 
-testInside("[CP-20] a chat is of its own part, and what dials into its workspace of the workspace's", async () => {
+testInside("[CP-20] a chat has its own shard; requests that dial into its workspace use the workspace's", async () => {
   await using world = await openChatWorld();
   const { store } = getContext(world.server);
   const { of } = makePlacement(world.server);

@@ -10,7 +10,7 @@ import { until } from "#test/support/until.ts";
 
 const PART = 7;
 
-test("[CP-55] a socket that opens once its part has left is closed immediately, others stay", async () => {
+test("[CP-55] a socket that opens after its shard has left is closed immediately, others stay open", async () => {
   const parts = new MovableParts();
   const sockets = new Sockets(systemClock, 10, parts);
   const opened: Socket[] = [];
@@ -50,7 +50,7 @@ test("[CP-55] a socket that opens once its part has left is closed immediately, 
   }
 });
 
-test("[CP-55] an event stream that opens once its part has left is asked of the node that has it", async () => {
+test("[CP-55] an event stream that opens after its shard has left is opened on the new owner", async () => {
   const parts = new MovableParts();
   let cancelled = 0;
   const stream = () =>

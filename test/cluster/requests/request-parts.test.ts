@@ -85,7 +85,7 @@ const waitForMove = (nodes: Awaited<ReturnType<typeof openNodes>>) =>
 
 testNeeding(
   [needs.postgres],
-  "[CL-40] [CL-41] what a request would write alongside the next first node is refused, and that one does it, once",
+  "[CL-40] [CL-41] a request's write after another node became the first one is refused, and that node executes the request once",
   async () => {
     await using nodes = await openNodes();
     const { admin, first } = nodes;
@@ -112,7 +112,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-41] a request that had written before hears that another node does it now, and is asked of nobody again",
+  "[CL-41] a request that has already written learns that its shard has moved, and is not retried on another node",
   async () => {
     await using nodes = await openNodes();
     const stands = nodes.standing({ before: (write) => write([note("before")]) });
@@ -133,7 +133,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-42] [CL-40] a node that hands over waits for what is under way; what goes on behind a request is not refused with its part",
+  "[CL-42] [CL-40] a handover waits for requests in progress; work that continues after a response can still write when its shard has moved",
   async () => {
     await using nodes = await openNodes();
     const over = Promise.withResolvers<void>();
@@ -146,7 +146,7 @@ testNeeding(
     const asked = nodes.makeToken();
     await stands.reached;
     await nodes.giveAway();
-    await until(() => !nodes.first.parts.has(FIRST_PART), { what: "the part to be on its way" });
+    await until(() => !nodes.first.parts.has(FIRST_PART), { what: "the shard to be in transit" });
     expect(await nodes.owner()).toBe(nodes.first.cluster?.id ?? "");
     stands.goOn();
     await asked;

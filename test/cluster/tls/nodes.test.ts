@@ -143,11 +143,11 @@ const expectForeignRejected = async (at: World, [name]: Setting): Promise<void> 
       continue;
     }
     const spare = await at.start(4, files);
-    // What another authority's word does not cover is passed on to nobody.
+    // The spare forwards nothing to a node whose certificate was issued by an untrusted authority.
     if (files === other) {
       const readyz = await fetch(new URL("/readyz", spare.url), { keepalive: false });
       expect([readyz.status, await readyz.text()]).toEqual([503, expect.stringContaining("does not answer")]);
-      await until(() => spare.said().includes("has not the certificate of a node"));
+      await until(() => spare.output().includes("has not the certificate of a node"));
     }
     spare.signal("SIGKILL");
     await spare.exited;
@@ -177,7 +177,7 @@ const SETTINGS: readonly Setting[] = [
 for (const setting of SETTINGS) {
   testNeeding(
     [needs.postgres, needs.openssl],
-    `[CL-11] [CL-61] with ${setting[0]}, nodes that speak TLS are one server, also while a certificate is renewed; one with another certificate takes no part, and one without TLS ends its start with the reason`,
+    `[CL-11] [CL-61] with ${setting[0]}, nodes with TLS are one server, also while a certificate is renewed; a node with another certificate is excluded, and one without TLS fails to start with the reason`,
     async () => {
       await using at = await openTlsWorld(setting[1]);
       at.use(await at.authority.sign("first", NAMES));
@@ -203,7 +203,7 @@ for (const setting of SETTINGS) {
 
 testNeeding(
   [needs.postgres, needs.openssl],
-  "[CL-61] a node that speaks TLS besides one that does not ends its start with the reason",
+  "[CL-61] a node with TLS next to one without fails to start with the reason",
   async () => {
     for (const setting of SETTINGS) {
       await using at = await openTlsWorld(setting[1]);

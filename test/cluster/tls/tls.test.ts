@@ -19,9 +19,9 @@ const certificate = async (name: string, host: string) => {
 test("[CL-11] a spare forwards to a node with its own certificate, and to none with another", async () => {
   const ours = await certificate("ours", "slipway.example.com");
   const theirs = await certificate("theirs", "slipway.example.com");
-  let heard = 0;
+  let requestCount = 0;
   const answer = (): Response => {
-    heard += 1;
+    requestCount += 1;
     return new Response("from the active node");
   };
   const node = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: ours, fetch: answer });
@@ -54,7 +54,7 @@ test("[CL-11] a spare forwards to a node with its own certificate, and to none w
     await until(() => looks > 3);
     leader = node.port;
     expect(await (await late).text()).toBe("from the active node");
-    expect(heard).toBe(2);
+    expect(requestCount).toBe(2);
   } finally {
     forwarder.end();
     await node.stop(true);

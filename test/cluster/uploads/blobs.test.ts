@@ -32,7 +32,7 @@ const splitBytes = async function* (bytes: Uint8Array) {
   for (let at = 0; at < bytes.length; at += 100_000) yield bytes.subarray(at, at + 100_000);
 };
 
-testNeeding([needs.postgres], "[CL-8] what one node has taken, another reads, byte by byte", async () => {
+testNeeding([needs.postgres], "[CL-8] an upload to one node is read from another one, byte for byte", async () => {
   const { one, two, elsewhere } = await nodes();
   using _one = one;
   using _two = two;
@@ -52,7 +52,7 @@ testNeeding([needs.postgres], "[CL-8] what one node has taken, another reads, by
 
 testNeeding(
   [needs.postgres],
-  "[CL-8] removes unreferenced uploads, including those that a terminated node had started",
+  "[CL-8] removes unreferenced uploads, including the unfinished ones of a terminated node",
   async () => {
     const { one, elsewhere, node } = await nodes();
     using _one = one;

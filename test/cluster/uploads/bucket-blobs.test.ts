@@ -54,25 +54,29 @@ const openWorld = async () => {
 const bytes = (text: string) => new Blob([text]).stream() as unknown as AsyncIterable<Uint8Array>;
 const sha256 = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex");
 
-testNeeding([needs.postgres], "[CL-33] what one node has put into the bucket, another reads", async () => {
-  await using at = await openWorld();
-  const [one, two] = [await at.node(), await at.node()];
-  const { hash, size } = await one.put(bytes("an upload"));
-  expect([...at.store.objects.keys()]).toEqual([expect.stringContaining(`slipway/${hash.slice(0, 2)}/${hash}-`)]);
-  expect(await Bun.file(await two.getPath(hash)).text()).toBe("an upload");
-  // Uploading it again sends nothing.
-  await two.put(bytes("an upload"));
-  expect(at.store.objects.size).toBe(1);
-  // Unless it no longer exists.
-  at.store.objects.clear();
-  await two.put(bytes("an upload"));
-  expect(await Bun.file(await (await at.node()).getPath(hash)).text()).toBe("an upload");
-  expect(size).toBe(9);
-});
+testNeeding(
+  [needs.postgres],
+  "[CL-33] an upload that one node has stored in the bucket is read by another",
+  async () => {
+    await using at = await openWorld();
+    const [one, two] = [await at.node(), await at.node()];
+    const { hash, size } = await one.put(bytes("an upload"));
+    expect([...at.store.objects.keys()]).toEqual([expect.stringContaining(`slipway/${hash.slice(0, 2)}/${hash}-`)]);
+    expect(await Bun.file(await two.getPath(hash)).text()).toBe("an upload");
+    // Uploading it again sends nothing.
+    await two.put(bytes("an upload"));
+    expect(at.store.objects.size).toBe(1);
+    // Unless it no longer exists.
+    at.store.objects.clear();
+    await two.put(bytes("an upload"));
+    expect(await Bun.file(await (await at.node()).getPath(hash)).text()).toBe("an upload");
+    expect(size).toBe(9);
+  },
+);
 
 testNeeding(
   [needs.postgres],
-  "[CL-33] nothing counts before the bucket has all of it, whatever goes wrong",
+  "[CL-33] an upload exists only once the bucket has all of it, whatever fails",
   async () => {
     await using at = await openWorld();
     const node = await at.node();
@@ -91,7 +95,7 @@ testNeeding(
     await node.sweep(async () => new Set([sha256("three")]));
     expect(await at.rows()).toEqual(["kept"]);
     expect(at.store.objects.size).toBe(1);
-    // A reader is told to retry, and never gets damaged data.
+    // A reader gets a retryable error, never damaged data.
     const other = await at.node();
     at.store.play(() => new Response("threE"));
     expect(await other.getPath(sha256("three")).catch((error: unknown) => error)).toMatchObject({ kind: "overloaded" });
@@ -102,7 +106,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-35] what nobody names goes, and a removal meets no later upload of the same bytes",
+  "[CL-35] unreferenced uploads are removed, and a removal never affects a later upload of the same bytes",
   async () => {
     await using at = await openWorld();
     const node = await at.node();
@@ -135,7 +139,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-35] what has come lately is spared, and seen as coming again when it comes again",
+  "[CL-35] a recent upload is not removed, and a repeated upload counts as recent",
   async () => {
     await using at = await openWorld();
     const careful = new BucketBlobs(at.opened, at.bucket);
@@ -149,11 +153,11 @@ testNeeding(
     await node.put(bytes("one"));
     await careful.remove([hash]);
     expect(await at.rows()).toEqual(["kept"]);
-    expect(at.store.heard.filter((one) => one.startsWith("PUT"))).toHaveLength(1);
+    expect(at.store.requestLog.filter((one) => one.startsWith("PUT"))).toHaveLength(1);
   },
 );
 
-testNeeding([needs.postgres], "[CL-33] what came before there was a bucket is read from the database", async () => {
+testNeeding([needs.postgres], "[CL-33] an upload from before the bucket is read from the database", async () => {
   await using at = await openWorld();
   const earlier = tempDirectory();
   using _ = earlier;

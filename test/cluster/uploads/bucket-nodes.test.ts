@@ -23,7 +23,7 @@ const toFlags = (settings: Record<string, string>): string[] =>
 
 testNeeding(
   [needs.postgres],
-  "[CL-33] a template that came through one node is built by the next, from the bucket",
+  "[CL-33] a template that was uploaded to one node is built by the next one, from the bucket",
   async () => {
     await using store = startObjectStore();
     await using cluster = await startCluster();
@@ -59,7 +59,7 @@ testNeeding(
     expect((await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar")).status).toBe(201);
     // Without the bucket, no node starts any more.
     await expect(cluster.start(3)).rejects.toThrow("uploads of this cluster are in object storage: set s3_bucket");
-    const secrets = [one, two].map((node) => node.said()).join("");
+    const secrets = [one, two].map((node) => node.output()).join("");
     expect(secrets).not.toContain(SECRET_KEY);
     expect(secrets).not.toMatch(/X-Amz-Signature/);
     const shown = JSON.stringify(await client.get("/api/v2/deployment/config"));
@@ -71,7 +71,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-34] a node does not start on a bucket that it cannot use, or that is another one",
+  "[CL-34] a node does not start with an unusable bucket, or with another one than before",
   async () => {
     await using store = startObjectStore();
     await using other = startObjectStore();
@@ -104,7 +104,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres, { found: !usesPostgres, reason: "needs servers on SQLite", file: "" }],
-  "[CL-36] a move takes uploads into the bucket, and back out of it",
+  "[CL-36] a migration moves uploads into the bucket, and back out of it",
   async () => {
     using place = tempDirectory();
     using back = tempDirectory();
@@ -128,7 +128,9 @@ testNeeding(
       ]);
     const wrong = await move("postgres", place.path, { ...store.settings, SLIPWAY_S3_BUCKET: "elsewhere" });
     expect([wrong.code, wrong.errors]).toEqual([1, expect.stringContaining("there is no such bucket")]);
-    store.play((request) => (request.method === "PUT" && store.heard.length > 5 ? store.refused(500, "") : undefined));
+    store.play((request) =>
+      request.method === "PUT" && store.requestLog.length > 5 ? store.refused(500, "") : undefined,
+    );
     const broken = await move("postgres", place.path, store.settings);
     expect([broken.code, broken.errors]).toEqual([1, expect.stringContaining("cannot be used: it refuses (500)")]);
     store.play(undefined);

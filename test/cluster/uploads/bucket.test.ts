@@ -88,12 +88,12 @@ test("[CL-33] a store that stays unreachable is given up, with an error without 
   store.play(() => store.refused(503, "SlowDown"));
   const busy = await failure(bucket.put("slipway/one", path, bytes.length));
   expect(busy.message).toContain("it refuses (503 SlowDown)");
-  expect(store.heard.length).toBe(4);
+  expect(store.requestLog.length).toBe(4);
   store.play(() => store.refused(403, "AccessDenied"));
   const denied = await failure(bucket.put("slipway/one", path, bytes.length));
   expect(denied.message).toContain("the key may not list, write, read and remove there (403 AccessDenied)");
   // Retrying does not help.
-  expect(store.heard.length).toBe(5);
+  expect(store.requestLog.length).toBe(5);
   await store[Symbol.asyncDispose]();
   const away = await failure(bucket.check());
   expect(away.message).toContain("it does not answer");

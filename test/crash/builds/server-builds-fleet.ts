@@ -165,9 +165,9 @@ export class UnattendedWorkspaces {
     for (const course of Object.keys(COURSES) as Course[]) {
       const body = { name: `${course}-${name}`, template_id: this.#templates[course] };
       const made = await retryUntilAnswered<Workspace>(async () => {
-        const said = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", body);
+        const result = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", body);
         // 409: an earlier attempt with a lost response has created it.
-        if (said.fate !== "refused" || said.status !== 409) return said;
+        if (result.fate !== "refused" || result.status !== 409) return result;
         return await call<Workspace>(admin, "GET", `/api/v2/users/me/workspace/${body.name}?include_deleted=true`);
       });
       this.#made.push({ id: made.id, course });

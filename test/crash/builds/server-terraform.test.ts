@@ -8,7 +8,7 @@ const ONE_ROUND = { rounds: 1, seed: SEED, log: () => {} };
 
 testNeeding(
   [needs.terraform],
-  `[TF-10] [TF-11] [TF-37] killed in five phases of builds, the server goes on from what is there (seed ${SEED})`,
+  `[TF-10] [TF-11] [TF-37] killed in five phases of builds, the server continues from the existing resources (seed ${SEED})`,
   async () => {
     expect(await killServer(ONE_ROUND)).toContain("all went on");
   },
@@ -17,7 +17,7 @@ testNeeding(
 
 testNeeding(
   [needs.terraform],
-  `[TF-20] [TF-11] [TF-37] killed in four phases of builds, a worker goes on from what it has left (seed ${SEED})`,
+  `[TF-20] [TF-11] [TF-37] killed in four phases of builds, a worker continues from what it left behind (seed ${SEED})`,
   async () => {
     expect(await killWorker(ONE_ROUND)).toContain("all went on");
   },

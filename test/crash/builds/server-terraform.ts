@@ -141,7 +141,7 @@ type Story = {
   readonly places: PhaseFolders;
   readonly victim: Victim;
   /** Everything that server and worker have logged. */
-  readonly said: () => string;
+  readonly logged: () => string;
   /** Folders of server and worker. */
   readonly folders: readonly string[];
   readonly random: () => number;
@@ -231,7 +231,7 @@ const readText = (file: string): string => {
 
 /** Returns the problems that a phase leaves once its work has ended. */
 const findProblems = async (phase: Phase, story: Story, id: string, logs: string, secrets: Set<string>) => {
-  const { client, places, victim, said, folders } = story;
+  const { client, places, victim, logged, folders } = story;
   const wrong: string[] = [];
   const gone = until(() => ["builds", "imports"].every((kind) => listNames(join(victim.root, kind)).length === 0), {
     patience: 15_000,
@@ -245,13 +245,13 @@ const findProblems = async (phase: Phase, story: Story, id: string, logs: string
   const due = phase.wish === "delete" ? "" : phase.wish === "stop" ? "first" : "first,second";
   const [there, known] = [listNames(places.parts).join(), listParts(state).join()];
   if (there !== known || there !== due) wrong.push(`there are ${there}, the state knows ${known}, due are ${due}`);
-  const told: Record<string, string> = {
+  const texts: Record<string, string> = {
     "the log of the work": await (await client.fetch("GET", logs)).text(),
     "an answer": JSON.stringify(latest_build),
-    "the log of server or worker": said(),
+    "the log of server or worker": logged(),
   };
-  for (const file of folders.flatMap(filesBelow)) told[file] = readText(file);
-  for (const [place, text] of Object.entries(told)) {
+  for (const file of folders.flatMap(filesBelow)) texts[file] = readText(file);
+  for (const [place, text] of Object.entries(texts)) {
     if ([...secrets].some((secret) => text.includes(secret))) wrong.push(`a secret is in ${place}`);
   }
   const left = [...findProcesses(victim.root), ...findProcesses(places.gates)];
@@ -331,7 +331,7 @@ const terraformKills =
       places,
       victim,
       random: randomFrom(seed),
-      said: () => place.errors + victim.said(),
+      logged: () => place.errors + victim.logged(),
       folders: [place.directory, ...victim.directories],
     };
     for (let n = 1; n <= rounds; n++) {

@@ -19,14 +19,14 @@ export type Victim = AsyncDisposable & {
   /** Folders of workers. */
   readonly directories: readonly string[];
   /** The workers' log output. */
-  readonly said: () => string;
+  readonly logged: () => string;
   /** Called when the work has ended. */
   readonly rest?: () => Promise<void>;
 };
 
 export type Stage = { readonly place: ServerPlace; readonly env: Record<string, string>; readonly client: Client };
 
-const NO_WORKER = { directories: [], said: () => "", [Symbol.asyncDispose]: async () => {} };
+const NO_WORKER = { directories: [], logged: () => "", [Symbol.asyncDispose]: async () => {} };
 
 export const makeServerVictim = ({ place, env }: Stage): Victim => ({
   ...NO_WORKER,
@@ -85,18 +85,18 @@ const createWorker = async ({ place, client }: Stage, name: string) => {
 
 export const makeWorkerVictim = async (stage: Stage): Promise<Victim> => {
   const { directory, start } = await createWorker(stage, "victim");
-  let said = "";
+  let logged = "";
   let worker = start();
   await worker.connected();
   const restart = async (more?: Record<string, string>): Promise<void> => {
-    said += worker.errors();
+    logged += worker.errors();
     worker = start(more);
     await worker.connected();
   };
   return {
     directories: [directory],
     root: join(directory, "terraform"),
-    said: () => said + worker.errors(),
+    logged: () => logged + worker.errors(),
     arm: async (point: string) => {
       worker.signal("SIGTERM");
       await worker.exited;
@@ -123,13 +123,13 @@ export const makeStoppedWorker = async (stage: Stage): Promise<Victim> => {
   const worker = start();
   await worker.connected();
   let other: WorkerProcess | undefined;
-  let said = "";
+  let logged = "";
   let times = 1;
   const countLost = (): number => stage.place.newest.errors.split("has not been heard of").length;
   return {
     directories: [directory, another.directory],
     root: join(directory, "terraform"),
-    said: () => said + worker.errors() + (other?.errors() ?? ""),
+    logged: () => logged + worker.errors() + (other?.errors() ?? ""),
     arm: rejectDeath,
     died: rejectDeath,
     kill: async () => {
@@ -145,7 +145,7 @@ export const makeStoppedWorker = async (stage: Stage): Promise<Victim> => {
       await worker.connected(times);
     },
     rest: async () => {
-      said += other?.errors() ?? "";
+      logged += other?.errors() ?? "";
       await other?.[Symbol.asyncDispose]();
       other = undefined;
     },
@@ -159,7 +159,7 @@ export const makeStoppedWorker = async (stage: Stage): Promise<Victim> => {
 /** Milliseconds of successive pauses: shorter than, similar to and longer than the others' timeout. */
 const PAUSES_MS = [2_000, 6_000, 20_000];
 
-type Pausable = Pick<Victim, "root" | "directories" | "said"> & {
+type Pausable = Pick<Victim, "root" | "directories" | "logged"> & {
   readonly signal: (name: "SIGSTOP" | "SIGCONT") => void;
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 };
@@ -189,7 +189,7 @@ export const makePausedWorker = async (stage: Stage): Promise<Victim> => {
   return makePaused({
     directories: [directory],
     root: join(directory, "terraform"),
-    said: () => worker.errors(),
+    logged: () => worker.errors(),
     signal: (name) => worker.signal(name),
     [Symbol.asyncDispose]: async () => {
       await worker[Symbol.asyncDispose]();
@@ -197,7 +197,7 @@ export const makePausedWorker = async (stage: Stage): Promise<Victim> => {
   });
 };
 
-/** The program itself; `running` returns those that run below a folder. */
+/** The program itself; `running` returns the processes below a folder. */
 export const makePausedProgram = ({ place }: Stage, running: (root: string) => readonly { pid: number }[]): Victim => {
   const root = join(place.directory, "terraform");
   let pids: readonly number[] = [];

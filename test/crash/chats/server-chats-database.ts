@@ -77,7 +77,7 @@ export const findChatProblems = (
   now: StoredChat | undefined,
   before: StoredChat | undefined,
 ): string[] => {
-  if (!now) return [`chat ${book.id} is gone`];
+  if (!now) return [`chat ${book.id} was lost`];
   const problems = [...rowProblems(now), ...(before ? changeProblems(before, now) : []), ...bookProblems(book, now)];
   return problems.map((problem) => `chat ${book.id} (${now.chat.status}): ${problem}`);
 };
@@ -118,32 +118,32 @@ const bookProblems = (book: ChatBook, { messages, queue }: StoredChat): string[]
   const users = messages.filter(({ role }) => role === "user");
   const places = [...users, ...queue].map(({ id, content }) => ({ id, text: findMessage(content) }));
   const count = Map.groupBy(places, ({ text }) => text);
-  for (const said of book.said) {
-    const found = count.get(said.text) ?? [];
-    const problem = fateProblem(book, said, found.length);
-    if (problem) wrong.push(`${JSON.stringify(said)} ${problem}`);
-    if (said.id !== undefined && found[0] && found[0].id !== said.id) {
-      wrong.push(`${said.text} was answered with the number ${said.id} and has ${found[0].id}`);
+  for (const message of book.sent) {
+    const found = count.get(message.text) ?? [];
+    const problem = fateProblem(book, message, found.length);
+    if (problem) wrong.push(`${JSON.stringify(message)} ${problem}`);
+    if (message.id !== undefined && found[0] && found[0].id !== message.id) {
+      wrong.push(`${message.text} was answered with the number ${message.id} and has ${found[0].id}`);
     }
   }
   if (book.isOrderly) wrong.push(...orderProblems(book, places));
   return wrong;
 };
 
-const fateProblem = (book: ChatBook, said: SentMessage, times: number): string | undefined => {
+const fateProblem = (book: ChatBook, message: SentMessage, times: number): string | undefined => {
   if (times > 1) return `is there ${times} times`;
-  if (said.fate === "refused" && times > 0) return "is there all the same";
-  if (said.fate !== "acknowledged") return undefined;
-  const isDeleted = said.queued !== undefined && book.deleted.get(said.queued) === true;
+  if (message.fate === "refused" && times > 0) return "is there all the same";
+  if (message.fate !== "acknowledged") return undefined;
+  const isDeleted = message.queued !== undefined && book.deleted.get(message.queued) === true;
   if (isDeleted && times > 0) return "was deleted from the queue and is there";
-  return times === 0 && !book.canBeMissing(said) ? "is not there" : undefined;
+  return times === 0 && !book.canBeMissing(message) ? "is not there" : undefined;
 };
 
 /** The messages of each person are in the order in which they were sent. */
 const orderProblems = (book: ChatBook, places: readonly { text: string }[]): string[] => {
   const place = new Map(places.map(({ text }, index) => [text, index]));
   const last = new Map<string, number>();
-  return book.said.flatMap(({ by, text }) => {
+  return book.sent.flatMap(({ by, text }) => {
     const at = place.get(text);
     if (at === undefined) return [];
     const isLate = at < (last.get(by) ?? -1);

@@ -83,8 +83,8 @@ export class UnreliableProvider implements AsyncDisposable {
   #check({ body }: ModelCall): void {
     const messages = (body.messages ?? []) as { role: string; content: unknown }[];
     const users = messages.filter(({ role }) => role === "user");
-    const said = users.flatMap(({ content }) => JSON.stringify(content).match(MESSAGE) ?? []);
-    const twice = said.find((text, index) => said.indexOf(text) !== index);
+    const prompts = users.flatMap(({ content }) => JSON.stringify(content).match(MESSAGE) ?? []);
+    const twice = prompts.find((text, index) => prompts.indexOf(text) !== index);
     if (twice !== undefined) this.wrong.push(`the model was given ${twice} twice`);
   }
 }

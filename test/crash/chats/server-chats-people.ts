@@ -19,7 +19,7 @@ export type SentMessage = {
 export class ChatBook {
   readonly id: string;
   readonly isOrderly: boolean;
-  readonly said: SentMessage[] = [];
+  readonly sent: SentMessage[] = [];
   /** Queue IDs that a person tried to delete, and whether that was acknowledged. */
   readonly deleted = new Map<number, boolean>();
   /** Edits in progress, and the end of the last one that may have emptied the queue. */
@@ -99,16 +99,16 @@ export class ChatPerson {
 
   #note(): SentMessage {
     const text = `<${this.#name}-${this.#count++}>`;
-    const said: SentMessage = { text, by: this.#name, began: performance.now(), fate: "open" };
-    this.#book.said.push(said);
-    return said;
+    const entry: SentMessage = { text, by: this.#name, began: performance.now(), fate: "open" };
+    this.#book.sent.push(entry);
+    return entry;
   }
 
   async #send(): Promise<void> {
-    const said = this.#note();
+    const entry = this.#note();
     const busy_behavior = this.#randomBelow(5) === 0 ? "interrupt" : "queue";
-    const body = { content: [{ type: "text", text: said.text }], busy_behavior };
-    const key = this.#randomBelow(2) === 0 ? { "Idempotency-Key": said.text } : undefined;
+    const body = { content: [{ type: "text", text: entry.text }], busy_behavior };
+    const key = this.#randomBelow(2) === 0 ? { "Idempotency-Key": entry.text } : undefined;
     const end = performance.now() + WAIT_TIMEOUT_MS;
     let fate = await this.#call<CreatedMessage>("POST", "/messages", body, key);
     // With a key, the request may be retried until it is answered, also by the next server.
@@ -118,10 +118,10 @@ export class ChatPerson {
     }
     if (fate.fate === "acknowledged") {
       const { message, queued_message } = fate.answer;
-      if (message) said.id = message.id;
-      if (queued_message) said.queued = queued_message.id;
+      if (message) entry.id = message.id;
+      if (queued_message) entry.queued = queued_message.id;
     }
-    said.fate = fate.fate;
+    entry.fate = fate.fate;
   }
 
   async #page(): Promise<MessagePage | undefined> {
@@ -141,12 +141,12 @@ export class ChatPerson {
     const users = ((await this.#page())?.messages ?? []).filter(({ role }) => role === "user").slice(0, 6);
     const target = users[this.#randomBelow(users.length)];
     if (!target) return;
-    const said = this.#note();
+    const entry = this.#note();
     this.#book.editing += 1;
-    const body = { content: [{ type: "text", text: said.text }] };
+    const body = { content: [{ type: "text", text: entry.text }] };
     const fate = await this.#call<{ message: ChatMessage }>("PATCH", `/messages/${target.id}`, body);
-    if (fate.fate === "acknowledged") said.id = fate.answer.message.id;
-    said.fate = fate.fate;
+    if (fate.fate === "acknowledged") entry.id = fate.answer.message.id;
+    entry.fate = fate.fate;
     this.#book.editing -= 1;
     if (fate.fate !== "refused") this.#book.edited = performance.now();
   }

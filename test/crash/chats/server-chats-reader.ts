@@ -38,7 +38,7 @@ export class ChatReader {
   readonly options: ReaderOptions;
   #buffer: [number, number] | undefined;
   #seq = 0;
-  /** IDs received on this connection, and those that it must skip. */
+  /** IDs received on this connection, and IDs that it must skip. */
   #fresh = new Set<number>();
   #after = 0;
   #cut: (() => void) | undefined;

@@ -199,8 +199,8 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
   await place.stop();
   for (const group of groups) assertNoProblems(seed, "the end", await group.checkStored(place.directory));
   assertNoProblems(seed, "the end", await findDatabaseProblems(place.directory));
-  const said = groups.flatMap(({ books }) => books.flatMap((book) => book.said));
-  const acknowledged = said.filter(({ fate }) => fate === "acknowledged").length;
+  const sent = groups.flatMap(({ books }) => books.flatMap((book) => book.sent));
+  const acknowledged = sent.filter(({ fate }) => fate === "acknowledged").length;
   const commands = sum(groups.map(({ answers }) => answers));
   const connections = sum(groups.flatMap(({ readers }) => readers.map((one) => one.connections)));
   return (

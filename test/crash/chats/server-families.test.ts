@@ -4,6 +4,6 @@ import { serverFamilies } from "./server-families.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
-test(`[SB-1] killed around three commits, a server keeps no sub-chat with other rules than its root (seed ${SEED})`, async () => {
+test(`[SB-1] killed around three commits, a server keeps no sub-chat whose rules differ from its root's (seed ${SEED})`, async () => {
   expect(await serverFamilies({ rounds: 3, seed: SEED, log: () => {} })).toContain("every sub-chat");
 }, 240_000);

@@ -171,7 +171,7 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
     assertNoProblems(seed, what, await findDatabaseProblems(place.directory));
     const wrong = ids.flatMap((id, n) => {
       const one = stored.get(id);
-      return one ? findProblems(one, writers[n]?.sent ?? [], asked) : [`chat ${id} is gone`];
+      return one ? findProblems(one, writers[n]?.sent ?? [], asked) : [`chat ${id} was lost`];
     });
     assertNoProblems(seed, what, wrong);
   };

@@ -37,9 +37,10 @@ export const serverTasks = async ({ rounds, seed, log }: CheckOptions): Promise<
   const prompts = new Map<string, string>();
   for (let round = 1; round <= rounds; round++) {
     const input = `echo: round ${round}`;
-    const said = await call<Task>(admin, "POST", "/api/v2/tasks/me", { input, template_id, name: `round-${round}` });
-    if (said.fate === "refused") assertNoProblems(seed, `round ${round}`, [`refused: ${said.status} ${said.message}`]);
-    if (said.fate === "acknowledged") prompts.set(said.answer.id, input);
+    const result = await call<Task>(admin, "POST", "/api/v2/tasks/me", { input, template_id, name: `round-${round}` });
+    if (result.fate === "refused")
+      assertNoProblems(seed, `round ${round}`, [`refused: ${result.status} ${result.message}`]);
+    if (result.fate === "acknowledged") prompts.set(result.answer.id, input);
     const pause = Math.floor(random() * BUSY_MS);
     await Bun.sleep(pause);
     place.newest.kill("SIGKILL");
@@ -71,8 +72,8 @@ const problems = async (world: World, prompts: ReadonlyMap<string, string>): Pro
     if (!chat) wrong.push(`the task with "${prompt}" has no chat`);
     else {
       const { messages } = await read<MessagePage>(admin, `/api/v2/chats/${chat.id}/messages`);
-      const said = messages.filter(({ role }) => role === "user").map(({ content }) => content[0]?.text);
-      if (said.join() !== prompt) wrong.push(`the chat of "${prompt}" was told ${JSON.stringify(said)}`);
+      const sentPrompts = messages.filter(({ role }) => role === "user").map(({ content }) => content[0]?.text);
+      if (sentPrompts.join() !== prompt) wrong.push(`the chat of "${prompt}" received ${JSON.stringify(sentPrompts)}`);
     }
   }
   return wrong;

@@ -81,7 +81,7 @@ export class ClusterLoad {
     return "refused";
   }
 
-  /** Any node shows it, by itself or from the active one, or reports that it cannot. */
+  /** Any node shows it, from its own data or from the active node, or reports that it cannot. */
   async #checkVisible(name: string): Promise<void> {
     const node = this.#node();
     const status = node && (await this.#fetchStatus(node, "GET", `${TOKENS}/${name}`));

@@ -56,7 +56,7 @@ export class AutostartCheck {
       );
       const count = await this.#countStarts(id);
       this.begun += count;
-      if (count !== 1) wrong.push(`a workspace that was to start once by itself was started ${count} times`);
+      if (count !== 1) wrong.push(`a workspace with one scheduled start was started ${count} times`);
     }
     return wrong;
   }

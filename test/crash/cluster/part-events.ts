@@ -35,12 +35,12 @@ export const recordPartWriters = async (url: string, tables = PARTS_OF): Promise
       execute function note_job('began');
     create trigger note_ended after update on jobs for each row when (old.completed_at is null and new.completed_at is not null)
       execute function note_job('ended');
-    create function note_said() returns trigger language plpgsql as $$ begin
-      insert into moved (kind, part, who, what, line) select 'said', w.part, ${WRITER}, 'job ' || j.id, new.stage || ': ' || new.output
+    create function note_logged() returns trigger language plpgsql as $$ begin
+      insert into moved (kind, part, who, what, line) select 'logged', w.part, ${WRITER}, 'job ' || j.id, new.stage || ': ' || new.output
         from jobs j join workspace_builds b on b.job_id = j.id join workspaces w on w.id = b.workspace_id where j.key = new.job;
       return new;
     end $$;
-    create trigger note_said after insert on job_logs for each row execute function note_said();`);
+    create trigger note_logged after insert on job_logs for each row execute function note_logged();`);
   for (const [table, part] of Object.entries(tables))
     await sql.unsafe(`
       create function note_${table}() returns trigger language plpgsql as $$ begin

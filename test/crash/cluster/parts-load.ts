@@ -77,7 +77,7 @@ export class PartsLoad {
   /** When each agent's lines were last accepted, and the longest wait since watching started. */
   readonly #taken_at: number[] = [];
   readonly #taken: number[] = [];
-  #longest_ms = 0;
+  #max_wait_ms = 0;
   #writing: Promise<unknown>[] = [];
   #working: Promise<unknown>[] = [];
 
@@ -126,7 +126,7 @@ export class PartsLoad {
 
   /** Starts to measure how long agents wait for their lines to be accepted. */
   watch(): void {
-    this.#longest_ms = 0;
+    this.#max_wait_ms = 0;
     for (const n of this.#writers.keys()) {
       this.#taken_at[n] = performance.now();
       this.#taken[n] = 0;
@@ -134,13 +134,13 @@ export class PartsLoad {
   }
 
   /** The longest wait since then. */
-  get longest_ms(): number {
-    return this.#longest_ms;
+  get max_wait_ms(): number {
+    return this.#max_wait_ms;
   }
 
   #recordAccepted(n: number): void {
     const now = performance.now();
-    this.#longest_ms = Math.max(this.#longest_ms, now - (this.#taken_at[n] ?? now));
+    this.#max_wait_ms = Math.max(this.#max_wait_ms, now - (this.#taken_at[n] ?? now));
     this.#taken_at[n] = now;
     this.#taken[n] = (this.#taken[n] ?? 0) + 1;
   }

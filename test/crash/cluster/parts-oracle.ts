@@ -1,14 +1,14 @@
 // Checks, for clusters in which every node is active, that only a shard's owner writes to it and that the runs of a job never overlap. The
 // events come from a test table (part-events.ts), in the order of writing. Pure.
 /**
- * `given`: the shard now belongs to `node`, a node's name with its epoch. `wrote`: a row of the shard was written. `began`, `said` and
+ * `given`: the shard now belongs to `node`, a node's name with its epoch. `wrote`: a row of the shard was written. `began`, `logged` and
  * `ended`: a job, named by `what`, started, logged a line or ended. `writer` is a database connection, which belongs to one node for its
  * whole life.
  */
 export type PartEvent =
   | { readonly kind: "given"; readonly part: number; readonly node: string }
   | {
-      readonly kind: "wrote" | "began" | "said" | "ended";
+      readonly kind: "wrote" | "began" | "logged" | "ended";
       readonly part: number;
       readonly writer: string;
       readonly what: string;
@@ -19,7 +19,7 @@ export type PartEvent =
 type JobRun = { readonly ownership: string; readonly lines: Set<string>; isOver: boolean };
 
 /**
- * Returns the problems; empty if there are none. A connection belongs to the node whose shard it writes to first; if it later writes to
+ * Returns the problems, or an empty list. A connection belongs to the node whose shard it writes to first; if it later writes to
  * another node's shard, it wrote after a handover. A shard moves only between commit groups, so the table is in commit order. The next
  * owner of a shard starts its jobs over, even if it has owned the shard before. A job's log shows whether one run ended before the next
  * one started: concurrent runs write their lines twice, or continue after the end.
@@ -63,7 +63,7 @@ const checkJobEvent = (
     runs.set(what, { ownership, lines: new Set(), isOver: false });
     return wrong;
   }
-  if (kind === "said" && run?.lines.has(line)) wrong.push(`said "${line}" twice by`);
+  if (kind === "logged" && run?.lines.has(line)) wrong.push(`logged "${line}" twice by`);
   run?.lines.add(line);
   if (run && kind === "ended") run.isOver = true;
   return wrong;

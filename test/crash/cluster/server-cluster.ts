@@ -165,14 +165,14 @@ export const torture = async <F extends string>(
   if (parts) await recordPartWriters(await truth());
   load.start();
   parts?.start();
-  const said = (): string => [...nodes.values()].map((node) => `${node.id}:\n${node.said().slice(-3000)}`).join("\n");
+  const logs = (): string => [...nodes.values()].map((node) => `${node.id}:\n${node.output().slice(-3000)}`).join("\n");
   const waitForProgress = async (after: string): Promise<number> => {
     const seen = load.acknowledged;
     load.watch();
     parts?.watch();
     const isOn = (): boolean => load.acknowledged >= seen + 10;
     await until(isOn, { what: `writes to go on after ${after}` }).catch((error) => {
-      throw new Error(`${(error as Error).message}; the nodes said\n${said()}`);
+      throw new Error(`${(error as Error).message}; the nodes logged\n${logs()}`);
     });
     return load.pause_ms;
   };
@@ -197,12 +197,12 @@ export const torture = async <F extends string>(
     const first_ms = await waitForProgress(fault);
     if (parts)
       await until(() => parts.isTaken, { what: `lines of every part to be taken after ${fault}` }).catch((error) =>
-        wrong.push(`${(error as Error).message}: ${said()}`),
+        wrong.push(`${(error as Error).message}: ${logs()}`),
       );
-    const ms = Math.max(first_ms, parts?.longest_ms ?? 0);
+    const ms = Math.max(first_ms, parts?.max_wait_ms ?? 0);
     pauses.push({ fault, ms });
     if (ms > longestPause(fault))
-      wrong.push(`nothing was acknowledged for ${Math.round(ms)} ms after ${fault}; ${said()}`);
+      wrong.push(`nothing was acknowledged for ${Math.round(ms)} ms after ${fault}; ${logs()}`);
     await other?.end?.();
     if (ended) await nodes.get(ended.node)?.exited;
     // A node that was replaced ends on its own, as soon as it learns that.
@@ -247,8 +247,8 @@ const checkEachKilled = async ({ rounds, ...options }: CheckOptions): Promise<st
   const each = Math.min(rounds, KILLS_EACH);
   const clusters = Math.ceil(rounds / each);
   const faults = ["kill-1", "kill-2", "kill-3"].flatMap((kill) => new Array<string>(each).fill(kill));
-  const said = await tortureRounds({ rounds: clusters, ...options }, { faults, run });
-  return `each of three nodes killed ${clusters * each} times, ${said}`;
+  const summary = await tortureRounds({ rounds: clusters, ...options }, { faults, run });
+  return `each of three nodes killed ${clusters * each} times, ${summary}`;
 };
 
 export const checks: readonly Check[] = needs.postgres.found

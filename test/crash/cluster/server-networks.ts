@@ -80,9 +80,9 @@ export const tortureNetworks = async (faults: readonly string[], seed: number): 
 };
 
 const serverNetworks = async (options: CheckOptions): Promise<string> => {
-  const said = await tortureRounds(options, { faults: NETWORK_FAULTS, run: tortureNetworks });
+  const summary = await tortureRounds(options, { faults: NETWORK_FAULTS, run: tortureNetworks });
   const count = options.rounds * (NETWORK_FAULTS.length + LAST.length);
-  return `${count} faults (ways cut, nodes stopped, standby away, ${options.rounds} primaries killed and back), ${said}`;
+  return `${count} faults (ways cut, nodes stopped, standby away, ${options.rounds} primaries killed and back), ${summary}`;
 };
 
 export const checks: readonly Check[] =

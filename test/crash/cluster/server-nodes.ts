@@ -40,7 +40,7 @@ export const tortureCommits = async (faults: readonly string[], seed: number): P
   const nodes = new Map<number, NodeProcess>();
   let isWanted = false;
   let standing: number | undefined;
-  // Of those that pause themselves, one stays paused as its fault; the others are resumed immediately.
+  // One of the nodes that pause themselves stays paused as the fault; the others are resumed immediately.
   const others = setInterval(() => {
     for (const n of listStopped(nodes)) {
       if (isWanted) [standing, isWanted] = [n, false];
@@ -96,7 +96,7 @@ const tortureClocks = async (faults: readonly string[], seed: number): Promise<T
       start: (n) => ({ env: { LD_PRELOAD: library, CLOCK_OFFSET: `${(offsets.get(n) ?? 0) / 1000}` } }),
       async fault(name, { nodes }) {
         if (name !== "look") return undefined;
-        const corrected = [...nodes.values()].filter((node) => node.said().includes("the database's, which is used"));
+        const corrected = [...nodes.values()].filter((node) => node.output().includes("the database's, which is used"));
         if (corrected.length !== offsets.size)
           throw new Error(`${corrected.length} nodes found that their clock is wrong`);
         await using sql = new SQL(cluster.database.url, { max: 1 });
@@ -138,18 +138,21 @@ const tortureUpgrade = async (faults: readonly string[], seed: number): Promise<
 
 const checkCommits = async (options: CheckOptions): Promise<string> => {
   const faults = Object.keys(STANDS_MS);
-  const said = await tortureRounds(options, { faults, run: tortureCommits });
-  return `${options.rounds * faults.length} nodes stood still between guard and COMMIT, for 2, 6 and 20 s, and ${options.rounds * (faults.length + 1) * 3} were killed, ${said}`;
+  const summary = await tortureRounds(options, { faults, run: tortureCommits });
+  return `${options.rounds * faults.length} nodes stood still between guard and COMMIT, for 2, 6 and 20 s, and ${options.rounds * (faults.length + 1) * 3} were killed, ${summary}`;
 };
 
 const checkClocks = async (options: CheckOptions): Promise<string> => {
-  const said = await tortureRounds(options, { faults: FAULTS, run: tortureClocks });
-  return `${options.rounds * (FAULTS.length + 3)} faults on three nodes whose clocks are two hours apart, ${said}`;
+  const summary = await tortureRounds(options, { faults: FAULTS, run: tortureClocks });
+  return `${options.rounds * (FAULTS.length + 3)} faults on three nodes whose clocks are two hours apart, ${summary}`;
 };
 
 const checkUpgrades = async (options: CheckOptions): Promise<string> => {
-  const said = await tortureRounds(options, { faults: ["replace-1", "replace-2", "replace-3"], run: tortureUpgrade });
-  return `${options.rounds} upgrades of three nodes under load, ${said}`;
+  const summary = await tortureRounds(options, {
+    faults: ["replace-1", "replace-2", "replace-3"],
+    run: tortureUpgrade,
+  });
+  return `${options.rounds} upgrades of three nodes under load, ${summary}`;
 };
 
 export const checks: readonly Check[] = needs.postgres.found

@@ -66,7 +66,7 @@ const checkStalledDownload = async (
   // Includes the head.
   const wrong = taken < bytes || taken > bytes + 64 * 1024 ? [`${taken} of ${bytes} bytes came`] : [];
   assertNoProblems(seed, "a download that stands still", [...growth.wrong, ...wrong]);
-  return `a download of ${bytes / MiB} MiB that stood still for ${still_ms / 1000} s came whole, ${growth.said}`;
+  return `a download of ${bytes / MiB} MiB that stood still for ${still_ms / 1000} s came whole, ${growth.summary}`;
 };
 
 /** How much is sent to stopped readers, and how long a download pauses. */

@@ -45,7 +45,7 @@ const serverBackup = async ({ rounds, seed, log }: CheckOptions): Promise<string
     const lines = writers.map((writer, i) => checkPrefix(restored, writer, least[i] ?? 0));
     reached.push(during);
     log(
-      `backup ${round}: ${during} calls acknowledged meanwhile, ${lines.map(({ count }) => count).join("+")} lines in it`,
+      `backup ${round}: ${during} calls acknowledged during it, ${lines.map(({ count }) => count).join("+")} lines in it`,
     );
     const wrong = lines.flatMap((one) => one.wrong);
     assertNoProblems(seed, `backup ${round}`, [...(await findDatabaseProblems(restored)), ...wrong]);

@@ -51,12 +51,12 @@ testSingleServer("sqlite")(
         message: "The server's database is damaged. Its administrator must restore a backup.",
       });
     }
-    const told = await until(async () => {
+    const problem = await until(async () => {
       const { status, message } = await fetchReadiness(serve.url);
       return status === 503 && message.includes("user_skills") && message;
     });
-    expect(told).toMatch(/^The database has been damaged since \d{4}-.* \(user_skills\)\. Stop the server\./);
-    expect(told).toContain(NEXT);
+    expect(problem).toMatch(/^The database has been damaged since \d{4}-.* \(user_skills\)\. Stop the server\./);
+    expect(problem).toContain(NEXT);
     const doctor = await runVerb(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"]);
     expect(doctor.code).toBe(1);
     expect(doctor.printed).toMatch(/WRONG +database +damaged in user_skills: .*slipway salvage/);
@@ -72,7 +72,7 @@ testSingleServer("sqlite")(
 );
 
 testSingleServer("sqlite")(
-  "[OP-21] a start on a file that is no database names the next step",
+  "[OP-21] a start on a file that is not a database names the next step",
   async () => {
     using directory = tempDirectory();
     const data = `${directory.path}/data`;
@@ -91,7 +91,7 @@ const disk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(
 
 testNeeding(
   [disk],
-  "[OP-22] a full disk is in the log once a minute, and readyz says it until there is space again",
+  "[OP-22] a full disk is logged once a minute, and readyz reports it until there is space again",
   async () => {
     using directory = tempDirectory();
     const data = `${directory.path}/data`;

@@ -24,7 +24,7 @@ import type { Check, CheckOptions } from "../store/store-crash.ts";
 type Kind = {
   readonly template: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Returns the daemon's process; undefined if there is none. */
+  /** Returns the daemon's process, or undefined if it does not run. */
   readonly daemon: (place: ServerPlace, id: string) => Promise<number | undefined>;
   /** Returns whether the workspace is currently paused. */
   readonly isFrozen: (place: ServerPlace, id: string) => Promise<boolean>;

@@ -168,7 +168,7 @@ export class EngineWorld implements AsyncDisposable {
   /** Waits until the program in the workspace continues to count. */
   async waitUntilCounting(id: string): Promise<void> {
     const seen = await this.inside(id, "cat /data/n");
-    await until(async () => (await this.inside(id, "cat /data/n")) !== seen, { what: "the workspace goes on" });
+    await until(async () => (await this.inside(id, "cat /data/n")) !== seen, { what: "the workspace to continue" });
   }
 
   async isRunning(id: string): Promise<boolean> {

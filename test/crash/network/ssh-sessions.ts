@@ -27,7 +27,7 @@ type Ssh = Subprocess<"pipe", "pipe", "pipe">;
 const ssh = ({ config, host, env }: Shell, args: readonly string[], command: readonly string[]): Ssh =>
   Bun.spawn(["ssh", "-F", config, ...args, host, ...command], { env, stdio: ["pipe", "pipe", "pipe"] });
 
-/** The base of all kinds of sessions. `work` runs until it is told to end, and throws the problem. */
+/** The base of all kinds of sessions. `work` runs until the session ends, and throws the problem. */
 abstract class RunningSession implements Session {
   abstract readonly name: string;
   seen = 0;
@@ -36,7 +36,7 @@ abstract class RunningSession implements Session {
   readonly #child: Ssh;
   readonly #wrong: string[] = [];
   readonly #working: Promise<void>;
-  #heard = performance.now();
+  #seen_at = performance.now();
 
   constructor(child: Ssh) {
     this.#child = child;
@@ -44,7 +44,7 @@ abstract class RunningSession implements Session {
       .then(() => this.work(child))
       .catch((error: unknown) => void this.#wrong.push(error instanceof Error ? error.message : String(error)));
     void child.exited.then((code) => {
-      if (!this.isEnding) this.#wrong.push(`it ended by itself with ${child.signalCode ?? code}`);
+      if (!this.isEnding) this.#wrong.push(`it ended unexpectedly with ${child.signalCode ?? code}`);
     });
   }
 
@@ -54,8 +54,8 @@ abstract class RunningSession implements Session {
   /** Counts correctly received data. */
   protected recordReceived(count: number): void {
     const now = performance.now();
-    this.silence = Math.max(this.silence, now - this.#heard);
-    this.#heard = now;
+    this.silence = Math.max(this.silence, now - this.#seen_at);
+    this.#seen_at = now;
     this.seen += count;
   }
 
@@ -63,8 +63,8 @@ abstract class RunningSession implements Session {
     this.isEnding = true;
     this.end(this.#child);
     await this.#working;
-    const [code, said] = await Promise.all([this.#child.exited, this.#child.stderr.text()]);
-    if (code !== 0 || said !== "") this.#wrong.push(`it ended with ${code}: ${said.trim()}`);
+    const [code, errors] = await Promise.all([this.#child.exited, this.#child.stderr.text()]);
+    if (code !== 0 || errors !== "") this.#wrong.push(`it ended with ${code}: ${errors.trim()}`);
     return this.#wrong.map((one) => `${this.name}, after ${this.seen}: ${one}`);
   }
 
@@ -114,7 +114,7 @@ export class CountingSession extends RunningSession {
 
 /** Lines that are typed and echoed. */
 export class TypingSession extends RunningSession {
-  readonly name = "lines that come back";
+  readonly name = "echoed lines";
 
   constructor(shell: Shell) {
     super(ssh(shell, ["-T"], ["cat"]));

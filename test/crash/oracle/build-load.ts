@@ -103,9 +103,10 @@ export class BuildLoad {
   async #create(name: string, kind: Kind): Promise<KnownWorkspace | undefined> {
     const { admin, templates } = this.#options;
     const body = { name, template_id: templates[kind] };
-    const said = await this.#call<Workspace>("POST", "/api/v2/users/me/workspaces", body);
-    if (said.fate === "refused") throw new Error(`a proper workspace was refused: ${said.status} ${said.message}`);
-    const made = said.fate === "acknowledged" ? said.answer : await findWorkspace(admin, name);
+    const outcome = await this.#call<Workspace>("POST", "/api/v2/users/me/workspaces", body);
+    if (outcome.fate === "refused")
+      throw new Error(`a proper workspace was refused: ${outcome.status} ${outcome.message}`);
+    const made = outcome.fate === "acknowledged" ? outcome.answer : await findWorkspace(admin, name);
     if (!made) return undefined;
     const known = { id: made.id, name, builds: new Map<string, number>(), over: false, checked: false };
     known.builds.set(made.latest_build.id, made.latest_build.build_number);
@@ -116,14 +117,14 @@ export class BuildLoad {
   async #build(known: KnownWorkspace, transition: "start" | "stop" | "delete"): Promise<void> {
     let isSent = false;
     for (;;) {
-      const said = await this.#call<Build>("POST", `/api/v2/workspaces/${known.id}/builds`, { transition });
-      if (said.fate === "acknowledged") {
-        known.builds.set(said.answer.id, said.answer.build_number);
+      const outcome = await this.#call<Build>("POST", `/api/v2/workspaces/${known.id}/builds`, { transition });
+      if (outcome.fate === "acknowledged") {
+        known.builds.set(outcome.answer.id, outcome.answer.build_number);
         return;
       }
       // After a node died, another one may still have been processing it: a retry meets what was started.
-      if (said.fate === "refused" && !(isSent && said.status === 409))
-        throw new Error(`${transition} was refused: ${said.status} ${said.message}`);
+      if (outcome.fate === "refused" && !(isSent && outcome.status === 409))
+        throw new Error(`${transition} was refused: ${outcome.status} ${outcome.message}`);
       isSent = true;
       // Either it exists as the newest build, or it does not exist and may be requested again.
       const [newest] = await listBuilds(this.#options.admin, known.id);
@@ -158,26 +159,32 @@ export class BuildLoad {
   }
 
   async #cancel(id: string): Promise<void> {
-    const said = await this.#call("PATCH", `/api/v2/workspacebuilds/${id}/cancel`, {});
+    const outcome = await this.#call("PATCH", `/api/v2/workspacebuilds/${id}/cancel`, {});
     // 400: an earlier attempt with a lost response has done it.
-    if (said.fate === "refused" && said.status !== 400) throw new Error(`cancel: ${said.status} ${said.message}`);
+    if (outcome.fate === "refused" && outcome.status !== 400)
+      throw new Error(`cancel: ${outcome.status} ${outcome.message}`);
   }
 
   async #call<T>(method: string, path: string, body: unknown): Promise<Fate<T>> {
-    const said = await call<T>(this.#options.admin, method, path, body, { wrong: this.wrong });
-    if (said.fate === "acknowledged") this.#options.acknowledged?.();
-    if (said.fate === "unknown") this.unknown += 1;
-    return said;
+    const outcome = await call<T>(this.#options.admin, method, path, body, { wrong: this.wrong });
+    if (outcome.fate === "acknowledged") this.#options.acknowledged?.();
+    if (outcome.fate === "unknown") this.unknown += 1;
+    return outcome;
   }
 
-  /** Compares what the server shows with what this client was told; `all` also rechecks what was over and correct before. */
+  /** Compares the server's builds with the ones this client knows; `all` also rechecks completed builds that were correct before. */
   async check(all = false): Promise<string[]> {
     const wrong = [...this.wrong];
     for (const known of this.#workspaces) {
       if (known.checked && !all) continue;
       // Builds that this client learns of during the check are not checked yet.
-      const { over, builds: told } = known;
-      const found = findProblems(known.name, new Map(told), await listBuilds(this.#options.admin, known.id), told);
+      const { over, builds: acknowledged } = known;
+      const found = findProblems(
+        known.name,
+        new Map(acknowledged),
+        await listBuilds(this.#options.admin, known.id),
+        acknowledged,
+      );
       known.checked = over && found.length === 0;
       wrong.push(...found);
     }
@@ -193,10 +200,10 @@ export class BuildLoad {
   }
 }
 
-/** Returns problems with the builds of a workspace; `told` are the builds known before they were read, `known` those after. */
+/** Returns problems with the builds of a workspace. `acknowledged` are the builds known before they were read, `known` the ones after. */
 const findProblems = (
   name: string,
-  told: ReadonlyMap<string, number>,
+  acknowledged: ReadonlyMap<string, number>,
   shown: readonly Build[],
   known: ReadonlyMap<string, number>,
 ): string[] => {
@@ -206,7 +213,7 @@ const findProblems = (
   const active = shown.filter(({ job }) => job.completed_at === undefined);
   if (active.length > 1) wrong.push(`${name}: ${active.length} builds are active`);
   if (active[0] && active[0].id !== shown[0]?.id) wrong.push(`${name}: an old build is active`);
-  for (const [build, number] of told) {
+  for (const [build, number] of acknowledged) {
     const found = shown.find((one) => one.id === build);
     if (found?.build_number !== number) wrong.push(`${name}: LOST build ${number}, which was acknowledged`);
   }
@@ -223,6 +230,6 @@ const listBuilds = (admin: Client, id: string): Promise<Build[]> =>
 const findWorkspace = (admin: Client, name: string): Promise<Workspace | undefined> =>
   retryUntilAnswered<Workspace | undefined>(async () => {
     const path = `/api/v2/users/me/workspace/${name}`;
-    const said = await call<Workspace>(admin, "GET", path);
-    return said.fate === "refused" && said.status === 404 ? { fate: "acknowledged", answer: undefined } : said;
+    const outcome = await call<Workspace>(admin, "GET", path);
+    return outcome.fate === "refused" && outcome.status === 404 ? { fate: "acknowledged", answer: undefined } : outcome;
   });

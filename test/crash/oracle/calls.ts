@@ -49,10 +49,10 @@ export const PAUSE_MS = 10;
 export const retryUntilAnswered = async <T>(send: () => Promise<Fate<T>>, patience = 30_000): Promise<T> => {
   const until = performance.now() + patience;
   for (;;) {
-    const said = await send();
-    if (said.fate === "acknowledged") return said.answer;
-    if (said.fate === "refused") throw new Error(`refused with ${said.status}: ${said.message}`);
-    if (performance.now() > until) throw new Error(`no answer in ${patience} ms: ${said.why}`);
+    const outcome = await send();
+    if (outcome.fate === "acknowledged") return outcome.answer;
+    if (outcome.fate === "refused") throw new Error(`refused with ${outcome.status}: ${outcome.message}`);
+    if (performance.now() > until) throw new Error(`no answer in ${patience} ms: ${outcome.why}`);
     await Bun.sleep(PAUSE_MS);
   }
 };

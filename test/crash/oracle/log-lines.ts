@@ -1,4 +1,4 @@
-// Compares the lines that a server shows with those that writers have sent (RELIABILITY section 4, points 1 to 4): every acknowledged line
+// Compares a server's log lines with the lines that writers have sent (RELIABILITY section 4, points 1 to 4): every acknowledged line
 // exists once and in order, an unknown batch completely or not at all, IDs ascend and are never reused.
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";

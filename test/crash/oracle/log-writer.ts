@@ -65,24 +65,24 @@ export class LogWriter {
     const { key, body, lines } = this.#pending;
     const { client } = this.options;
     const headers = { "Idempotency-Key": key };
-    const said = await call(client, "PATCH", PATH, body, { headers, wrong: this.wrong });
-    if (said.fate === "acknowledged") {
+    const outcome = await call(client, "PATCH", PATH, body, { headers, wrong: this.wrong });
+    if (outcome.fate === "acknowledged") {
       this.acknowledged += lines;
       this.batches += 1;
       this.#pending = undefined;
       this.failedAt = 0;
       this.options.acknowledged?.();
-    } else if (said.fate === "unknown") {
+    } else if (outcome.fate === "unknown") {
       this.unknown += 1;
-      if (said.status !== undefined) this.failures += 1;
+      if (outcome.status !== undefined) this.failures += 1;
       if (this.failedAt === 0) this.failedAt = performance.now();
       await Bun.sleep(PAUSE_MS);
     } else {
-      this.wrong.push(`${this.options.name}: a proper batch was refused: ${said.status} ${said.message}`);
+      this.wrong.push(`${this.options.name}: a proper batch was refused: ${outcome.status} ${outcome.message}`);
       this.#stopped = true;
       this.#pending = undefined;
     }
-    return said;
+    return outcome;
   }
 
   #nextBatch(): { key: string; body: unknown; lines: number } {

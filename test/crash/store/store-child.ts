@@ -69,8 +69,10 @@ printLine(`open ${store.epoch}`);
 /** One row of this batch already exists, so the whole batch must be rejected. */
 const offend = async (taken: number, first: number): Promise<void> => {
   const row = { agent: 0, source: 0, created_at: 0, level: 0, output: "never" };
-  const said = await store.commit([INSERT_LINES([first, taken].map((id) => ({ id, ...row })))]).catch((error) => error);
-  if (!(said instanceof CommitError)) printLine("fatal a batch that must be refused was acknowledged");
+  const refusal = await store
+    .commit([INSERT_LINES([first, taken].map((id) => ({ id, ...row })))])
+    .catch((error) => error);
+  if (!(refusal instanceof CommitError)) printLine("fatal a batch that must be refused was acknowledged");
 };
 
 const write = async (client: number, n: number): Promise<boolean> => {

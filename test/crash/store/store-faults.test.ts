@@ -50,7 +50,7 @@ describe.skipIf(faultsSkipReason !== "")("on a disk that fails", () => {
     expect(wrong).toEqual([]);
   }, 30_000);
 
-  test("[ST-16] a write in two halves is a write", async () => {
+  test("[ST-16] a write that the system splits in two is complete", async () => {
     const { run, oracle, wrong } = await runWithFault("write:10:SHORT:50");
     expect([run.code, oracle.refused]).toEqual([0, 0]);
     expect(wrong).toEqual([]);

@@ -15,7 +15,7 @@ const DEFINITE = new Set(["constraint", "stale", "overloaded", "unreachable", "m
 
 export class Oracle {
   readonly #sent = new Map<string, SentBatch>();
-  readonly #said: string[] = [];
+  readonly #findings: string[] = [];
   acknowledged = 0;
   refused = 0;
   epoch = 0;
@@ -28,7 +28,7 @@ export class Oracle {
     if (word === "open") this.epoch = Number(client);
     else if (word === "fatal") this.fatal = line.slice(6);
     else if (word === "s") {
-      if (this.#sent.has(key)) this.#said.push(`${key} was sent twice`);
+      if (this.#sent.has(key)) this.#findings.push(`${key} was sent twice`);
       const sent = { client: Number(client), n: Number(n), first: Number(first), count: Number(count) };
       this.#sent.set(key, { ...sent, fate: "unknown" });
     } else if (word === "a") {
@@ -52,7 +52,7 @@ export class Oracle {
   check(directory: string): string[] {
     const { db, unlock } = openDatabase(directory, { cacheMb: 8, now: 0 });
     try {
-      const wrong = [...this.#said];
+      const wrong = [...this.#findings];
       const integrity = String(db.query("pragma integrity_check").values()[0]?.[0]);
       if (integrity !== "ok") wrong.push(`integrity: ${integrity}`);
       if (db.query("pragma foreign_key_check").all().length > 0) wrong.push("foreign keys are broken");
@@ -76,7 +76,7 @@ export class Oracle {
     for (const [id, output] of rows) {
       const [, client, n, i] = /^c(\d+) n(\d+) i(\d+) x*$/.exec(output) ?? [];
       if (client === undefined) {
-        wrong.push(`a row nobody may see: ${output.slice(0, 40)}`);
+        wrong.push(`an uncommitted row is visible: ${output.slice(0, 40)}`);
         continue;
       }
       const ids = found.get(`${client}:${n}`) ?? [];

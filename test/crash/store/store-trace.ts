@@ -141,8 +141,8 @@ const applyTorn = (old: Uint8Array, event: Event, random: () => number): Uint8Ar
   return file;
 };
 
-/** Returns the bytes of the log that were written but not flushed when the process started `said`. */
-export const countUnflushed = (events: readonly Event[], said: Event): number =>
+/** Returns the bytes of the log that were written but not flushed when the process started `reported`. */
+export const countUnflushed = (events: readonly Event[], reported: Event): number =>
   events
-    .filter((one) => one.file === "slipway.db-wal" && one.kind === "write" && one.from < said.from)
-    .filter((one) => !isFlushed(events, one, said.from)).length;
+    .filter((one) => one.file === "slipway.db-wal" && one.kind === "write" && one.from < reported.from)
+    .filter((one) => !isFlushed(events, one, reported.from)).length;

@@ -89,7 +89,7 @@ describe("a backup", () => {
     },
   );
 
-  test("[OP-1] a .tar can be read by other programs", async () => {
+  test("[OP-1] as a .tar can be read by other programs", async () => {
     const { path } = await runBackup("one.tar");
     const files = await new Bun.Archive(await Bun.file(path).bytes()).files();
     expect([...files.keys()].sort()).toEqual(["encryption.key", uploaded, MANIFEST, "slipway.db"].sort());
@@ -107,11 +107,11 @@ describe("a backup", () => {
     expect(readdirSync(join(data, "backups"))).toEqual([]);
   });
 
-  test("[OP-3] is refused where there is no database", async () => {
+  test("[OP-3] is refused without a database", async () => {
     rmSync(join(place.path, "nothing"), { force: true, recursive: true });
     const options = { data_dir: join(place.path, "nothing"), target: join(place.path, "backups"), clock: systemClock };
-    const said = await refusal(makeBackup({ ...options, rateMb: 0, signal }));
-    expect(String(said)).toContain("there is no database");
+    const refused = await refusal(makeBackup({ ...options, rateMb: 0, signal }));
+    expect(String(refused)).toContain("there is no database");
     expect(existsSync(join(place.path, "nothing"))).toBe(false);
   });
 
@@ -167,7 +167,7 @@ describe("a restore", () => {
   const change = (path: string, edit: (text: string) => string): void =>
     writeFileSync(join(path, MANIFEST), edit(readFileSync(join(path, MANIFEST), "utf8")));
 
-  test.each(damages)("[OP-3] of %s is refused, and nothing is there afterwards", async (_what, damage, said) => {
+  test.each(damages)("[OP-3] of %s is refused and leaves nothing behind", async (_what, damage, expected) => {
     const { path } = await runBackup("backups");
     damage(path);
     const there = join(place.path, "there");
@@ -175,7 +175,7 @@ describe("a restore", () => {
     for (const target of [join(place.path, "not/yet/there"), there]) {
       const refused = await refusal(restoreBackup(path, target, flow()));
       expect(refused).toBeInstanceOf(BackupError);
-      expect(String(refused)).toContain(said);
+      expect(String(refused)).toContain(expected);
     }
     expect(existsSync(join(place.path, "not"))).toBe(false);
     expect(readdirSync(there)).toEqual([]);
@@ -310,7 +310,7 @@ describe("scheduled backups", () => {
     expect(readdirSync(folder)).toHaveLength(1);
   });
 
-  test("[OP-5] each in a separate process, and a stop ends it", async () => {
+  test("[OP-5] run in separate processes, and a stop ends them", async () => {
     const folder = join(place.path, "scheduled");
     const clock = new ManualClock();
     const backups = new ScheduledBackups({ clock, data_dir: data, folder, interval: HOUR, keep: 2, rateMb: 0 });

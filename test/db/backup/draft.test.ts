@@ -27,21 +27,24 @@ const writeAt = (file: string, at: number): void => {
   writeFileSync(file, bytes);
 };
 
-test.each(changes)("[OP-2] a copy whose file %s meanwhile is mended to what the file is", async (_what, change) => {
-  using place = temporaryDirectory();
-  const [file, to] = [join(place.path, "file"), join(place.path, "copy")];
-  writeFileSync(file, new Uint8Array(MUCH).fill(1));
-  await using from = await open(file, "r");
-  const draft = await Draft.make(from, to, flow());
-  change(file);
-  await draft.repair(from, flow());
-  expect(readFileSync(to).equals(readFileSync(file))).toBe(true);
-  // Again, as if something in the snapshot had been removed.
-  change(file);
-  await draft.repair(from, flow());
-  await draft.close();
-  expect(readFileSync(to).equals(readFileSync(file))).toBe(true);
-});
+test.each(changes)(
+  "[OP-2] a repair makes the copy equal to a file that %s since it was copied",
+  async (_what, change) => {
+    using place = temporaryDirectory();
+    const [file, to] = [join(place.path, "file"), join(place.path, "copy")];
+    writeFileSync(file, new Uint8Array(MUCH).fill(1));
+    await using from = await open(file, "r");
+    const draft = await Draft.make(from, to, flow());
+    change(file);
+    await draft.repair(from, flow());
+    expect(readFileSync(to).equals(readFileSync(file))).toBe(true);
+    // Again, as if something in the snapshot had been removed.
+    change(file);
+    await draft.repair(from, flow());
+    await draft.close();
+    expect(readFileSync(to).equals(readFileSync(file))).toBe(true);
+  },
+);
 
 test("[OP-5] repairing writes only what has changed, and reads eight times as fast as it may write", async () => {
   using place = temporaryDirectory();

@@ -8,10 +8,10 @@ import { makeLocks } from "#db/pg/guard-locks.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
-const OLD = "takes away what is old or too much: what comes meanwhile is taken next time";
-const ONE_ACTOR_REASON = "its other rows belong to the same chat, workspace or agent, of which one node has the actor";
+const OLD = "removes rows that are old or too many: rows inserted concurrently are removed next time";
+const ONE_ACTOR_REASON = "the other rows belong to the same chat, workspace or agent, and only one node has its actor";
 const NO_GUARD_REASON =
-  "whoever makes such a row guards nothing that is written here, so it may come right after this one, on one server too";
+  "an insert of such a row guards nothing that is written here, so it may also follow this one on a single server";
 
 /** The statement's words, and the reason. */
 const REVIEWED: readonly (readonly [string, string])[] = [
@@ -21,35 +21,32 @@ const REVIEWED: readonly (readonly [string, string])[] = [
   ['delete from "workspace_activity"', OLD],
   ['delete from "app_statuses" where "app_statuses"."app_id"', OLD],
   ['delete from "model_recordings"', OLD],
-  [
-    "insert into model_recordings",
-    "one that is written in the moment of its person's deletion goes when its time is over",
-  ],
+  ["insert into model_recordings", "one that is written while its user is being deleted is removed when it expires"],
   ["delete from chat_files", OLD],
   ["delete from chat_run_steps", OLD],
   ["delete from chat_runs", OLD],
   ["delete from hook_dispatches", OLD],
-  ["delete from trial_diffs", "a trial that has ended stays so"],
+  ["delete from trial_diffs", "a completed trial stays completed"],
   ["delete from notifications", OLD],
   ['delete from "app_statuses" where "app_statuses"."agent_id"', ONE_ACTOR_REASON],
   ['delete from "agent_apps"', ONE_ACTOR_REASON],
   ['delete from "agent_log_sources"', ONE_ACTOR_REASON],
   ['delete from "agent_metadata"', ONE_ACTOR_REASON],
   ['delete from "agent_scripts"', ONE_ACTOR_REASON],
-  ['update "chats" set "pin_order"', "all chats of a user are of one part"],
-  ['update "connection_logs"', "what a start closes is of agents that are gone, which do not come back"],
+  ['update "chats" set "pin_order"', "all chats of a user belong to one shard"],
+  ['update "connection_logs"', "a start closes the logs of removed agents, which never reconnect"],
   [
     'delete from "api_keys" where "api_keys"."id" in (select "key_id" from "oauth2_grants" where ("oauth2_grants"."user_id"',
-    "what has lapsed cannot be renewed: renewing looks at the same time",
+    "an expired grant cannot be renewed: a renewal checks the same time",
   ],
-  ['delete from "oauth2_apps"', "a grant changes its application's row, which is looked at again then"],
+  ['delete from "oauth2_apps"', "a grant updates its application's row, which is then checked again"],
   ['update "organizations" set "updated_at"', NO_GUARD_REASON],
   [
     'update "users" set "deleted" = ? where ("users"."id" = ? and "users"."deleted" = ? and (json_array_length',
     NO_GUARD_REASON,
   ],
-  ["insert into timers", "a workspace that is being made reads its template and its owner when its build has ended"],
-  ["insert into notifications", "one notice more or less, in the moment in which somebody switches them off"],
+  ["insert into timers", "a new workspace reads its template and its owner when its build has completed"],
+  ["insert into notifications", "one more notification at the moment a user turns them off does no harm"],
 ];
 
 type SourceStatement = { readonly text: string; readonly isAlone: boolean };
@@ -84,7 +81,7 @@ const listSourceStatements = (file: string): SourceStatement[] => {
 
 const flat = (text: string): string => text.replace(/\s+/g, " ").trim();
 
-test("[PQ-13] a statement that looks at other rows than it writes is written alone, or was looked at", async () => {
+test("[PQ-13] a statement that reads rows other than it writes runs under a lock, or has a documented reason", async () => {
   const files = [...new Bun.Glob("{db,actors,src}/**/*.ts").scanSync({ cwd: ROOT })].filter(
     (file) => !/^db\/(pg|reports|backup|migrations)\/|worker|drizzle\.config|\.d\.ts$/.test(file),
   );

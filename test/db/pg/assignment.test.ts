@@ -25,7 +25,7 @@ const applyMoves = (held: readonly HeldPart[], moves: readonly Move[]): HeldPart
   });
 };
 
-test(`[CP-4] all have the same, the fewest parts move, and none twice within a lease (seed ${SEED})`, () => {
+test(`[CP-4] all nodes get equal shares, the fewest shards move, and none moves twice within a lease (seed ${SEED})`, () => {
   const random = randomFrom(SEED);
   const randomBelow = (n: number): number => Math.floor(random() * n);
   for (let run = 0; run < RUNS; run++) {
@@ -43,33 +43,33 @@ test(`[CP-4] all have the same, the fewest parts move, and none twice within a l
       }
       const shuffled = [...living].sort(() => random() - 0.5);
       const moves = planMoves(held, shuffled);
-      const told = `seed ${SEED}, run ${run}, step ${step}`;
-      expect(planMoves(held, living), told).toEqual(moves);
-      expect(new Set(moves.map(({ part }) => part)).size, told).toBe(moves.length);
+      const context = `seed ${SEED}, run ${run}, step ${step}`;
+      expect(planMoves(held, living), context).toEqual(moves);
+      expect(new Set(moves.map(({ part }) => part)).size, context).toBe(moves.length);
       expect(
         moves.filter(({ part, to }) => !living.includes(to) || held[part]?.node === to),
-        told,
+        context,
       ).toEqual([]);
       // A new one moves only if its node is dead; an unowned one always moves.
       const isOwnerAlive = ({ part }: Move): boolean => living.includes(held[part]?.node ?? "");
       expect(
         moves.filter((move) => held[move.part]?.isNew && isOwnerAlive(move)),
-        told,
+        context,
       ).toEqual([]);
       const next = applyMoves(held, moves);
       expect(
         next.filter(({ node }) => !living.includes(node)),
-        told,
+        context,
       ).toEqual([]);
       if (!held.some(({ node, isNew }) => isNew && living.includes(node))) {
         const counts = countPerNode(next, living);
-        expect((counts[0] ?? 0) - (counts.at(-1) ?? 0), told).toBeLessThan(2);
-        expect(moves.length, told).toBe(held.length - maxUnmoved(held, living));
+        expect((counts[0] ?? 0) - (counts.at(-1) ?? 0), context).toBeLessThan(2);
+        expect(moves.length, context).toBe(held.length - maxUnmoved(held, living));
       }
-      expect(planMoves(next, living), `${told}: asked again`).toEqual([]);
+      expect(planMoves(next, living), `${context}: second plan`).toEqual([]);
       const rested = next.map(({ node }) => ({ node }));
       const counts = countPerNode(applyMoves(rested, planMoves(rested, living)), living);
-      expect((counts[0] ?? 0) - (counts.at(-1) ?? 0), `${told}: after a rest`).toBeLessThan(2);
+      expect((counts[0] ?? 0) - (counts.at(-1) ?? 0), `${context}: after the moves`).toBeLessThan(2);
       held = next;
     }
   }

@@ -24,7 +24,7 @@ const makePending = (...batch: Statement[]): Pending => ({ batch, rows: 0, bytes
 const makeMany = (): Pending[] =>
   Array.from({ length: 10 }, (_, i) => makePending(counted, ...makeLines(i * 100, i < 5 ? 1 : 30)));
 
-test("[PQ-11] lines of many batches go behind everything else in one statement, in their order", () => {
+test("[PQ-11] lines of many batches are written in order by one statement after all others", () => {
   const group = makeMany();
   const outgoing = gatherOutgoing(group, true);
   expect(outgoing.map(({ of }) => of && group.indexOf(of))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, undefined]);
@@ -38,7 +38,7 @@ test("[PQ-11] lines of many batches go behind everything else in one statement, 
   expect(String(params[5])).toContain('"line 929"}');
 });
 
-test("[PQ-11] where another statement touches them or says nothing of itself, where they are few, and after a refusal each is in its place", () => {
+test("[PQ-11] lines stay in their own batch if another statement may touch them, if there are few of them, and after a refusal", () => {
   const isGatheredInPlace = (group: readonly Pending[], isGathered = true): boolean =>
     gatherOutgoing(group, isGathered).every(({ of }) => of !== undefined);
   expect(isGatheredInPlace(makeMany(), false)).toBe(true);
@@ -51,7 +51,7 @@ test("[PQ-11] where another statement touches them or says nothing of itself, wh
 
 testNeeding(
   [needs.postgres],
-  "[PQ-11] of lines that went together only those of the refused batch are missing",
+  "[PQ-11] of lines that were written together, only the refused batch's are missing",
   async () => {
     const database = await createDatabase();
     const store = await openPgStore({ url: database.url, now: 0, fatal: () => {} });

@@ -84,7 +84,7 @@ const isEven = (nodes: readonly Node[]) => (): boolean => {
 
 testNeeding(
   [needs.postgres],
-  "[CP-7] the first node has all parts at once, and gives of them to those who come until all have the same",
+  "[CP-7] the first node gets all shards immediately, and shares them evenly with nodes that join later",
   async () => {
     const a = await join("a:1");
     expect([a.member.count, a.member.isFirst, a.sum("adopt")]).toEqual([PARTS, true, ALL_PARTS]);
@@ -117,7 +117,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-7] nodes that come at the same moment share the parts among them",
+  "[CP-7] nodes that join at the same time share the shards",
   async () => {
     const nodes = await Promise.all(["a:1", "b:1", "c:1"].map((id) => join(id)));
     await until(isEven(nodes));
@@ -129,7 +129,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-5] [CP-7] a node that stands still loses its parts within its lease, and is refused when it returns",
+  "[CP-5] [CP-7] a paused node loses its shards within its lease, and its writes are refused when it resumes",
   async () => {
     const clock = createHaltingClock();
     const a = await join("a:1");
@@ -162,7 +162,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-7] a node that leaves gives all away immediately; what nobody can take is nobody's, and the next one's",
+  "[CP-7] a leaving node hands off all shards immediately; shards without a taker stay unowned until the next node joins",
   async () => {
     const a = await join("a:1");
     const b = await join("b:1");
@@ -193,7 +193,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-7] what is not release within a lease stays, and no longer exists on with once it was; batches of what has left are refused before",
+  "[CP-7] a shard that is not released within a lease stays, and moves once it is; batches for a shard that has left are refused",
   async () => {
     const gate = Promise.withResolvers<void>();
     let isStuck = true;
@@ -226,7 +226,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-7] what could not be gone on with is tried again, and does not move before it was",
+  "[CP-7] a failed adoption of shards is retried, and no shard moves before it succeeds",
   async () => {
     let failures = 2;
     const a = await join("a:1", {
@@ -245,7 +245,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-52] a node that has nothing to do asks the database three times a second, and is told when parts move",
+  "[CL-52] an idle node queries the database three times a second, and is notified when shards move",
   async () => {
     database ??= createDatabase();
     const { url } = await database;
@@ -268,24 +268,24 @@ testNeeding(
     // Two renewals, which also read the shards, and one query of the nodes and the database.
     expect(proxy.counts.turns - turns).toBeLessThanOrEqual(3 * seconds + 3);
 
-    const told: string[] = [];
+    const notifications: string[] = [];
     await using hears = new SQL(url, { max: 1 });
-    await hears.listen("slipway", (text) => void told.push(text));
+    await hears.listen("slipway", (text) => void notifications.push(text));
     const b = await join("b:1");
     await until(isEven([a, b]));
     // One that joins, two hand-overs of shards, and one that leaves.
-    await until(() => told.length >= 3);
-    const moved = told.length;
+    await until(() => notifications.length >= 3);
+    const moved = notifications.length;
     await b.leave();
-    await until(() => told.length > moved && a.member.count === PARTS);
-    expect(told.filter((text) => !text.includes('"moves"'))).toEqual([]);
+    await until(() => notifications.length > moved && a.member.count === PARTS);
+    expect(notifications.filter((text) => !text.includes('"moves"'))).toEqual([]);
   },
   60_000,
 );
 
 testNeeding(
   [needs.postgres],
-  "[CP-8] nodes of both settings never write at once: who comes second says so and ends",
+  "[CP-8] nodes with different settings never write concurrently: the second one explains why and stops",
   async () => {
     const joinAndLead = async (id: string) => {
       const { options } = await makeOptions(id);
@@ -330,7 +330,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-8] of two that start at the same moment with different settings one writes",
+  "[CP-8] of two nodes that start at the same time with different settings, one writes",
   async () => {
     for (let round = 0; round < 5; round++) {
       const node = await ClusterNode.join((await makeOptions(`one${round}:1`)).options);
@@ -346,7 +346,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-7] a database that was away for longer than a lease costs no node its life",
+  "[CP-7] every node survives a database outage that is longer than a lease",
   async () => {
     const nodes = [await join("a:1"), await join("b:1")];
     await until(isEven(nodes));

@@ -45,7 +45,7 @@ const [released] = PG_MIGRATIONS as [Migration, ...Migration[]];
 
 testNeeding(
   [needs.postgres],
-  "[PQ-3] all steps lead to the tables of db/schema, from nothing and from 0.2.0",
+  "[PQ-3] all steps end with the tables of db/schema, from an empty database and from 0.2.0",
   async () => {
     const wanted = await schemaAfter([printed]);
     expect(wanted.length).toBeGreaterThan(1_000);
@@ -62,18 +62,18 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[ST-27] a PostgreSQL database older than 0.2.0 is refused with the way to go",
+  "[ST-27] a PostgreSQL database older than 0.2.0 is refused with the upgrade path",
   async () => {
     const older = { name: "0000_tables", sql: "create table settings (key text primary key)", version: 2 };
     expect(schemaAfter([older], PG_MIGRATIONS)).rejects.toThrow("older than 0.2.0");
   },
 );
 
-test("[PQ-3] the tables of 0.2.0 are as they were released", () => {
+test("[PQ-3] the recorded tables of 0.2.0 are unchanged", () => {
   expect(new Bun.CryptoHasher("sha256").update(released.sql).digest("hex")).toBe(RELEASED_SHA256);
 });
 
-testNeeding([needs.postgres], "[PQ-3] chats of 0.2.0 keep the question that they wait with", async () => {
+testNeeding([needs.postgres], "[PQ-3] waiting chats of 0.2.0 keep their question", async () => {
   const made = await createDatabase({ empty: true });
   databases.push(made);
   await using sql = new SQL(made.url, { max: 1 });

@@ -14,7 +14,7 @@ const audited = { sql: "insert", rows: [[1]], touches: ["audit"] as const };
 const otherStatement = { sql: "insert", rows: [[1]], touches: ["agents", "lines"] as const };
 
 describe("a notice", () => {
-  test("[PQ-12] contains a group's notifications, and is omitted if there are none", () => {
+  test("[PQ-12] contains a group's notifications, and is omitted for a group without any", () => {
     expect(makeNotice(7, [[otherStatement], [otherStatement]], [])).toBeUndefined();
     expect(makeNotice(7, [[otherStatement], [otherStatement, audited]], [])).toEqual({ epoch: 7, audit: true });
     expect(makeNotice(7, [], [makeWord("a")])).toEqual({ epoch: 7, words: [makeWord("a")] });

@@ -42,9 +42,9 @@ const read = (store: PgStore): Promise<string> =>
   awaitOutcome(store.get(findSetting({ key: "before" })).then(() => {}));
 
 /** Returns the outcomes, and how long it took until all were there. */
-const measureOutcomes = async (asked: readonly Promise<string>[]): Promise<{ told: string[]; took_ms: number }> => {
+const measureOutcomes = async (asked: readonly Promise<string>[]): Promise<{ outcomes: string[]; took_ms: number }> => {
   const began = performance.now();
-  return { told: await Promise.all(asked), took_ms: performance.now() - began };
+  return { outcomes: await Promise.all(asked), took_ms: performance.now() - began };
 };
 
 /** Writes continue, and everything submitted earlier is settled: batches are written in order. */
@@ -57,15 +57,15 @@ const listKeysAfterwards = async (store: PgStore): Promise<string[]> => {
 
 testNeeding(
   [needs.postgres, needs.root],
-  "[PQ-30] while the server is down a write is refused in time and never written, and so is a read; one that it returns for is done",
+  "[PQ-30] while the database is down, writes and reads are refused in time and never executed; requests still waiting when it returns are executed",
   async () => {
     const server = await startServer();
     const store = await storeOn(server.url());
     expect(await write(store, "before")).toBe("done");
     server.kill();
     await until(async () => (await write(store, "first")) === "unreachable", { what: "it to be seen" });
-    const { told, took_ms } = await measureOutcomes([write(store, "a"), read(store), write(store, "b")]);
-    expect(told).toEqual(["unreachable", "unreachable", "unreachable"]);
+    const { outcomes, took_ms } = await measureOutcomes([write(store, "a"), read(store), write(store, "b")]);
+    expect(outcomes).toEqual(["unreachable", "unreachable", "unreachable"]);
     expect(took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + SLOW_MS);
     await server.start();
     expect((await listKeysAfterwards(store)).filter((key) => key !== "first")).toEqual(["before"]);
@@ -84,7 +84,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres, needs.root],
-  "[PQ-30] [PQ-31] while the server stands still what was sent is unknown in time, what waits behind it is refused and never written",
+  "[PQ-30] [PQ-31] while the database is paused, the outcome of a sent write is unknown in time, and requests queued behind it are refused and never executed",
   async () => {
     const server = await startServer();
     const store = await storeOn(server.url());
@@ -92,11 +92,16 @@ testNeeding(
     server.signal("SIGSTOP");
     const sent = write(store, "sent");
     await new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
-    const { told, took_ms } = await measureOutcomes([sent, write(store, "behind"), read(store), write(store, "too")]);
-    expect(told).toEqual(["unknown", "unreachable", "unreachable", "unreachable"]);
+    const { outcomes, took_ms } = await measureOutcomes([
+      sent,
+      write(store, "behind"),
+      read(store),
+      write(store, "too"),
+    ]);
+    expect(outcomes).toEqual(["unknown", "unreachable", "unreachable", "unreachable"]);
     expect(took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + SLOW_MS);
     const later = await measureOutcomes([write(store, "later"), read(store)]);
-    expect(later.told).toEqual(["unreachable", "unreachable"]);
+    expect(later.outcomes).toEqual(["unreachable", "unreachable"]);
     expect(later.took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + SLOW_MS);
     server.signal("SIGCONT");
     const kept = await listKeysAfterwards(store);
@@ -107,7 +112,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[PQ-31] a connection on which nothing comes any more is given up: its write is unknown in time, later ones go over another",
+  "[PQ-31] a connection that receives nothing is given up: its write's outcome is unknown in time, and later requests use a new connection",
   async () => {
     const database = await createDatabase();
     cleanups.push(() => database.remove());
@@ -115,8 +120,8 @@ testNeeding(
     const store = await storeOn(way.url);
     expect([await write(store, "before"), await read(store)]).toEqual(["done", "done"]);
     way.silence();
-    const { told, took_ms } = await measureOutcomes([write(store, "lost"), read(store)]);
-    expect(told[0]).toBe("unknown");
+    const { outcomes, took_ms } = await measureOutcomes([write(store, "lost"), read(store)]);
+    expect(outcomes[0]).toBe("unknown");
     expect(took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + SLOW_MS);
     expect(await listKeysAfterwards(store)).toEqual(["before"]);
     expect(await read(store)).toBe("done");
@@ -128,7 +133,7 @@ testNeeding(
 for (const kind of [ClusterNode, PartsMember])
   testNeeding(
     [needs.postgres, needs.root],
-    `[PQ-32] a ${kind.name} whose lease has ended lets nobody wait: what was not sent is refused, reads too, and all goes on when the database is back`,
+    `[PQ-32] a ${kind.name} whose lease has expired refuses unsent writes and reads immediately, and continues when the database is back`,
     async () => {
       const server = await startServer();
       const fatal: string[] = [];
@@ -149,8 +154,8 @@ for (const kind of [ClusterNode, PartsMember])
       server.signal("SIGSTOP");
       const sent = write(store, "sent");
       await new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
-      const { told, took_ms } = await measureOutcomes([sent, write(store, "behind"), read(store)]);
-      expect(told).toEqual(["unknown", "unreachable", "unreachable"]);
+      const { outcomes, took_ms } = await measureOutcomes([sent, write(store, "behind"), read(store)]);
+      expect(outcomes).toEqual(["unknown", "unreachable", "unreachable"]);
       expect(node.serves_ms).toBeLessThan(1);
       expect(took_ms).toBeLessThan(LEASE_MS + SLOW_MS);
       server.signal("SIGCONT");
@@ -163,8 +168,8 @@ for (const kind of [ClusterNode, PartsMember])
     60_000,
   );
 
-testNeeding([], "[CL-12] a start without its database says so in words", async () => {
-  const nowhere = new Primary("postgres://nobody@127.0.0.1:1/nowhere", { wait_ms: 300 });
+testNeeding([], "[CL-12] a start without its database explains the problem", async () => {
+  const nowhere = new Primary("postgres://user@127.0.0.1:1/nowhere", { wait_ms: 300 });
   const error = await nowhere.writer().catch((refusal) => refusal);
   await nowhere.close();
   expect(explainReason(error, { address: { host: "127.0.0.1", port: 1 } } as never)).toBe(

@@ -27,7 +27,7 @@ const open = async () => {
   return { url, commit, keys };
 };
 
-testNeeding([needs.postgres], "[CP-3] all parts are those of the one node that writes", async () => {
+testNeeding([needs.postgres], "[CP-3] a single writing node owns all shards", async () => {
   const { commit, keys } = await open();
   const outcomes = await Promise.all([commit("a", 0), commit("b", 255), commit("c"), commit("d", 7), commit("e", 7)]);
   expect(outcomes).toEqual(["done", "done", "done", "done", "done"]);
@@ -38,7 +38,7 @@ testNeeding([needs.postgres], "[CP-3] all parts are those of the one node that w
 
 testNeeding(
   [needs.postgres],
-  "[CP-3] of another node's parts nothing is written, of all others everything",
+  "[CP-3] batches for another node's shards are refused, all others are written",
   async () => {
     const { url, commit, keys } = await open();
     await using sql = new SQL(url, { max: 1 });

@@ -172,7 +172,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
       [insertUserSecret(secret(`b${n}`, `id-of-${n}`), 1)],
     ],
   }),
-  "two workspaces of one owner, each of which costs what is left": (n) => {
+  "two workspaces of one owner, each of which costs the rest of the quota": (n) => {
     const ids = [`a${n}`, `b${n}`] as const;
     const start = (id: string): Statement[] => [
       guardQuota({ workspace_id: id, daily_cost: 6 }),
@@ -228,7 +228,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
       expect(await nodes[0].all(listGroupMemberIds({ group_id: n }))).toEqual([]);
     },
   }),
-  "a workspace tells another context while a chat pins the one before": (n) => {
+  "a workspace reports another context while a chat pins the previous one": (n) => {
     const chat = Number(n.slice(1));
     const toContextBatch = (version: number): Statement[] => {
       const id = `${n}-${version}`;
@@ -310,7 +310,7 @@ describe("[PQ-14] two nodes make conflicting changes", () => {
 
 testNeeding(
   [needs.postgres],
-  `[PQ-15] no number is given out twice, and those of a chat rise while it goes from node to node (seed ${SEED})`,
+  `[PQ-15] no number is assigned twice, and a chat's numbers ascend while it moves between nodes (seed ${SEED})`,
   async () => {
     const random = randomFrom(SEED);
     const ranges: [number, number][] = [];

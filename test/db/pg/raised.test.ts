@@ -59,14 +59,15 @@ const loadShownVersions = (store: ReadStore) =>
 
 testNeeding(
   [needs.postgres],
-  "[PQ-16] a node that reads asks before it gives out what it has kept, and keeps nothing where the node that writes counts nothing",
+  "[PQ-16] a reading node checks the counters before it uses its cache, and caches nothing if the writing node does not count",
   async () => {
     database = await createDatabase();
     const { url } = database;
     const spare = new ReadStore(new Primary(url), () => {
       throw new Error("writes nothing");
     });
-    const open = (tells: boolean): Promise<PgStore> => openPgStore({ url, now: 0, tells, fatal: () => {} });
+    const open = (sendsNotices: boolean): Promise<PgStore> =>
+      openPgStore({ url, now: 0, sendsNotices, fatal: () => {} });
     const findRaised = async (work: () => Promise<unknown>): Promise<boolean[]> => {
       const before = (await loadVersions(spare)) ?? [];
       await work();
@@ -94,7 +95,7 @@ testNeeding(
       true,
       true,
     ]);
-    const refused = { ...changeSetting("nobody", { value: "" }), expect: 1 };
+    const refused = { ...changeSetting("missing", { value: "" }), expect: 1 };
     expect(await findRaised(() => awaitOutcome(store.commit([refused])))).toEqual([false, false, false]);
     // Another node has become the active one: until it counts changes, nothing is known about it.
     await store.close();
@@ -116,10 +117,10 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[PQ-16] anyone who reads after a write was acknowledged sees it, also where others wait for the same question",
+  "[PQ-16] a read after an acknowledged write sees it, also when other reads share its check",
   async () => {
     database = await createDatabase();
-    const store = await openPgStore({ url: database.url, now: 0, tells: true, fatal: () => {} });
+    const store = await openPgStore({ url: database.url, now: 0, sendsNotices: true, fatal: () => {} });
     const spare = new ReadStore(new Primary(database.url), () => {
       throw new Error("writes nothing");
     });
@@ -157,7 +158,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[PQ-16] where nodes write at the same time each counts from its join on; one that dies or leaves changes what is kept, and ends nothing",
+  "[PQ-16] each of several writing nodes counts from the time it joins; when one dies or leaves, caches are refreshed and reads continue",
   async () => {
     database = await createDatabase();
     const { url } = database;
@@ -169,7 +170,7 @@ testNeeding(
     const joined: PgStore[] = [];
     const join = async (node: string) => {
       const epoch = await joinParts(connection, node, 60_000);
-      const store = new PgStore(new Primary(url), node, epoch, { fatal: () => {}, tells: true, isShared: true });
+      const store = new PgStore(new Primary(url), node, epoch, { fatal: () => {}, sendsNotices: true, isShared: true });
       joined.push(store);
       return { node, epoch, store };
     };
@@ -180,7 +181,7 @@ testNeeding(
       return ((await loadVersions(spare)) ?? []).map((version, i) => version !== before[i]);
     };
     // A node that counts nothing was the only active one before, and its row stays until another joins.
-    await (await openPgStore({ url, now: 0, tells: false, fatal: () => {} })).close();
+    await (await openPgStore({ url, now: 0, sendsNotices: false, fatal: () => {} })).close();
     expect(await loadVersions(spare)).toEqual([undefined, undefined, undefined]);
     const a = await join("a");
     const b = await join("b");
@@ -223,7 +224,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[PQ-16] what agents of one workspace write changes what is kept of that one, and of no other",
+  "[PQ-16] writes by the agents of one workspace invalidate the cache of that workspace only",
   async () => {
     database = await createDatabase();
     const { url } = database;
@@ -235,7 +236,7 @@ testNeeding(
     const stores: PgStore[] = [];
     for (const node of ["a", "b"]) {
       const epoch = await joinParts(connection, node, 60_000);
-      stores.push(new PgStore(new Primary(url), node, epoch, { fatal: () => {}, tells: true, isShared: true }));
+      stores.push(new PgStore(new Primary(url), node, epoch, { fatal: () => {}, sendsNotices: true, isShared: true }));
     }
     const [a, b] = stores as [PgStore, PgStore];
     const ofAgents = [{ sql: "delete from timers", rows: [[]], touches: ["agents"] as const }];

@@ -41,7 +41,7 @@ describe("migrations", () => {
     expect(rows.map(({ name }: { name: string }) => name)).toEqual(PG_MIGRATIONS.map(({ name }) => name));
   });
 
-  testNeeding([needs.postgres], "[PQ-3] of a newer version are refused, and nothing is touched", async () => {
+  testNeeding([needs.postgres], "[PQ-3] of a newer version are refused, and nothing is changed", async () => {
     const { url } = await database();
     await querySql(url, "insert into migrations (version, name, applied_at) values (9999, 'later', 0)");
     expect(await open(url).catch((error) => error)).toBeInstanceOf(DatabaseVersionError);
@@ -49,7 +49,7 @@ describe("migrations", () => {
 });
 
 describe("a database that would lose or change data is refused", () => {
-  testNeeding([needs.postgres], "[PQ-4] acknowledges before it has written", async () => {
+  testNeeding([needs.postgres], "[PQ-4] one that acknowledges before it has written", async () => {
     const { url } = await database();
     await querySql(url, `alter database ${new URL(url).pathname.slice(1)} set synchronous_commit = off`);
     const error = await open(url).catch((refusal) => refusal);
@@ -57,7 +57,7 @@ describe("a database that would lose or change data is refused", () => {
     expect(error.message).toContain("synchronous_commit is off");
   });
 
-  testNeeding([needs.postgres], "[PQ-4] sorts in another order", async () => {
+  testNeeding([needs.postgres], "[PQ-4] one that sorts in another order", async () => {
     const name = `${new URL((await database()).url).pathname.slice(1)}_sorted`;
     await querySql(needs.postgres.file, `create database ${name} template template0 encoding 'utf8' locale 'C.UTF-8'`);
     const url = new URL(needs.postgres.file);
@@ -68,7 +68,7 @@ describe("a database that would lose or change data is refused", () => {
   });
 });
 
-testNeeding([needs.postgres], "[PQ-7] rows that bring null in place of their number get one", async () => {
+testNeeding([needs.postgres], "[PQ-7] rows with null as their number get one", async () => {
   const store = await open((await database()).url);
   const sql = "insert into usage_keys (key, kind, name) values (?, ?, ?)";
   // A few are sent one by one, many as arrays.
@@ -79,27 +79,31 @@ testNeeding([needs.postgres], "[PQ-7] rows that bring null in place of their num
   expect(keys).toEqual(Array.from({ length: 22 }, (_, i) => i + 1));
 });
 
-testNeeding([needs.postgres], "[PQ-8] what the database gave up before its commit is sent again", async () => {
-  const { url } = await database();
-  const store = await open(url);
-  await using sql = new SQL(url, { max: 1 });
-  await sql.unsafe("create sequence refusals");
-  for (const [n, state] of ["25P03", "40001", "40P01"].entries()) {
-    // Sequence numbers stay used after a rollback: only the first attempt gets the error.
-    await sql.unsafe(`create or replace function refuse_once() returns trigger language plpgsql as $$ begin
+testNeeding(
+  [needs.postgres],
+  "[PQ-8] a transaction that the database aborted before its commit is retried",
+  async () => {
+    const { url } = await database();
+    const store = await open(url);
+    await using sql = new SQL(url, { max: 1 });
+    await sql.unsafe("create sequence refusals");
+    for (const [n, state] of ["25P03", "40001", "40P01"].entries()) {
+      // Sequence numbers stay used after a rollback: only the first attempt gets the error.
+      await sql.unsafe(`create or replace function refuse_once() returns trigger language plpgsql as $$ begin
       if nextval('refusals') = 1 then raise exception 'given up' using errcode = '${state}'; end if; return new; end $$`);
-    if (n === 0) {
-      await sql.unsafe("create trigger refuse before insert on settings for each row execute function refuse_once()");
+      if (n === 0) {
+        await sql.unsafe("create trigger refuse before insert on settings for each row execute function refuse_once()");
+      }
+      await sql.unsafe("alter sequence refusals restart");
+      const before = store.writer.counts.repeats;
+      await store.commit([insertSetting({ key: state, value: "" })]);
+      // A busy database may also reject the commit for its own reasons.
+      expect(store.writer.counts.repeats).toBeGreaterThan(before);
     }
-    await sql.unsafe("alter sequence refusals restart");
-    const before = store.writer.counts.repeats;
-    await store.commit([insertSetting({ key: state, value: "" })]);
-    // A busy database may reject again by itself.
-    expect(store.writer.counts.repeats).toBeGreaterThan(before);
-  }
-  await sql.close();
-  expect((await store.all(listSettings())).map(({ key }) => key)).toEqual(["25P03", "40001", "40P01"]);
-});
+    await sql.close();
+    expect((await store.all(listSettings())).map(({ key }) => key)).toEqual(["25P03", "40001", "40P01"]);
+  },
+);
 
 describe("two nodes on one database", () => {
   testNeeding(
@@ -123,7 +127,7 @@ describe("two nodes on one database", () => {
 
   testNeeding(
     [needs.postgres],
-    "[PQ-6] a connection that breaks leaves what was acknowledged, and writes go on",
+    "[PQ-6] a broken connection loses no acknowledged write, and writes continue",
     async () => {
       const made = await database();
       const store = await open(made.url);
@@ -151,7 +155,7 @@ describe("two nodes on one database", () => {
 
 testNeeding(
   [needs.postgres],
-  "[PQ-17] what comes behind a connection that was given up sees what was under way on it",
+  "[PQ-17] a read after a connection was given up sees the write that was in progress on it",
   async () => {
     const { url } = await database();
     const store = await open(url);
@@ -184,7 +188,7 @@ testNeeding(
   },
 );
 
-testNeeding([needs.postgres], "[PQ-10] a read whose connection breaks is done again", async () => {
+testNeeding([needs.postgres], "[PQ-10] a read whose connection breaks is retried", async () => {
   const made = await database();
   const store = await open(made.url);
   const slowly = { sql: "select 7 from pg_sleep(1)", params: [], map: ([seven]: unknown[]) => seven };
@@ -197,7 +201,7 @@ testNeeding([needs.postgres], "[PQ-10] a read whose connection breaks is done ag
 
 testNeeding(
   [needs.postgres],
-  "[PQ-9] two reports run immediately, also when one comes while another's turn is on its way",
+  "[PQ-9] at most two reports run concurrently, also when one arrives while a slot is being passed on",
   async () => {
     const { url } = await database();
     await open(url);

@@ -109,7 +109,7 @@ const isLeafOfRows = (page: number): boolean => {
 
 describe(`overwritten pages (seed ${SEED})`, () => {
   test.each([1, 3, 10, 40])(
-    "[OP-20] %i of them lose what stood on them, and nothing is made up",
+    "[OP-20] %i of them lose their own rows, and no row is invented",
     async (count) => {
       for (let i = 0; i < FILES; i++) {
         const pick = random(SEED + 1000 * count + i);
@@ -143,13 +143,13 @@ test("[OP-20] of a truncated file, rows of the first part are recovered", async 
 test.each([
   [100, "header"],
   [PAGE, "header and list of tables"],
-] as const)("[OP-20] with %i bytes of zeros at the start everything comes through", async (bytes, repaired) => {
+] as const)("[OP-20] with %i bytes of zeros at the start, everything is recovered", async (bytes, repaired) => {
   const { into, report } = await runSalvage(makeDamaged((fd) => void writeSync(fd, Buffer.alloc(bytes), 0, bytes, 0)));
   expect(report.repaired).toBe(repaired);
   expect(examine(into)).toEqual({ settings: SETTINGS, users: USERS });
 });
 
-test("[OP-20] where a page of the list of tables is lost, only the tables it names are, also when indexes of theirs are named elsewhere", async () => {
+test("[OP-20] a lost page of the schema table loses only the tables it names, also if their indexes are named elsewhere", async () => {
   const bytes = readFileSync(join(intact, "slipway.db"));
   const lost = Math.floor(bytes.indexOf("CREATE TABLE `tasks`") / PAGE);
   expect(lost).toBeGreaterThan(0);

@@ -12,7 +12,7 @@ type Event = { readonly event?: string; readonly data: unknown };
 /** The model's action: a tool call or a text, after which it ends or pauses. */
 type Act = { readonly use: Use | undefined; readonly text: string; readonly id: string };
 /** The events of a stream, and the number of events up to the model's first text. */
-type Answer = { readonly events: readonly Event[]; readonly said: number };
+type Answer = { readonly events: readonly Event[]; readonly heldAfter: number };
 
 export class AgentUpstream implements AsyncDisposable {
   readonly #server: Bun.Server<undefined>;
@@ -50,9 +50,9 @@ export class AgentUpstream implements AsyncDisposable {
     this.calls.push({ path: pathname, key });
     if (pathname.endsWith("/count_tokens")) return Response.json({ input_tokens: 10 });
     if (pathname.includes("countTokens")) return Response.json({ totalTokens: 10 });
-    const said = JSON.stringify(body.messages ?? body.input ?? body.contents ?? []);
-    const prompt = [...said.matchAll(PROMPTS)].at(-1);
-    const after = said.slice(prompt?.index ?? 0);
+    const input = JSON.stringify(body.messages ?? body.input ?? body.contents ?? []);
+    const prompt = [...input.matchAll(PROMPTS)].at(-1);
+    const after = input.slice(prompt?.index ?? 0);
     const names = listToolNames(body);
     const isDone = RESULTS.some((mark) => after.includes(mark));
     // Side calls, such as those for titles, offer no tools.
@@ -70,10 +70,10 @@ export class AgentUpstream implements AsyncDisposable {
   }
 
   /** Sends the answer up to the model's first text. */
-  #hold({ signal }: Request, holder: string, { events: all, said }: Answer): Response {
+  #hold({ signal }: Request, holder: string, { events: all, heldAfter }: Answer): Response {
     this.held.push(holder);
     signal.addEventListener("abort", () => this.held.splice(this.held.indexOf(holder), 1));
-    const begun = new TextEncoder().encode(formatEvents(all.slice(0, said)));
+    const begun = new TextEncoder().encode(formatEvents(all.slice(0, heldAfter)));
     return new Response(new ReadableStream({ start: (controller) => controller.enqueue(begun) }), { headers: STREAM });
   }
 }
@@ -152,7 +152,7 @@ const anthropic = (body: Json, { use, text, id }: Act): Answer => {
     { type: "message_delta", delta: end, usage: { output_tokens: 7 } },
     { type: "message_stop" },
   ];
-  return { events: all.map((data) => ({ event: data.type, data })), said: 3 };
+  return { events: all.map((data) => ({ event: data.type, data })), heldAfter: 3 };
 };
 
 const responses = ({ model }: Json, { use, text, id }: Act): Answer => {
@@ -173,7 +173,7 @@ const responses = ({ model }: Json, { use, text, id }: Act): Answer => {
     input_tokens_details: { cached_tokens: 0 },
     output_tokens_details: { reasoning_tokens: 0 },
   };
-  const said = {
+  const answer = {
     type: "response.output_text.delta",
     item_id: `m_${id}`,
     output_index: 0,
@@ -185,11 +185,11 @@ const responses = ({ model }: Json, { use, text, id }: Act): Answer => {
   const all = [
     { type: "response.created", response },
     { type: "response.output_item.added", output_index: 0, item: begun },
-    ...(use ? [] : [said]),
+    ...(use ? [] : [answer]),
     { type: "response.output_item.done", output_index: 0, item },
     { type: "response.completed", response: completed },
   ];
-  return { events: all.map((data) => ({ event: data.type, data })), said: 3 };
+  return { events: all.map((data) => ({ event: data.type, data })), heldAfter: 3 };
 };
 
 const completions = ({ model }: Json, { use, text, id }: Act): Answer => {
@@ -209,7 +209,7 @@ const completions = ({ model }: Json, { use, text, id }: Act): Answer => {
     chunk([], { usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } }),
     { data: "[DONE]" },
   ];
-  return { events: all, said: 1 };
+  return { events: all, heldAfter: 1 };
 };
 
 const gemini = ({ generationConfig }: Json, { use, text }: Act, isStream: boolean): Answer | Response => {
@@ -222,8 +222,8 @@ const gemini = ({ generationConfig }: Json, { use, text }: Act, isStream: boolea
     reasoning: "x",
     next_speaker: "user",
   };
-  const said = { text: wantsJson ? JSON.stringify(choice) : text };
-  const part = use ? { functionCall: { name: use.name, args: use.args } } : said;
+  const answer = { text: wantsJson ? JSON.stringify(choice) : text };
+  const part = use ? { functionCall: { name: use.name, args: use.args } } : answer;
   const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 };
   const message = (more: Json): Json => ({
     candidates: [Object.assign({ content: { role: "model", parts: [part] }, index: 0 }, more)],
@@ -231,5 +231,7 @@ const gemini = ({ generationConfig }: Json, { use, text }: Act, isStream: boolea
   });
   const whole = message({ finishReason: "STOP" });
   if (!isStream) return Response.json(whole);
-  return text === PARTIAL_TEXT ? { events: [{ data: message({}) }], said: 1 } : { events: [{ data: whole }], said: 1 };
+  return text === PARTIAL_TEXT
+    ? { events: [{ data: message({}) }], heldAfter: 1 }
+    : { events: [{ data: whole }], heldAfter: 1 };
 };

@@ -77,10 +77,10 @@ const joinNode = (config: Config, clock: Clock): Promise<Membership> => {
   const fatal = (error: Error): void => {
     throw error;
   };
-  const beside = (as: Parameters<NonNullable<Parameters<typeof joinActive>[0]["beside"]>>[0]) =>
+  const openReads = (as: Parameters<NonNullable<Parameters<typeof joinActive>[0]["openReads"]>>[0]) =>
     serveReads(as, { config, clock, checkAnswers: true });
   // No clients remain at the end, so no requests have to be forwarded.
-  return joinActive({ config: { ...config, shutdown_timeout: 0 }, clock: systemClock, fatal, beside });
+  return joinActive({ config: { ...config, shutdown_timeout: 0 }, clock: systemClock, fatal, openReads });
 };
 
 /** Gives each node its share immediately: otherwise a shard that has just moved would be inactive for the length of a lease. */

@@ -46,7 +46,7 @@ const findSignatureProblem = (request: Request): string | undefined => {
 
 export const startObjectStore = (options: { tls?: { cert: string; key: string } } = {}) => {
   const objects = new Map<string, Uint8Array>();
-  const heard: string[] = [];
+  const requestLog: string[] = [];
   let fault: Fault | undefined;
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -56,7 +56,7 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
       const { pathname } = new URL(request.url);
       const [, bucket, ...names] = decodeURIComponent(pathname).split("/");
       const object = names.join("/");
-      heard.push(`${request.method} ${object}`);
+      requestLog.push(`${request.method} ${object}`);
       const wrong = findSignatureProblem(request);
       if (wrong) return toErrorResponse(403, wrong);
       if (bucket !== BUCKET) return toErrorResponse(404, "NoSuchBucket");
@@ -85,7 +85,7 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
     /** All stored objects by name. */
     objects,
     /** Methods and names of all requests. */
-    heard,
+    requestLog,
     url: server.url.origin,
     /** Injects this fault from now on; undefined stops. */
     play: (one: Fault | undefined): void => {

@@ -35,9 +35,9 @@ const runToEnd = async (command: readonly string[]): Promise<void> => {
     env: { PATH: process.env.PATH ?? "", LC_ALL: "C" },
     stdio: ["ignore", "ignore", "pipe"],
   });
-  const said = await new Response(child.stderr).text();
+  const errors = await new Response(child.stderr).text();
   if ((await child.exited) !== 0)
-    throw new Error(`${command.join(" ")} ended with ${child.exitCode}: ${said.slice(-2000)}`);
+    throw new Error(`${command.join(" ")} ended with ${child.exitCode}: ${errors.slice(-2000)}`);
 };
 
 const findFreePort = (): number => {

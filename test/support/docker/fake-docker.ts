@@ -81,17 +81,17 @@ export class FakeDocker implements AsyncDisposable {
   /** Resolves once a call with this prefix has arrived. */
   async awaitCall(beginning: string): Promise<void> {
     while (!this.calls.some((call) => call.startsWith(beginning))) {
-      await new Promise<void>((resolve) => this.#heard.push(resolve));
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
-  readonly #heard: (() => void)[] = [];
+  readonly #waiting: (() => void)[] = [];
 
   async #answer(request: Request): Promise<Response> {
     const url = new URL(request.url);
     const path = url.pathname.replace(/^\/v\d+\.\d+\//, "/");
     const call = `${request.method} ${path}`;
     this.calls.push(call);
-    for (const heard of this.#heard.splice(0)) heard();
+    for (const waiting of this.#waiting.splice(0)) waiting();
     await this.hold(call);
     const refused = this.refuse(call);
     if (refused) return toErrorResponse(refused.status, refused.message);

@@ -54,7 +54,7 @@ export const makeOrigin = async (path: string): Promise<void> => {
   if ((await made.exited) !== 0) throw new Error(await new Response(made.stderr).text());
 };
 
-/** For "Mend <name>" it does the work in the folder of that name; for "Wait" it runs `sleep 600`. */
+/** For "Fix <name>" it does the work in the folder of that name; for "Wait" it runs `sleep 600`. */
 export class CodingModel implements AsyncDisposable {
   readonly server: ModelServer;
   readonly wrong: string[] = [];
@@ -65,7 +65,7 @@ export class CodingModel implements AsyncDisposable {
   private constructor(server: ModelServer, origin: string) {
     this.server = server;
     this.#origin = origin;
-    void server.answerAll((call) => void this.#answer(call).then((said) => call.say(...said).end()));
+    void server.answerAll((call) => void this.#answer(call).then((items) => call.say(...items).end()));
   }
 
   static async start(origin: string): Promise<CodingModel> {
@@ -84,7 +84,7 @@ export class CodingModel implements AsyncDisposable {
     const step = since.filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
     await this.onStep(step);
     if (words.includes("Wait")) return saying(0, [["execute", { command: "echo $$; exec sleep 600", timeout: "1h" }]]);
-    const name = /Mend ([\w-]+)/.exec(words)?.[1] ?? "nothing";
+    const name = /Fix ([\w-]+)/.exec(words)?.[1] ?? "nothing";
     const steps = buildSteps(this.#origin, name);
     this.#check(`${name}, step ${step}`, steps[step - 1]?.sees ?? [], since);
     const next = steps[step];

@@ -37,12 +37,12 @@ const chunk = (dialect: Dialect, delta: unknown, finish_reason: string | null = 
   data({ ...toHead(dialect), choices: [{ index: 0, delta, logprobs: null, finish_reason }] });
 
 /** Returns the frame of one item as this server streams it. `index` counts the items. */
-export const dialectFrame = (dialect: Dialect, said: OutputItem, index: number): string => {
-  if ("search" in said) throw new Error("chat completions search nothing");
-  if ("text" in said) return toTextFrame(dialect, said.text);
-  if ("reasoning" in said) return toReasoningFrame(dialect, said.reasoning);
-  if ("call" in said) return toCallFrames(dialect, said.call, index);
-  return toEndFrames(dialect, said);
+export const dialectFrame = (dialect: Dialect, outputItem: OutputItem, index: number): string => {
+  if ("search" in outputItem) throw new Error("chat completions search nothing");
+  if ("text" in outputItem) return toTextFrame(dialect, outputItem.text);
+  if ("reasoning" in outputItem) return toReasoningFrame(dialect, outputItem.reasoning);
+  if ("call" in outputItem) return toCallFrames(dialect, outputItem.call, index);
+  return toEndFrames(dialect, outputItem);
 };
 
 const toTextFrame = (dialect: Dialect, content: string): string =>

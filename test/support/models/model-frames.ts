@@ -59,11 +59,11 @@ export const toOpening = (protocol: Protocol): string => {
 };
 
 /** Returns the frame of one item as this provider streams it. `index` counts the blocks of an answer. */
-export const frame = (protocol: Protocol, said: OutputItem, index = 0): string => {
-  if (isDialect(protocol)) return dialectFrame(protocol, said, index);
-  if (protocol === "openai") return openAiFrame(said, index);
-  if (protocol === "responses") return responsesFrame(said, index);
-  return protocol === "anthropic" ? anthropicFrame(said, index) : googleFrame(said);
+export const frame = (protocol: Protocol, outputItem: OutputItem, index = 0): string => {
+  if (isDialect(protocol)) return dialectFrame(protocol, outputItem, index);
+  if (protocol === "openai") return openAiFrame(outputItem, index);
+  if (protocol === "responses") return responsesFrame(outputItem, index);
+  return protocol === "anthropic" ? anthropicFrame(outputItem, index) : googleFrame(outputItem);
 };
 
 const openAiChunk = (delta: unknown, finish_reason: string | null = null, usage?: unknown): string =>
@@ -76,15 +76,15 @@ const openAiChunk = (delta: unknown, finish_reason: string | null = null, usage?
     usage,
   });
 
-const openAiFrame = (said: OutputItem, index: number): string => {
-  if ("text" in said) return openAiChunk({ content: said.text });
-  if ("reasoning" in said) return openAiChunk({ reasoning_content: said.reasoning });
-  if ("call" in said) {
-    const { id, name, args } = said.call;
+const openAiFrame = (outputItem: OutputItem, index: number): string => {
+  if ("text" in outputItem) return openAiChunk({ content: outputItem.text });
+  if ("reasoning" in outputItem) return openAiChunk({ reasoning_content: outputItem.reasoning });
+  if ("call" in outputItem) {
+    const { id, name, args } = outputItem.call;
     return openAiChunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }] });
   }
-  if ("search" in said) throw new Error("chat completions search nothing");
-  const { input = 7, output = 5, cached, thought } = said.usage ?? {};
+  if ("search" in outputItem) throw new Error("chat completions search nothing");
+  const { input = 7, output = 5, cached, thought } = outputItem.usage ?? {};
   const usage = {
     prompt_tokens: input,
     completion_tokens: output,
@@ -92,7 +92,7 @@ const openAiFrame = (said: OutputItem, index: number): string => {
     ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: cached } }),
     ...(thought === undefined ? {} : { completion_tokens_details: { reasoning_tokens: thought } }),
   };
-  return `${openAiChunk({}, ENDS.openai[said.finish], usage)}data: [DONE]\n\n`;
+  return `${openAiChunk({}, ENDS.openai[outputItem.finish], usage)}data: [DONE]\n\n`;
 };
 
 /** Returns all events of one output item: added, its deltas, and done. */
@@ -101,34 +101,42 @@ const item = (index: number, begun: Record<string, unknown>, between: string, do
   between +
   sse({ type: "response.output_item.done", output_index: index, item: done });
 
-const responsesFrame = (said: OutputItem, index: number): string => {
+const responsesFrame = (outputItem: OutputItem, index: number): string => {
   const at = { item_id: `item_${index}`, output_index: index };
   const id = at.item_id;
-  if ("text" in said) {
-    return item(index, { type: "message", id }, sse({ type: "response.output_text.delta", ...at, delta: said.text }));
+  if ("text" in outputItem) {
+    return item(
+      index,
+      { type: "message", id },
+      sse({ type: "response.output_text.delta", ...at, delta: outputItem.text }),
+    );
   }
-  if ("reasoning" in said) {
+  if ("reasoning" in outputItem) {
     const part = { ...at, summary_index: 0 };
     const words =
       sse({ type: "response.reasoning_summary_part.added", ...part }) +
-      sse({ type: "response.reasoning_summary_text.delta", ...part, delta: said.reasoning }) +
+      sse({ type: "response.reasoning_summary_text.delta", ...part, delta: outputItem.reasoning }) +
       sse({ type: "response.reasoning_summary_part.done", ...part });
     const begun = { type: "reasoning", id, encrypted_content: null };
     return item(index, begun, words, { ...begun, encrypted_content: "sealed-thoughts" });
   }
-  if ("call" in said) {
-    const call = { type: "function_call", id, call_id: said.call.id, name: said.call.name };
-    const words = sse({ type: "response.function_call_arguments.delta", ...at, delta: said.call.args });
-    return item(index, { ...call, arguments: "" }, words, { ...call, arguments: said.call.args, status: "completed" });
+  if ("call" in outputItem) {
+    const call = { type: "function_call", id, call_id: outputItem.call.id, name: outputItem.call.name };
+    const words = sse({ type: "response.function_call_arguments.delta", ...at, delta: outputItem.call.args });
+    return item(index, { ...call, arguments: "" }, words, {
+      ...call,
+      arguments: outputItem.call.args,
+      status: "completed",
+    });
   }
-  if ("search" in said) {
-    const { search } = said;
+  if ("search" in outputItem) {
+    const { search } = outputItem;
     const begun = { type: "web_search_call", id: search.id, status: "in_progress" };
     const action = { type: "search", query: search.query, sources: [{ type: "url", url: search.url }] };
     return item(index, begun, "", { ...begun, status: "completed", action });
   }
-  const { input: input_tokens = 7, output: output_tokens = 5, cached = 0, thought = 0 } = said.usage ?? {};
-  const reason = ENDS.responses[said.finish];
+  const { input: input_tokens = 7, output: output_tokens = 5, cached = 0, thought = 0 } = outputItem.usage ?? {};
+  const reason = ENDS.responses[outputItem.finish];
   const usage = {
     input_tokens,
     output_tokens,
@@ -144,16 +152,17 @@ const block = (index: number, content_block: unknown, delta: unknown): string =>
   sse({ type: "content_block_delta", index, delta }, "content_block_delta") +
   sse({ type: "content_block_stop", index }, "content_block_stop");
 
-const anthropicFrame = (said: OutputItem, index: number): string => {
-  if ("text" in said) return block(index, { type: "text", text: "" }, { type: "text_delta", text: said.text });
-  if ("reasoning" in said) {
+const anthropicFrame = (outputItem: OutputItem, index: number): string => {
+  if ("text" in outputItem)
+    return block(index, { type: "text", text: "" }, { type: "text_delta", text: outputItem.text });
+  if ("reasoning" in outputItem) {
     return (
       sse(
         { type: "content_block_start", index, content_block: { type: "thinking", thinking: "" } },
         "content_block_start",
       ) +
       sse(
-        { type: "content_block_delta", index, delta: { type: "thinking_delta", thinking: said.reasoning } },
+        { type: "content_block_delta", index, delta: { type: "thinking_delta", thinking: outputItem.reasoning } },
         "content_block_delta",
       ) +
       sse(
@@ -163,12 +172,12 @@ const anthropicFrame = (said: OutputItem, index: number): string => {
       sse({ type: "content_block_stop", index }, "content_block_stop")
     );
   }
-  if ("call" in said) {
-    const { id, name, args } = said.call;
+  if ("call" in outputItem) {
+    const { id, name, args } = outputItem.call;
     return block(index, { type: "tool_use", id, name, input: {} }, { type: "input_json_delta", partial_json: args });
   }
-  if ("search" in said) {
-    const { id, query, url, title } = said.search;
+  if ("search" in outputItem) {
+    const { id, query, url, title } = outputItem.search;
     const found = { type: "web_search_result", url, title, encrypted_content: "sealed-page", page_age: null };
     const content_block = { type: "web_search_tool_result", tool_use_id: id, content: [found] };
     return (
@@ -181,26 +190,27 @@ const anthropicFrame = (said: OutputItem, index: number): string => {
       sse({ type: "content_block_stop", index: index + 100 }, "content_block_stop")
     );
   }
-  const { input = 7, output = 5, cached = 0 } = said.usage ?? {};
-  const delta = { stop_reason: ENDS.anthropic[said.finish], stop_sequence: null };
+  const { input = 7, output = 5, cached = 0 } = outputItem.usage ?? {};
+  const delta = { stop_reason: ENDS.anthropic[outputItem.finish], stop_sequence: null };
   // Cached tokens are reported separately.
   const usage = { input_tokens: input - cached, cache_read_input_tokens: cached, output_tokens: output };
   return sse({ type: "message_delta", delta, usage }, "message_delta") + sse({ type: "message_stop" }, "message_stop");
 };
 
-const googleFrame = (said: OutputItem): string => {
+const googleFrame = (outputItem: OutputItem): string => {
   const chunk = (parts: unknown[], more: Record<string, unknown> = {}) =>
     sse({ candidates: [{ index: 0, content: { role: "model", parts }, ...more }] });
-  if ("text" in said) return chunk([{ text: said.text }]);
-  if ("reasoning" in said) return chunk([{ text: said.reasoning, thought: true, thoughtSignature: "signed" }]);
-  if ("call" in said) {
-    return chunk([{ functionCall: { name: said.call.name, args: JSON.parse(said.call.args || "{}") } }]);
+  if ("text" in outputItem) return chunk([{ text: outputItem.text }]);
+  if ("reasoning" in outputItem)
+    return chunk([{ text: outputItem.reasoning, thought: true, thoughtSignature: "signed" }]);
+  if ("call" in outputItem) {
+    return chunk([{ functionCall: { name: outputItem.call.name, args: JSON.parse(outputItem.call.args || "{}") } }]);
   }
-  if ("search" in said) {
-    const { url: uri, title, query } = said.search;
+  if ("search" in outputItem) {
+    const { url: uri, title, query } = outputItem.search;
     return chunk([], { groundingMetadata: { webSearchQueries: [query], groundingChunks: [{ web: { uri, title } }] } });
   }
-  const { input = 7, output = 5, cached = 0, thought = 0 } = said.usage ?? {};
+  const { input = 7, output = 5, cached = 0, thought = 0 } = outputItem.usage ?? {};
   const usageMetadata = {
     promptTokenCount: input,
     cachedContentTokenCount: cached,
@@ -209,7 +219,7 @@ const googleFrame = (said: OutputItem): string => {
     totalTokenCount: input + output,
   };
   return sse({
-    candidates: [{ index: 0, content: { role: "model", parts: [] }, finishReason: ENDS.google[said.finish] }],
+    candidates: [{ index: 0, content: { role: "model", parts: [] }, finishReason: ENDS.google[outputItem.finish] }],
     usageMetadata,
   });
 };

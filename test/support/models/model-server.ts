@@ -49,7 +49,7 @@ export class ModelCall {
   }
 
   say(...all: OutputItem[]): this {
-    for (const said of all) this.sendRaw(frame(this.protocol, said, this.#blocks++));
+    for (const item of all) this.sendRaw(frame(this.protocol, item, this.#blocks++));
     return this;
   }
 

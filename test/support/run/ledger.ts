@@ -11,7 +11,7 @@ export const noteFolder = (folder: string): void => {
   if (file) appendFileSync(file, `${JSON.stringify({ folder, place: findTestLocation(new Error().stack ?? "") })}\n`);
 };
 
-/** Returns the first test file in a stack, as file:line; empty if there is none. */
+/** Returns the first test file in a stack, as file:line, or an empty string. */
 export const findTestLocation = (stack: string): string => /([^\s(]+\.test\.ts:\d+)/.exec(stack)?.[1] ?? "";
 
 export type NotedFolder = { readonly folder: string; readonly place: string };

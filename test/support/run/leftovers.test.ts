@@ -9,7 +9,7 @@ import { endLeftovers, findLeftovers, RUN_MARK } from "#test/support/run/leftove
 const testOnLinux = process.platform === "linux" ? test : test.skip;
 
 testOnLinux(
-  "[RP-30] a process with an environment of its own is found by its home, and named after the test that made the folder",
+  "[RP-30] a process with its own environment is found by its home, and attributed to the test that created the folder",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "slipway-left-"));
     const before = process.env[RUN_LEDGER];

@@ -43,7 +43,7 @@ test("[RP-14] a file that fails and passes on the rerun is flaky, with its count
   );
 });
 
-test("[RP-43] a file that was meant to run and is not in the report is a failure of its own, which other files cannot cover", () => {
+test("[RP-43] an expected file that is missing from the report is a separate failure, which other files cannot hide", () => {
   const all = ["test/a/x.test.ts", "test/a/y.test.ts", "test/ab/x.test.ts", "test/b.test.ts"];
   const listExpected = (paths: string[], ignored: string[] = []): string[] =>
     listExpectedFiles(all, { paths, ignored });
@@ -68,7 +68,7 @@ test("[RP-43] a file that was meant to run and is not in the report is a failure
   ).toEqual(["test/b.test.ts"]);
 });
 
-test("[RP-43] a file that hid its tests in the first try is judged by those of the second", () => {
+test("[RP-43] a file without results in the first run is judged by the second", () => {
   const first = [
     ...withUnreported([], ["late.test.ts"]),
     createCase("hook.test.ts", "(unnamed)", "failed"),
@@ -86,7 +86,7 @@ test("[RP-43] a file that hid its tests in the first try is judged by those of t
   ]);
 });
 
-test("[RP-43] Bun reports no test of a file that fails to load, and tells skipped ones", async () => {
+test("[RP-43] Bun reports no test of a file that fails to load, and reports skipped tests", async () => {
   using place = tempDirectory();
   const files = {
     "good.test.ts": 'import { test } from "bun:test"; test("a", () => {});',
@@ -132,7 +132,7 @@ test("[RP-44] a file that needs a program still being built waits for it, and is
   expect(isPrepared(place.path, "counterpart", 0)).toBe(false);
 });
 
-test("[RP-15] a change reaches the tests that import it, start it or name it, and no others", () => {
+test("[RP-15] a change selects the tests that import, start or name the changed file, and no others", () => {
   using place = tempDirectory();
   const git = (...words: string[]): void => {
     const who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
@@ -176,7 +176,7 @@ test("[RP-15] a change reaches the tests that import it, start it or name it, an
   expect(() => listChangedFiles(place.path, "nowhere")).toThrow("nowhere");
 });
 
-test("[RP-14] the report of a run tells each test's file, outcome and time, and which files took longest", () => {
+test("[RP-14] the report of a run has each test's file, outcome and time, and the slowest files", () => {
   const cases = readJunit(
     '<testsuite><testcase name="a" time="0.5" file="x.test.ts" /><testcase name="b" time="2" file="y.test.ts"><failure type="Error" message="late&#10;  by &lt;1 s">…</failure></testcase>' +
       '<testcase name="c" time="1" file="x.test.ts"><skipped/></testcase></testsuite>',
@@ -192,7 +192,7 @@ test("[RP-14] the report of a run tells each test's file, outcome and time, and 
   expect(formatCost({ seconds: 61.26, processor: 100 })).toBe("(61.3 s, processor 100.0 s)");
 });
 
-test("[RP-40] the sample for the binary names what is there and can run there, and a path that has moved is noticed", async () => {
+test("[RP-40] the sample for the binary names existing tests that can run there, and a moved path is detected", async () => {
   const outside = await listOutsideFiles(fileURLToPath(new URL("../../..", import.meta.url)), "test/api");
   const chosen = selectSample(outside);
   expect(new Set(outside).isSupersetOf(new Set(chosen))).toBe(true);
@@ -205,7 +205,7 @@ test("[RP-40] the sample for the binary names what is there and can run there, a
   ]);
 });
 
-test("[RP-13] until looks until it is so, throws what the look throws, and says what it has waited for in vain", async () => {
+test("[RP-13] `until` polls until the condition holds, throws the condition's error, and names what it waited for on timeout", async () => {
   let looks = 0;
   expect(await until(() => ++looks >= 3 && "there")).toBe("there");
   expect(looks).toBe(3);
@@ -218,7 +218,7 @@ test("[RP-13] until looks until it is so, throws what the look throws, and says 
   );
 });
 
-test("[RP-14] folders of tests are kept in memory only where there is room and programs may be started", () => {
+test("[RP-14] test folders are in memory only if there is enough space and programs can run there", () => {
   using place = tempDirectory();
   expect(isUsableFolder(place.path, 1)).toBe(true);
   expect(isUsableFolder(place.path, Number.MAX_SAFE_INTEGER)).toBe(false);

@@ -25,28 +25,28 @@ const insertAudited = (key: string, expect?: number) => ({
 
 testNeeding(
   [needs.postgres],
-  "[PQ-12] a group tells once, one that was refused tells nothing, and what was told while the connection broke is told again",
+  "[PQ-12] each group is announced once, a refused group never, and an announcement lost with the connection again",
   async () => {
     database = await createDatabase();
     const { url } = database;
-    const store = await openPgStore({ url, now: 0, tells: true, fatal: () => {} });
+    const store = await openPgStore({ url, now: 0, sendsNotices: true, fatal: () => {} });
     const primary = new Primary(url);
-    const heard: Notice[] = [];
+    const received: Notice[] = [];
     const listener = new Listener({ primary, clock: systemClock });
-    listener.subscribe((notice) => void heard.push(notice));
-    const listIds = (): string[] => heard.flatMap((notice) => (notice.words ?? []).map(({ id }) => id));
-    await until(() => heard.some(({ all }) => all), { what: "everything at the beginning" });
+    listener.subscribe((notice) => void received.push(notice));
+    const listIds = (): string[] => received.flatMap((notice) => (notice.words ?? []).map(({ id }) => id));
+    await until(() => received.some(({ all }) => all), { what: "everything at the beginning" });
     // The first one of an epoch may follow some that were missed.
     store.broadcast("key_gone", "first", {});
-    await until(() => heard.some(({ epoch }) => epoch === store.epoch));
-    heard.splice(0);
+    await until(() => received.some(({ epoch }) => epoch === store.epoch));
+    received.splice(0);
 
     await Promise.all(["a", "b", "c"].map((key) => store.commit([insertAudited(key, 1)])));
     expect(await awaitOutcome(store.commit([insertAudited("a", 1)]))).toBe("stale");
     store.broadcast("key_gone", "one", {});
     store.broadcast("access_changed", "two", {});
     await until(() => listIds().length >= 2);
-    expect(heard).toEqual([
+    expect(received).toEqual([
       { epoch: store.epoch, n: 2, audit: true },
       {
         epoch: store.epoch,
@@ -58,11 +58,11 @@ testNeeding(
       },
     ]);
 
-    heard.splice(0);
+    received.splice(0);
     await database.cutConnections();
     store.broadcast("key_gone", "three", {});
     // The listener was also disconnected: it receives the event, or the notice that it may have missed some.
-    await until(() => listIds().includes("three") || heard.some(({ all }) => all));
+    await until(() => listIds().includes("three") || received.some(({ all }) => all));
     await listener.close();
     await primary.close();
     await store.close();
@@ -72,11 +72,11 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-50] what a node writes with and what it reads with hear over one connection, and both look for themselves when that was cut",
+  "[CL-50] a node's writer and its reader share one listening connection, and both reload after it was cut",
   async () => {
     database = await createDatabase();
     const { url, name } = database;
-    const options = { url, version: "1", lease_ms: 6_000, tells: true, clock: systemClock, fatal: () => {} };
+    const options = { url, version: "1", lease_ms: 6_000, sendsNotices: true, clock: systemClock, fatal: () => {} };
     const [one, two] = [
       await PartsMember.join({ ...options, id: "a:1" }),
       await PartsMember.join({ ...options, id: "b:1" }),
@@ -88,28 +88,28 @@ testNeeding(
       }),
       two.openStore(),
     ];
-    const heard: Record<"writing" | "reading", string[]> = { writing: [], reading: [] };
-    const receiveWords = (which: keyof typeof heard) => (words: readonly BroadcastEvent[] | undefined) =>
-      heard[which].push(...(words ? words.map(({ id }) => id) : ["everything"]));
+    const received: Record<"writing" | "reading", string[]> = { writing: [], reading: [] };
+    const receiveWords = (which: keyof typeof received) => (words: readonly BroadcastEvent[] | undefined) =>
+      received[which].push(...(words ? words.map(({ id }) => id) : ["everything"]));
     store.onBroadcast(receiveWords("writing"));
     reads.listen(receiveWords("reading"));
-    const haveBothReceived = (what: string): boolean => Object.values(heard).every((all) => all.includes(what));
+    const haveBothReceived = (what: string): boolean => Object.values(received).every((all) => all.includes(what));
     await until(() => haveBothReceived("everything"), { what: "everything at the beginning" });
     other.broadcast("key_gone", "first", {});
-    await until(() => haveBothReceived("first"), { what: "both to hear a word" });
+    await until(() => haveBothReceived("first"), { what: "both to receive an event" });
 
     const before = reads.auditVersion ?? 0;
-    for (const all of Object.values(heard)) all.splice(0);
+    for (const all of Object.values(received)) all.splice(0);
     await using sql = new SQL(url, { max: 1 });
     // One of each node.
     const ofName = "from pg_stat_activity where datname = $1 and query ilike 'listen%'";
     const [counted] = await sql.unsafe(`select count(*)::int as connections ${ofName}`, [name]);
     expect(counted).toEqual({ connections: 2 });
     await sql.unsafe(`select pg_terminate_backend(pid) ${ofName}`, [name]);
-    await until(() => haveBothReceived("everything"), { what: "everything when it hears again" });
+    await until(() => haveBothReceived("everything"), { what: "everything after reconnecting" });
     expect(reads.auditVersion ?? 0).toBeGreaterThan(before);
     other.broadcast("key_gone", "second", {});
-    await until(() => haveBothReceived("second"), { what: "both to hear a word again" });
+    await until(() => haveBothReceived("second"), { what: "both to receive an event again" });
 
     await reads.close();
     for (const ended of [store, other]) await ended.close();
@@ -120,23 +120,23 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-51] nodes with nothing to tell tell nothing, and anyone who has not heard what one told looks for itself though its connection is whole",
+  "[CL-51] idle nodes send nothing, and a listener that missed an event reloads even if its connection is intact",
   async () => {
     database = await createDatabase();
     const { url } = database;
-    const options = { url, version: "1", lease_ms: 6_000, tells: true, clock: systemClock, fatal: () => {} };
+    const options = { url, version: "1", lease_ms: 6_000, sendsNotices: true, clock: systemClock, fatal: () => {} };
     const [one, two] = [
       await PartsMember.join({ ...options, id: "a:1" }),
       await PartsMember.join({ ...options, id: "b:1" }),
     ];
     const [store, other] = [one.openStore(), two.openStore()];
-    const heard: string[] = [];
-    store.onBroadcast((words) => heard.push(...(words ? words.map(({ id }) => id) : ["everything"])));
+    const received: string[] = [];
+    store.onBroadcast((words) => received.push(...(words ? words.map(({ id }) => id) : ["everything"])));
     await using sql = new SQL(url, { max: 1 });
-    const told: string[] = [];
-    await sql.listen("slipway", (text) => void told.push(text));
+    const notifications: string[] = [];
+    await sql.listen("slipway", (text) => void notifications.push(text));
     other.broadcast("key_gone", "first", {});
-    await until(() => heard.includes("first") && told.some((text) => text.includes("first")));
+    await until(() => received.includes("first") && notifications.some((text) => text.includes("first")));
     // Each has renewed its lease several times since.
     const listExpiries = async (): Promise<string[]> =>
       (await sql.unsafe("select expires_at::text as at from leases order by node")).map(({ at }: { at: string }) => at);
@@ -144,15 +144,15 @@ testNeeding(
       const before = await listExpiries();
       await until(async () => (await listExpiries()).every((at, i) => at !== before[i]));
     }
-    expect(told.filter((text) => !text.includes('"moves"')).length).toBe(1);
+    expect(notifications.filter((text) => !text.includes('"moves"')).length).toBe(1);
 
     // As if an event was sent to a database that is no longer the primary.
-    heard.splice(0);
-    Object.assign(other.writer, { told: other.writer.told + 1 });
-    const isDoneTwice = (): boolean => heard.filter((one) => one === "everything").length > 1;
-    await until(isDoneTwice, { what: "everything as a word was missed, and when it listens anew" });
+    received.splice(0);
+    Object.assign(other.writer, { sentNotices: other.writer.sentNotices + 1 });
+    const isDoneTwice = (): boolean => received.filter((one) => one === "everything").length > 1;
+    await until(isDoneTwice, { what: "a reload after the missed event, and another when it listens again" });
     other.broadcast("key_gone", "second", {});
-    await until(() => heard.includes("second"));
+    await until(() => received.includes("second"));
     for (const ended of [store, other]) await ended.close();
     for (const member of [two, one]) await member.leaveCluster();
   },

@@ -5,20 +5,20 @@ import { NoticeSenders, type SenderCheck } from "#db/pg/notices/sent-counts.ts";
 const SILENCE_TIMEOUT_MS = 3_000;
 
 /** Polls twice a second; nodes report these counts, one poll after the other. */
-const makeTellers = () => {
-  const tellers = new NoticeSenders(SILENCE_TIMEOUT_MS);
+const makeSenders = () => {
+  const senders = new NoticeSenders(SILENCE_TIMEOUT_MS);
   let now = 0;
-  const see = (told: Readonly<Record<number, number>>, sign = `${now}`): SenderCheck => {
+  const see = (counts: Readonly<Record<number, number>>, sign = `${now}`): SenderCheck => {
     now += 500;
-    const all = Object.entries(told).map(([epoch, one]) => ({ epoch: Number(epoch), told: one, sign }));
-    return tellers.see(all, now);
+    const all = Object.entries(counts).map(([epoch, one]) => ({ epoch: Number(epoch), sent: one, sign }));
+    return senders.see(all, now);
   };
-  const hear = (epoch: number, n: number): void => tellers.onNotice({ epoch, n, audit: true }, now);
-  return { tellers, see, hear };
+  const hear = (epoch: number, n: number): void => senders.onNotice({ epoch, n, audit: true }, now);
+  return { senders, see, hear };
 };
 
 test("[CL-51] equal counts, and a node that has sent nothing, cause no reload", () => {
-  const { see, hear } = makeTellers();
+  const { see, hear } = makeSenders();
   expect([see({ 7: 0, 8: 0 }), see({ 7: 0, 8: 0 })]).toEqual(["nothing", "nothing"]);
   hear(7, 1);
   hear(7, 2);
@@ -28,8 +28,8 @@ test("[CL-51] equal counts, and a node that has sent nothing, cause no reload", 
   expect([see({ 7: 4, 8: 0 }), see({ 7: 4, 8: 0 })]).toEqual(["nothing", "nothing"]);
 });
 
-test("[CL-51] a notification shortly after its count is not missing, one that never arrives is, once", () => {
-  const { see, hear } = makeTellers();
+test("[CL-51] a notification that arrives shortly after its count is not missed; one that never arrives is reported once", () => {
+  const { see, hear } = makeSenders();
   see({ 7: 0 });
   expect(see({ 7: 1 })).toBe("nothing");
   hear(7, 1);
@@ -44,19 +44,19 @@ test("[CL-51] a notification shortly after its count is not missing, one that ne
 });
 
 test("[CL-51] a new listener counts as up to date with everything announced so far", () => {
-  const { tellers, see } = makeTellers();
+  const { senders, see } = makeSenders();
   see({ 7: 0 });
   see({ 7: 5 });
-  tellers.catchUp();
+  senders.catchUp();
   expect([see({ 7: 5 }), see({ 7: 6 }), see({ 7: 6 })]).toEqual(["nothing", "nothing", "missed"]);
 });
 
 test("[CP-52] reports once that a node that has left, or is silent for three seconds, may have unsent notices", () => {
-  const { see } = makeTellers();
+  const { see } = makeSenders();
   const findSilent = () => see({ 7: 0 }, "the same");
-  const said = Array.from({ length: 9 }, findSilent);
-  expect(said.filter((one) => one === "gone")).toEqual(["gone"]);
-  expect(said.indexOf("gone")).toBe(6);
+  const checks = Array.from({ length: 9 }, findSilent);
+  expect(checks.filter((one) => one === "gone")).toEqual(["gone"]);
+  expect(checks.indexOf("gone")).toBe(6);
   expect([see({}), see({})]).toEqual(["nothing", "nothing"]);
   expect([see({ 8: 0 }), see({ 8: 0, 9: 0 }), see({ 9: 0 }), see({ 9: 0 })]).toEqual([
     "nothing",

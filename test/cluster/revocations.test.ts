@@ -14,7 +14,7 @@ const GONE = 1008;
 
 testNeeding(
   [needs.postgres],
-  "[CL-23] a session that is ended, a role taken away and a token deleted end what a spare serves at once, or when it hears again",
+  "[CL-23] an ended session, a removed role and a deleted token close a spare's streams immediately, or when it listens again",
   async () => {
     await using cluster = await startCluster();
     const one = await cluster.start(1, ALL_READ);
@@ -33,16 +33,16 @@ testNeeding(
     /** A follower at the spare that has its first list, so it receives events from then on. */
     const follow = async (client: Client) => {
       const socket = await client.socket(WATCH);
-      const heard: string[] = [];
+      const messages: string[] = [];
       const all = (async () => {
-        for await (const message of socket) if (!String(message).includes('"ping"')) heard.push(String(message));
+        for await (const message of socket) if (!String(message).includes('"ping"')) messages.push(String(message));
       })();
-      await until(() => heard.length > 0, { what: "the first list" });
+      await until(() => messages.length > 0, { what: "the first list" });
       let isOpen = true;
       void socket.closed.then(() => {
         isOpen = false;
       });
-      return { socket, heard, all, isOpen: () => isOpen };
+      return { socket, messages, all, isOpen: () => isOpen };
     };
     const newToken = async (): Promise<{ id: string; client: Client }> => {
       const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
@@ -54,7 +54,9 @@ testNeeding(
     const ofToken = await follow(token.client);
     // Both receive changes made elsewhere.
     await newToken();
-    await until(() => ofSession.heard.length > 1 && ofToken.heard.length > 1, { what: "both to hear of an entry" });
+    await until(() => ofSession.messages.length > 1 && ofToken.messages.length > 1, {
+      what: "both to hear of an entry",
+    });
     await new Client(one.url, session.token).post("/api/v2/users/logout");
     expect((await ofSession.socket.closed).code).toBe(GONE);
     await admin.delete(`/api/v2/users/me/keys/${token.id}`);
@@ -82,8 +84,8 @@ testNeeding(
     // The spare serves them: they continue, and new ones start, while the active node is paused.
     one.signal("SIGSTOP");
     const another = await follow(kept.client);
-    expect([another.heard[0], ofKept.isOpen()]).toEqual(["[]", true]);
-    expect(two.said()).not.toContain("is listening on");
+    expect([another.messages[0], ofKept.isOpen()]).toEqual(["[]", true]);
+    expect(two.output()).not.toContain("is listening on");
     one.signal("SIGCONT");
     another.socket.close();
     ofKept.socket.close();
