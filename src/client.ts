@@ -55,7 +55,7 @@ type PathFor<T> = [T] extends [NoArgument] ? never : string;
 export class Client {
   readonly url: URL;
   readonly token: string | undefined;
-  /** Headers of every request in addition to the token, such as those that a proxy requires. */
+  /** Headers of every request in addition to the token, for example for a proxy. */
   readonly extraHeaders: Readonly<Record<string, string>>;
 
   /** `headers` are sent with every request. */

@@ -125,7 +125,7 @@ function listenForCrashes(): void {
     // Synchronous: nothing else may run in this process.
     const write = (text: string): void => void writeSync(process.stderr.fd, text);
     configureLogging({ level: "error", format: process.stderr.isTTY ? "text" : "json", write });
-    log("process").error("stopped by an error that nobody handled", { error });
+    log("process").error("stopped by an unhandled error", { error });
     process.exit(EXIT.failed);
   };
   process.on("uncaughtException", exitOnCrash);

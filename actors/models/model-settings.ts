@@ -322,7 +322,7 @@ export class ModelSettings {
     };
   }
 
-  /** Returns the decrypted keys of all providers, without those that cannot be read. */
+  /** Returns the decrypted keys of all providers, without unreadable ones. */
   async keys(): Promise<string[]> {
     const { providers } = await this.list();
     return providers.flatMap(({ id, sealed_api_key }) => {

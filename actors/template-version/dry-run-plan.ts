@@ -73,7 +73,7 @@ export const planDryRun = async (
   const { template_version_id = "", workspace_name: name = "", parameters = {} } = job.input;
   const version = await store.get(findTemplateVersion({ id: template_version_id }));
   const owner = await store.get(findWorkspaceOwner({ id: job.initiator_id }));
-  if (!version?.manifest || !owner) throw new Error(`dry run ${job.id} has no template or nobody who asked for it`);
+  if (!version?.manifest || !owner) throw new Error(`dry run ${job.id} has no template or no initiator`);
   const source = JSON.parse(version.manifest) as Manifest;
   const declared = openDefaults(encryption, version.id, source.variables ?? []);
   const variables = resolveVariables(declared, openVariables(encryption, version)).values;

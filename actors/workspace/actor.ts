@@ -54,7 +54,7 @@ type Decide<Reply> = (
   state: WorkspaceState,
 ) => Outcome<WorkspaceState, Reply> | Promise<Outcome<WorkspaceState, Reply>>;
 
-/** `beside`: rows of something that is created or ends with it, such as a task. */
+/** `beside`: additional writes for an object that is created or ends with it, such as a task. Other versions of the server send it. */
 type ExtraWrites = { readonly beside?: readonly Statement[] };
 export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild } & ExtraWrites;
 
@@ -134,10 +134,10 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /** Creates the workspace with its first build. Rejects with 409 when the owner has one of that name. */
-  create({ workspace, build, beside = [] }: CreateWorkspace): Promise<void> {
+  create({ workspace, build, beside: extraWrites = [] }: CreateWorkspace): Promise<void> {
     return this.handleCreate(async () => {
       const first = await withSnapshotValue(this.#deps, this.id, build);
-      const change = withExtraWrites(create(workspace, first, this.#deps.clock.now()), beside);
+      const change = withExtraWrites(create(workspace, first, this.#deps.clock.now()), extraWrites);
       return this.#times.withTimers(undefined, toOutcome(this.#deps, change, undefined));
     }).catch(nameTaken);
   }
@@ -146,7 +146,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   createBuild({
     build,
     after,
-    beside = [],
+    beside: extraWrites = [],
   }: { readonly build: NewBuild; readonly after: string } & ExtraWrites): Promise<void> {
     return this.handle(async (state) => {
       if (isActive(state.job)) throw conflict("Another build of the workspace is active.");
@@ -155,13 +155,13 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       if (build.transition === "delete" && build.kept_ms === undefined) await this.#requireNotForked();
       const whole_build = await withSnapshotValue(this.#deps, this.id, build);
       const decision = transition(known, { type: "build", now: this.#deps.clock.now(), build: whole_build });
-      const whole = decision.kind === "change" ? withExtraWrites(decision, beside) : decision;
+      const whole = decision.kind === "change" ? withExtraWrites(decision, extraWrites) : decision;
       return toSettledOutcome(this.#deps, known, whole, undefined, undefined);
     });
   }
 
   /** Gives a prebuild to an owner; "stale" when it is not available. Rejects with 409 when the owner has a workspace of that name. */
-  claim({ beside = [], ...claim }: Claim & ExtraWrites): Promise<LateResult> {
+  claim({ beside: extraWrites = [], ...claim }: Claim & ExtraWrites): Promise<LateResult> {
     return this.handle<LateResult>(async (state) => {
       const { store, clock, accessUrl } = this.#deps;
       const now = clock.now();
@@ -171,7 +171,11 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const kept = new Map(agents.flatMap(({ name, token_hash }) => (token_hash ? [[name, token_hash]] : [])));
       const known = { kept, parameters: claim.build.parameters };
       const { rows, agent_ids } = await planBuild(this.#deps, change.state, now, accessUrl().href, known);
-      const next = { ...change, state: { ...change.state, agent_ids }, writes: [...change.writes, ...rows, ...beside] };
+      const next = {
+        ...change,
+        state: { ...change.state, agent_ids },
+        writes: [...change.writes, ...rows, ...extraWrites],
+      };
       return toSettledOutcome<LateResult>(this.#deps, state, next, "done", "stale");
     }).catch(nameTaken);
   }

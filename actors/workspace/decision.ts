@@ -20,7 +20,7 @@ export type WorkspaceState = {
   readonly tags: Readonly<Record<string, string>>;
   /** Stage timings of the job so far. */
   readonly timings: JobRow["timings"];
-  /** Agents that are signed in: those of the latest build, or, while a stop or delete build is open, those that it ends. */
+  /** Signed-in agents: the latest build's, or, while a stop or delete build is open, the ones that it ends. */
   readonly agent_ids: readonly string[];
   /** The snapshot being created; no build begins or ends until it is done. */
   readonly capturing: SnapshotWork | null;

@@ -88,9 +88,9 @@ export const toUrgency = ({ initiator_id }: { readonly initiator_id: string }): 
   initiator_id === PREBUILDS_USER_ID ? "background" : "person";
 
 /** Adds the caller's own statements to a change. */
-export const withExtraWrites = (change: Change, beside: readonly Statement[]): Change => ({
+export const withExtraWrites = (change: Change, extraWrites: readonly Statement[]): Change => ({
   ...change,
-  writes: [...change.writes, ...beside],
+  writes: [...change.writes, ...extraWrites],
 });
 
 /** Rejects the second of two workspaces of one owner with the same name. */

@@ -50,7 +50,7 @@ type StartInfo = { readonly directory: string; readonly mcp_url?: string | undef
 type AnswerMcp = (message: string) => Promise<string>;
 
 const LONG_POLL_MS = 25_000;
-/** Maximum number of bytes processed at once, so that other work gets its turn. */
+/** Maximum number of bytes processed per turn of the event loop, so that other work is not delayed. */
 const PIECE_BYTES = 64 * 1024;
 /** Output is read in batches, since programs write word by word. */
 const POLL_INTERVAL_MS = 20;

@@ -105,7 +105,7 @@ export const runInNewSpan = async <T>(
   }
 };
 
-/** Binds work to the current span, wherever it is called from. */
+/** Binds work to the current span, regardless of its later caller. */
 export const bindToSpan = <T>(work: () => T): (() => T) => {
   const span = getCurrentSpan();
   return span ? () => current.run(span, work) : work;

@@ -1,5 +1,5 @@
-// The folder and environment of a workspace's programs: the daemon's own variables, those of the template, and those that identify the
-// workspace and its owner (rule DM-6).
+// The folder and environment of a workspace's programs: the daemon's own variables, the template's variables, and variables that
+// identify the workspace and its owner (rule DM-6).
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { uuidFromBytes } from "#base/ids.ts";
@@ -47,7 +47,7 @@ export const buildScriptEnvironment = (options: {
   };
 };
 
-/** Under our own names, and under those that scripts of existing templates read. */
+/** Under our own names, and under the names that scripts of existing templates read. */
 const identityVariables = (manifest: Manifest, url: URL, prefix: "SLIPWAY" | "CODER"): Environment => ({
   [prefix]: "true",
   [`${prefix}_WORKSPACE_NAME`]: manifest.workspaceName,

@@ -29,7 +29,7 @@ export const waitUntilOrphaned = async (
   while (!signal.aborted) {
     // A file that was missing before the first check also counts as missing, because nothing would change later.
     const gone = paths.find((path) => known.get(path) === MISSING_IDENTITY || readIdentity(path) !== known.get(path));
-    if (gone !== undefined) return { reason: `${gone} is gone`, isGone: true };
+    if (gone !== undefined) return { reason: `${gone} was removed`, isGone: true };
     if (isConnected()) heard_at = clock.monotonic();
     else if (timeout !== undefined && clock.monotonic() - heard_at >= timeout)
       return { reason: "the server has been away too long", isGone: false };

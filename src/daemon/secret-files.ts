@@ -42,7 +42,7 @@ type ProcessEnv = Readonly<Record<string, string | undefined>>;
 
 /**
  * Updates the secret files to match the manifest. Writes each file atomically, and removes files that a daemon of this workspace has
- * written, that are no longer wanted and that were not changed since. `isStart`: writes all files; later calls write only those that
+ * written, that are no longer wanted and that were not changed since. `isStart`: writes all files; later calls write only files that
  * changed on the server. Never throws: if a file cannot be written, the workspace starts without it and the log names it.
  */
 export const writeSecretFiles = (

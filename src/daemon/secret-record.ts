@@ -1,5 +1,5 @@
 // Records which files this workspace's daemons have written secrets into, and what they wrote, so that a later daemon can remove unwanted
-// files and detect those that a person has changed (rule DM-23). Paths are stored next to the checkpoints; without them nothing is removed.
+// files and detect files that a person has changed (rule DM-23). Paths are stored next to the checkpoints; without them nothing is removed.
 // Salts and digests, from which a weak secret could be guessed, are stored with the content: in memory if the content is there, so that
 // copies of the home contain only paths.
 import { createHash } from "node:crypto";

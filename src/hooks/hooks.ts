@@ -191,7 +191,7 @@ export class Hooks {
     if (!consumer) throw new ExchangeError("connection_failed", "no consumer is configured");
     const pool: Pool = sent.request.event === "user_prompt_submit" ? "prompt" : "turn";
     const free = await this.#places.acquire(pool);
-    if (!free) throw new ExchangeError("over_capacity", "too many dispatches at once");
+    if (!free) throw new ExchangeError("over_capacity", "too many concurrent dispatches");
     try {
       return await sendHookRequest({ clock, consumer, issuer: await issuer() }, sent, signal);
     } finally {

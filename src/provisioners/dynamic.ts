@@ -14,7 +14,7 @@ const toFault = (summary: string, detail: string, code = ""): Diagnostic => ({
   extra: { code },
 });
 
-/** `inputs` by parameter name; what is left out takes its default. */
+/** `inputs` by parameter name; omitted parameters take their default. */
 export const evaluate = (manifest: Manifest, inputs: Readonly<Record<string, string>>): Omit<DynamicParameters, "id"> =>
   withSharedEffort(() => evaluateManifest(manifest, inputs));
 

@@ -1,5 +1,5 @@
 // Values of a build's parameters and a version's variables: validates them and determines the effective ones (facts/platform 3.2 and 9.4).
-// Pure; used by the import (defaults, presets) and wherever a build is created.
+// Pure; used by the import (defaults, presets) and by everything that creates a build.
 
 import { AppError, type Validation } from "#base/errors.ts";
 import { tryParseJson } from "#base/json/read.ts";

@@ -121,7 +121,7 @@ export interface RepositoryImages {
    * accounts can read the repository. Rejects with ProvisionError, or with the signal's reason.
    */
   build(plan: RepositoryPlan, owner_id: string, report: Report, signal: AbortSignal): Promise<readonly string[]>;
-  /** Removes images by name, except those that a container uses. */
+  /** Removes images by name, except images that a container uses. */
   remove(names: readonly string[], signal: AbortSignal): Promise<void>;
 }
 

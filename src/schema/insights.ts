@@ -102,7 +102,7 @@ const buildFigures = {
   failed: t.Integer(),
   canceled: t.Integer(),
   p50_ms: t.Union([t.Integer(), t.Null()], {
-    description: "Of successful builds, from the start to the end of the job; null if there are none.",
+    description: "Of successful builds, from the start to the end of the job; null without successful builds.",
   }),
   p95_ms: t.Union([t.Integer(), t.Null()]),
 };

@@ -251,7 +251,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     createExample(
       {
         display_name: "AWS EC2",
-        description: "A virtual machine of AWS, stopped while nobody works.",
+        description: "An AWS virtual machine that stops when the workspace stops.",
         icon: "/icon/aws.svg",
       },
       "terraform-aws",
@@ -277,7 +277,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     createExample(
       {
         display_name: "Hetzner Cloud",
-        description: "A virtual machine of Hetzner Cloud, removed while nobody works; homes stay.",
+        description: "A Hetzner Cloud virtual machine that is removed when the workspace stops; the home is kept.",
         icon: "/icon/hetzner.svg",
       },
       "terraform-hetzner",

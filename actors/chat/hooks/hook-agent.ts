@@ -54,7 +54,7 @@ export class HookAgent {
   ): Promise<Uint8Array> {
     if (left <= 0) throw new HookProblem("timeout", "the hooks before it have taken all the time");
     const free = await this.#agentPlaces.acquire("turn");
-    if (!free) throw new HookProblem("over_capacity", "too many hooks run at once");
+    if (!free) throw new HookProblem("over_capacity", "too many hooks run concurrently");
     try {
       const json = { revision, name, request };
       const run = await this.#request(agent_id, { method: "POST", path: "/api/v0/hooks/run", json }, left, signal);

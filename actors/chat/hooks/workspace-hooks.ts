@@ -1,4 +1,4 @@
-// Runs the hooks that a chat's workspace declares (facts/agents A37, docs/hooks.md): asks its daemon for them, runs those that match an
+// Runs the hooks that a chat's workspace declares (facts/agents A37, docs/hooks.md): asks its daemon for them, runs the hooks that match an
 // event one after another, and validates their answers like those of the deployment's consumer. Runs outside of every mailbox. Requires an
 // administrator's permission; every failure denies what can be denied (rules HK-19 to HK-21).
 import { uuid } from "#base/ids.ts";

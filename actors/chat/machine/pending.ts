@@ -23,8 +23,8 @@ export const updatePendingCalls = (pending: readonly PendingCall[], message: Mes
 const QUESTIONS: readonly string[] = ["ask_user_question", "propose_plan"];
 
 /**
- * The tool whose question waits for a person after one more message; null: none does. What a person says answers it, and what the model says
- * goes on from it.
+ * The tool whose question waits for a person after one more message; null: none does. A person's message answers it, and a model's message
+ * continues from it.
  */
 export const questionAfter = (
   asked: string | null,

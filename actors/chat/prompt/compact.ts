@@ -238,7 +238,7 @@ const listHookContexts = (history: readonly HistoryRow[]): MessagePart[] => {
 const WORDS =
   "What the person has written, in their own words, oldest first. What they have asked for or ruled out still holds, even where the summary does not mention it:";
 
-export const SUMMARY_PROMPT = `You write the notes from which a coding assistant goes on with a long task after it has forgotten the conversation.
+export const SUMMARY_PROMPT = `You write the notes from which a coding assistant continues a long task after it has forgotten the conversation.
 You are given the record of that conversation. Write, briefly and exactly:
 1. What the person wants, and every wish, limit and preference they have stated. Quote these word for word.
 2. What was done: files with their paths, commands and what came of them, decisions and their reasons.

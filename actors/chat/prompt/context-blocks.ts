@@ -76,7 +76,7 @@ export const contextText = (resources: readonly StoredResource[]): ContextText =
     const text = body.trim();
     const wrapped = text === "" ? [] : [`<instructions file=${JSON.stringify(source)}>\n${text}\n</instructions>`];
     if (status === "ok" && !truncated) return wrapped;
-    const missing = wrapped.length > 0 ? "goes on beyond this" : "is too long to stand here";
+    const missing = wrapped.length > 0 ? "continues beyond this" : "is too long to include";
     return [...wrapped, `${source} ${missing}: read it with read_file when it matters.`];
   });
   const skills = resources.flatMap(({ kind, status, source, skill_name, skill_description = "", body = "" }) =>

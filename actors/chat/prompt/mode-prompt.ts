@@ -15,8 +15,8 @@ export const modeBlocks: BlockProvider = async (of) => {
 };
 
 const SUBAGENT = `You are an agent that another chat has started for one task: your first message is all of it.
-Nobody answers questions meanwhile, so decide for yourself and say what you assumed. Other agents may work in the same workspace: change only what your task needs.
-Your last message is your report, and the only thing the other chat gets to see. Make it complete by itself: what you found or did, the files and lines it is about, and what is left open.`;
+You cannot ask questions while you work, so decide for yourself and say what you assumed. Other agents may work in the same workspace: change only what your task needs.
+Your last message is your report, and the only thing the other chat gets to see. Make it complete: what you found or did, the files and lines it is about, and what remains open.`;
 
 const EXPLORE = "You are here to look around: read and run what answers the question, and change nothing.";
 
@@ -27,5 +27,5 @@ const PLAN =
   "This chat is in plan mode: look into the matter and propose a plan. Change nothing and build nothing until you are asked to.";
 
 const buildPlanPrompt = (path: string): string => `${PLAN}
-Write the plan as Markdown to ${path}, the only file you may write, and keep it up to date. Ask with ask_user_question what only the person can decide; start agents of the type explore to look into several things at once.
+Write the plan as Markdown to ${path}, the only file you may write, and keep it up to date. Ask with ask_user_question what only the person can decide; start agents of the type explore to look into several things in parallel.
 When the plan is complete show it with propose_plan. Each of the two ends your turn.`;

@@ -108,7 +108,7 @@ export class ChatSubagents implements Subagents {
         });
         const row = await store.get(findChat({ id }));
         signal.throwIfAborted();
-        if (!row) throw new ToolError("The agent is gone.");
+        if (!row) throw new ToolError("The agent no longer exists.");
         if (!BUSY.has(row.status)) return await this.#report(row);
         const left = until - clock.monotonic();
         if (left <= 0) return { ...toSummary(row), timed_out: true };
@@ -221,7 +221,7 @@ export class ChatSubagents implements Subagents {
   async #root(): Promise<ChatRow> {
     const row = await this.#deps.store.get(findChat({ id: this.#parent.chat_id }));
     if (row) return row;
-    throw new ToolError("The chat is gone.");
+    throw new ToolError("The chat no longer exists.");
   }
 
   async #pause(woken: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {

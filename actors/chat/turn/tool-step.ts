@@ -94,7 +94,7 @@ export class ToolStep {
     });
   }
 
-  /** The results of calls that were run, without those that rules or people refused. */
+  /** The results of calls that were run, without calls that rules or people refused. */
   get answered(): AnsweredCall[] {
     return this.#begun.calls.flatMap((call) => {
       const answer = this.#answers.get(call);

@@ -25,7 +25,7 @@ export const aiBudgets = (ctx: ApiContext) =>
         operationId: "listBudgets",
         summary: "List budgets with their usage",
         description:
-          "Those that you manage and those that limit you. Spend limits of people are listed by `usage-limits`.",
+          "Returns the budgets that you manage or that limit you. Spend limits of people are listed by `usage-limits`.",
         access: "users",
         scope: "chat:read",
       }),

@@ -63,7 +63,7 @@ export class AppBridge implements SocketHandler {
     this.#stop();
     this.#drained.wake();
     this.#enqueue({ kind: "close", code: code === 1005 || isSendable(code) ? code : CLOSE.goingAway, reason });
-    this.#events.later(() => this.#app.reset("Nobody listens any more."));
+    this.#events.later(() => this.#app.reset("The client has disconnected."));
   }
 
   get #isFullForApp(): boolean {

@@ -53,7 +53,7 @@ export const chatAcl = (ctx: ApiContext) =>
         const users = toShareChanges("user", user_roles);
         const groups = toShareChanges("group", group_roles);
         if (users.length + groups.length > MAX_CHANGES) {
-          problems.push({ field: "user_roles", detail: `must be at most ${MAX_CHANGES} at once` });
+          problems.push({ field: "user_roles", detail: `must be at most ${MAX_CHANGES} per request` });
         } else await checkUsers(ctx, place, caller, users, problems);
         await checkGroups(ctx.store, place.organization_id, "group_roles", group_roles, problems);
         if (problems.length > 0) throw invalid("Validation failed.", problems);

@@ -1,5 +1,4 @@
-// Pinning again what a chat goes by: what its workspace tells now takes the place of what it told when the chat was pinned (facts/chats
-// 5.5, rule CX-8).
+// Pins a chat's context again: the workspace's current context replaces the pinned one (facts/chats 5.5, rule CX-8).
 import { AppError, forbidden } from "#base/errors.ts";
 import { findWorkspaceContext } from "#db/chats/context.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";

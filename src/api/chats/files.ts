@@ -1,5 +1,5 @@
-// Uploads and downloads files of chats. A response means the file is on disk. The type is detected from the content, and browsers are told
-// not to sniff another one (rules FL-1 to FL-6).
+// Uploads and downloads files of chats. A response means the file is on disk. The type is detected from the content, and a header
+// forbids browsers to sniff another one (rules FL-1 to FL-6).
 import { t } from "elysia";
 import { ANY_TYPE } from "#base/file-signature.ts";
 import { formatDisposition } from "#domain/chats/file-name.ts";

@@ -40,7 +40,7 @@ export const insightFigures = (ctx: ApiContext) =>
           operationId: "getBuildInsights",
           summary: "Get build insights",
           description:
-            "Builds that started workspaces and ended in the range: how many, how many failed, and how long those that worked took, by day or week and by template. For those who may see the insights of every template asked for.",
+            "Builds that started workspaces and ended in the range: their number, the number of failures, and the duration of successful ones, by day or week and by template. Requires access to the insights of every requested template.",
           access: "admins",
           scope: "template:view_insights",
         }),

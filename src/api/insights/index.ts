@@ -97,7 +97,7 @@ export const insights = (ctx: ApiContext) =>
           operationId: "getTemplateInsights",
           summary: "Get template insights",
           description:
-            "Active users by day or week and in all, use of apps in seconds and times, and the values of parameters in the newest builds. For those who may see the insights of every template asked for.",
+            "Active users by day or week and in all, use of apps in seconds and times, and the values of parameters in the newest builds. Requires access to the insights of every requested template.",
           access: "admins",
           scope: "template:view_insights",
         }),

@@ -62,7 +62,7 @@ const registerHomeBackups = (metrics: Metrics, { homeBackups }: ApiContext): voi
   );
   metrics.gauge(
     "slipway_home_backup_oldest_seconds",
-    "Creation time of the oldest among the latest home backups of all workspaces, in seconds since 1970; 0 if there are none.",
+    "Creation time of the oldest among the latest home backups of all workspaces, in seconds since 1970; 0 without backups.",
     () => homeBackups.standing.oldest_ms / 1000,
   );
 };

@@ -46,7 +46,7 @@ export class WorkspaceCache {
     return stamped;
   }
 
-  /** Returns the stamps of several workspaces by ID; reads only those that may have changed. */
+  /** Returns the stamps of several workspaces by ID; reads only stamps that may have changed. */
   async loadStamps(ids: readonly string[]): Promise<ReadonlyMap<string, WorkspaceStamp>> {
     const { store } = this.#ctx;
     const asked: readonly (Version | undefined)[] = store.loadVersions

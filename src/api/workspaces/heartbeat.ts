@@ -1,4 +1,4 @@
-// Heartbeat messages of streams: one timer for all streams, which each second serves only those that are due (rule WK-23).
+// Heartbeat messages of streams: one timer for all streams, which each second serves only the streams that are due (rule WK-23).
 import type { Clock, Timer } from "#base/clock.ts";
 
 const INTERVAL_S = 15;

@@ -41,9 +41,9 @@ const verify = async (path: string, flow: Flow): Promise<Manifest> => {
 };
 
 /** Backups may be on a read-only disk. */
-const createScratchFolder = (beside: string): string => {
+const createScratchFolder = (folder: string): string => {
   try {
-    return mkdtempSync(join(beside, ".check-"));
+    return mkdtempSync(join(folder, ".check-"));
   } catch (error) {
     if (!/^(EACCES|EPERM|EROFS)$/.test(String((error as { code?: unknown }).code))) throw error;
     return mkdtempSync(join(tmpdir(), "slipway-check-"));

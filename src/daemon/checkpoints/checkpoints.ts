@@ -155,7 +155,7 @@ export class Checkpoints {
   }
 
   /**
-   * Restores the files one by one and returns those that could not be restored. Rejects with 404 without a checkpoint, and with 409 if it
+   * Restores the files one by one and returns the failed ones. Rejects with 404 without a checkpoint, and with 409 if it
    * has no files or none of them could be restored.
    */
   restore(of: Checkpoint): Promise<RestoreResult> {

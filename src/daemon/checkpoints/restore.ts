@@ -26,7 +26,7 @@ import { fileExists, isReadable, joinNul, MAX_FILE_BYTES, type ShadowGit, splitN
 
 const GITLINK = "160000";
 
-/** The number of restored files, and descriptions of those that were not. */
+/** The number of restored files, and descriptions of the others. */
 export type FolderRestored = { readonly restored: number; readonly left_out: readonly string[] };
 /** `ids`: object IDs of the files to write, by path. `remove`: unordered. */
 type Changes = { readonly ids: ReadonlyMap<string, string>; readonly remove: ReadonlySet<string> };

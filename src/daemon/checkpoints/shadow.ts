@@ -173,7 +173,7 @@ export class ShadowGit {
   }
 
   /**
-   * Splits the paths into those that can be captured and the rest. `gone`: must be removed from the index because the path is no longer a
+   * Splits the paths into capturable ones and the rest. `gone`: must be removed from the index because the path is no longer a
    * file that is captured.
    */
   async #withinLimits(

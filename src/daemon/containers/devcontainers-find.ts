@@ -1,4 +1,4 @@
-// Finds devcontainers: those that the template names, configuration files in the agent's folder and the folders in it, and containers with
+// Finds devcontainers: the template's, configuration files in the agent's folder and the folders in it, and containers with
 // devcontainer labels (facts/platform 5.3). Reads the disk on each call; opens only folders.
 import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";

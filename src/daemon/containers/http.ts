@@ -24,7 +24,7 @@ export const createContainerRoutes = (containers: Containers) => ({
   "/api/v0/containers/devcontainers/:id/recreate": {
     POST: async (request: Request_) => {
       await containers.recreate(request.params.id ?? "");
-      return Response.json({ message: "The devcontainer is made anew." }, { status: 202 });
+      return Response.json({ message: "The devcontainer is being recreated." }, { status: 202 });
     },
   },
 });

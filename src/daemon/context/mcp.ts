@@ -74,7 +74,7 @@ export class WorkspaceMcp {
     for (const spec of wantedServers.values()) if (!this.#servers.has(spec.name)) this.#begin(spec);
   }
 
-  /** Returns servers with a known tool list, failed ones, and those that are slow to start. */
+  /** Returns servers with a known tool list, failed ones, and slowly starting ones. */
   get resources(): StoredResource[] {
     const all = [...this.#servers.values()].map(({ resource }) => resource);
     let remainingBytes = MAX_TOOLS_BYTES;

@@ -56,7 +56,7 @@ export const runInContainerPiped = (run: ContainerRun): Running => {
   return {
     signal(name) {
       startInBackground(run, { container, user, command: buildSignalCommand(mark, name) }).catch((error: unknown) =>
-        log("daemon").debug("a program in a container was not told of {name}: {error}", { name, error }),
+        log("daemon").debug("could not send {name} to a program in a container: {error}", { name, error }),
       );
     },
   };

@@ -133,7 +133,7 @@ class ContainerProgram implements ContainerTerminal {
       const { container, user } = this.#options;
       await startInBackground(this.#options, { container, user, command: buildSignalCommand(this.#mark, name) });
     } catch (error) {
-      log("daemon").debug("a terminal in a container was not told of {name}: {error}", { name, error });
+      log("daemon").debug("could not send {name} to a terminal in a container: {error}", { name, error });
     }
   }
 

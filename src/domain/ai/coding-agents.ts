@@ -1,4 +1,4 @@
-// Coding agents for chats: those that users can choose, and their configuration by administrators.
+// Coding agents for chats: the list that users choose from, and its configuration by administrators.
 import { forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
 import { FIRST_PART } from "#base/parts.ts";
 import { deleteCodingAgent, findCodingAgent, listCodingAgents, upsertCodingAgent } from "#db/models/coding-agents.ts";

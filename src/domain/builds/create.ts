@@ -33,7 +33,7 @@ const pace = new TurnThrottle();
 
 type BuildOptions = {
   /** Additional statements for the build's batch. */
-  readonly beside?: readonly Statement[];
+  readonly extraWrites?: readonly Statement[];
   /** The caller did not request a start explicitly: someone connected, or a model asked. It gives the agents no more access than before. */
   readonly isOnBehalf?: boolean;
   /** The build that must still be the latest; otherwise rejected with 409. */
@@ -46,13 +46,13 @@ export const createBuild = async (
   workspace_id: string,
   body: CreateBuild,
   caller: UserCaller,
-  { beside, isOnBehalf = false, after }: BuildOptions = {},
+  { extraWrites, isOnBehalf = false, after }: BuildOptions = {},
 ): Promise<Build> => {
   const place = await findPlace(ctx, workspace_id, body, caller);
   if (after !== undefined && place.last.id !== after) throw conflict("Another build was started in the meantime.");
   const build = await planBuild(ctx, place, body, caller);
   const onBehalf = isOnBehalf ? { no_user_data: hidesUserData({ by: "server" }, place.last.no_user_data) } : {};
-  return startBuild(ctx, place, { ...build, ...onBehalf }, caller, beside);
+  return startBuild(ctx, place, { ...build, ...onBehalf }, caller, extraWrites);
 };
 
 /**
@@ -221,9 +221,9 @@ const startBuild = async (
   { workspace, last }: BuildPlace,
   build: NewBuild,
   caller: UserCaller,
-  beside: readonly Statement[] = [],
+  extraWrites: readonly Statement[] = [],
 ): Promise<Build> => {
-  await ctx.workspaces.ask(workspace.id, "createBuild", { build, after: last.id, beside });
+  await ctx.workspaces.ask(workspace.id, "createBuild", { build, after: last.id, beside: extraWrites });
   return presentBuild(ctx, build, caller);
 };
 
@@ -251,12 +251,12 @@ const sealStateOverride = (
   last: BuildRow,
   provisioner: string,
   { state }: CreateBuild,
-): { told?: string } => {
+): { state_override?: string } => {
   const text = state ? parseState(state) : undefined;
   if (text === undefined) return {};
   checkPushed(encryption, { provisioner, text, before: last });
   const sealed = sealState(encryption, { workspace_id: last.workspace_id, provisioner }, text);
-  return sealed === null ? {} : { told: sealed };
+  return sealed === null ? {} : { state_override: sealed };
 };
 
 const checkRights = (body: CreateBuild, workspace: WorkspaceRow, caller: UserCaller): void => {

@@ -107,7 +107,8 @@ type Input = Pick<CreateBuild, "rich_parameter_values" | "template_version_prese
   readonly permanent?: boolean | undefined;
   /** See NewBuild. */
   readonly no_user_data: boolean;
-  readonly told?: string;
+  /** Sealed. See NewBuild. */
+  readonly state_override?: string;
 };
 
 export type BuildDeps = {
@@ -196,6 +197,6 @@ export const planNewBuild = async (
     // A build that only removes the record can run on the built-in worker, which always exists.
     tags,
     ...(await findTrashTime(store, version, { ...input, provisioner: manifest.provisioner, tags })),
-    ...(input.told === undefined ? {} : { told: input.told }),
+    ...(input.state_override === undefined ? {} : { told: input.state_override }),
   };
 };

@@ -7,7 +7,7 @@ type Deps = Pick<DomainContext, "store">;
 
 /**
  * Returns the chosen servers without duplicates; undefined when the request does not say. `known` are the chat's current servers. Rejects
- * with 400 and names those that cannot be used.
+ * with 400 and names the servers that cannot be used.
  */
 export const chooseServers = async (
   { store }: Deps,

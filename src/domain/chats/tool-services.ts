@@ -222,7 +222,7 @@ export class ChatToolServices implements ToolServices {
     const id = deriveUuid(number === 0 ? `file ${run_id}` : `file ${run_id} ${number}`);
     if (await store.get(findChatFile({ id }))) return id;
     const place = await store.get(findChatPlace({ id: chat_id }));
-    if (!place) throw new ToolError("The chat is gone.");
+    if (!place) throw new ToolError("The chat no longer exists.");
     const { hash, size } = await blobs.put(asStream(bytes));
     const row = { id, organization_id, owner_id, hash, name, media_type, size, chat: null, created_at: clock.now() };
     await store.commit([insertChatFile(row), ...linkChatFiles(place.key, [id], clock.now())]);
@@ -288,7 +288,7 @@ export class ChatToolServices implements ToolServices {
     const end = clock.monotonic() + WAIT_TIMEOUT_MS;
     for (;;) {
       const workspace = await readWorkspace(this.#ctx, id, caller);
-      if (!workspace) throw new ToolError("The workspace is gone.");
+      if (!workspace) throw new ToolError("The workspace no longer exists.");
       if (isThere(workspace)) return workspace;
       if (clock.monotonic() > end)
         throw new ToolError(`The workspace takes too long: ${workspace.latest_build.status}.`);

@@ -124,7 +124,7 @@ export class ConnectionLogger {
   }
 
   /**
-   * Ends the connections that another node had to workspaces of these parts, but not those that this node has accepted since it owns them.
+   * Ends the connections that another node had to workspaces of these shards, except connections that this node has accepted since it owns them.
    */
   async recoverParts(parts: readonly number[]): Promise<void> {
     const but = JSON.stringify([...this.#openIds]);

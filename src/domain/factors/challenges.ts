@@ -47,7 +47,8 @@ export class Challenges {
     if (this.#spent.has(id)) return false;
     const now = this.#clock.now();
     if (this.#spent.size >= MAX_SPENT) for (const [old, end] of this.#spent) if (end <= now) this.#spent.delete(old);
-    if (this.#spent.size >= MAX_SPENT) throw new AppError("overloaded", "Too many people sign in at once.");
+    if (this.#spent.size >= MAX_SPENT)
+      throw new AppError("overloaded", "Too many people are signing in. Please retry.");
     this.#spent.set(id, until);
     return true;
   }

@@ -141,7 +141,9 @@ export const removeMember = async (
     });
   ctx.topics.publish("access_changed", pair.user_id, {});
   await endSharesWith(ctx, pair).catch((error) => {
-    log("http").warn("what was shared with a former member is ended when they come back: {error}", { error });
+    log("http").warn("could not end shares with a former member; they end when the user joins again: {error}", {
+      error,
+    });
   });
 };
 

@@ -183,7 +183,7 @@ class NodeTunnels {
   readonly #deps: RemoteTunnelsDeps;
   readonly #peer: Peer;
   readonly #wakeup = new Wakeup();
-  /** Agents of that node that the client has been told about. */
+  /** Agents of that node that the client knows. */
   readonly #announced = new Set<string>();
   #wanted: ReadonlySet<string>;
   #call: Call | undefined;

@@ -89,7 +89,7 @@ export const resumeTask = async (ctx: DomainContext, task: TaskRow, caller: User
       ? [updateTask(task.id, { problem: "", updated_at: now }), setTimer(TASK, task.id, PROMPT_TIMER, now)]
       : [];
   const body = { transition: "start", reason: "task_resume" } as const;
-  const build = await createBuild(ctx, task.workspace_id, body, caller, { beside: retryWrites });
+  const build = await createBuild(ctx, task.workspace_id, body, caller, { extraWrites: retryWrites });
   if (retryWrites.length > 0) ctx.tasks.wait({ task_id: task.id, workspace_id: task.workspace_id });
   return build;
 };
@@ -105,7 +105,7 @@ export const deleteTask = async (ctx: DomainContext, task: TaskRow, caller: User
     setTimer(TASK, task.chat_id, END_CHAT_TIMER, now),
     ...auditTask({ before: task }, now),
   ];
-  await createBuild(ctx, task.workspace_id, { transition: "delete" }, caller, { beside: rows }).catch((error) => {
+  await createBuild(ctx, task.workspace_id, { transition: "delete" }, caller, { extraWrites: rows }).catch((error) => {
     throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
   });
 };

@@ -1,4 +1,4 @@
-// The messages of a task: those of its chat, or those that an agent in its workspace left before there was a chat.
+// The messages of a task: its chat's, or, before the chat exists, the messages that an agent in its workspace left.
 import { toRfc3339 } from "#base/clock.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { listMessages, listNewestMessages, type MessageRow } from "#db/chats/messages.ts";

@@ -38,7 +38,7 @@ export type Guesser = {
 
 export type Guess = {
   /**
-   * Returns whether the password is correct. The response to a wrong one is delayed, equally for accounts that exist and those that do not.
+   * Returns whether the password is correct. The response to a wrong one is delayed, equally for existing and nonexistent accounts.
    */
   verify(password: string, hash: string | undefined): Promise<boolean>;
   /** Marks the attempt as correct. */

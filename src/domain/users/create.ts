@@ -64,7 +64,7 @@ export const createUser = async (
     .catch((error) => Promise.reject(toTakenConflict(error, USER_UNIQUE_FIELDS)));
   topics.publish("notified", id, {});
   const user = await store.get(findUser({ id }));
-  if (!user) throw new Error("a user that was just made is gone");
+  if (!user) throw new Error("a new user was deleted immediately");
   return { user, organizations };
 };
 

@@ -13,7 +13,7 @@ const DELAY_STEP_MS = 25;
 const MAX_DELAY_MS = 2_000;
 
 const SPAN_MS = 5 * 60_000;
-/** One hour plus the current span, so that no hour exceeds the limit, wherever it begins. */
+/** One hour plus the current span, so that no hour exceeds the limit, whenever it begins. */
 const SPAN_COUNT = 13;
 const MAX_KEYS = 50_000;
 /**

@@ -92,4 +92,4 @@ export class Passwords {
   }
 }
 
-const tooManySignIns = (): AppError => new AppError("overloaded", "Too many people sign in at once.");
+const tooManySignIns = (): AppError => new AppError("overloaded", "Too many people are signing in. Please retry.");

@@ -18,7 +18,7 @@ export const claimPrebuild = async (
   manifest: Manifest,
   wanted: WorkspaceRow,
   asked: NewBuild,
-  beside: (workspace_id: string) => readonly Statement[],
+  makeExtraWrites: (workspace_id: string) => readonly Statement[],
 ): Promise<string | undefined> => {
   const version_id = asked.template_version_id;
   const preset_id = asked.template_version_preset_id ?? findMatchingPreset(manifest, asked);
@@ -28,7 +28,7 @@ export const claimPrebuild = async (
   const claim = { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id, build };
   for (const { id } of await store.all(listReadyPrebuilds({ version_id, preset_id }))) {
     // Another claim was faster; try the next one.
-    if ((await workspaces.ask(id, "claim", { ...claim, beside: beside(id) })) === "done") return id;
+    if ((await workspaces.ask(id, "claim", { ...claim, beside: makeExtraWrites(id) })) === "done") return id;
   }
   return undefined;
 };

@@ -39,7 +39,7 @@ export const listBases = (readings: readonly (readonly Stage[])[], target = ""):
   return [...found.values()];
 };
 
-/** Returns the number of stages up to the last one with this name or number; 0 if there is none. */
+/** Returns the number of stages up to the last one with this name or number, or 0. */
 const findEnd = (stages: readonly Stage[], target: string): number => {
   const end = stages.findLastIndex(({ name }) => name === target.toLowerCase()) + 1;
   if (end > 0 || !/^\d+$/.test(target)) return end;

@@ -1,4 +1,4 @@
-// Watches the daemons of local workspaces and restarts those that die, with a delay that doubles each time, until there are too many deaths
+// Watches the daemons of local workspaces and restarts dead ones, with a delay that doubles each time, until there are too many deaths
 // in a row. Polls instead of waiting for children, because daemons outlive the server that started them (rule LP-13).
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";

@@ -64,7 +64,7 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MAX_VARIABLES = 256;
 const MAX_VALUE = 8_192;
 
-/** Returns the environment variables in a mapping; records those that the server sets or that are invalid. */
+/** Returns the environment variables in a mapping; records variables that the server sets and invalid ones. */
 export const toVariables = (to: Configuration, property: string, value: unknown): Record<string, string> => {
   const found: Record<string, string> = {};
   if (!isMapping(value)) return found;

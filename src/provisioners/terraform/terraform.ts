@@ -175,7 +175,7 @@ export class TerraformProvisioner implements Provisioner {
     return found;
   }
 
-  /** Asks processes left by an earlier server to end; removes what is left of imports, and old folders. */
+  /** Asks processes left by an earlier server to end; removes leftovers of imports, and old folders. */
   async prepare(): Promise<void> {
     const { root, clock } = this.#options;
     for (const kind of ["builds", "snapshots", "imports", "forms"]) {

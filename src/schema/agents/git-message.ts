@@ -7,7 +7,7 @@ const GitRepository = namedObject("GitRepository", {
   repo_root: t.String({ description: "Absolute path in the workspace." }),
   branch: t.String({ description: "Empty when no branch is checked out." }),
   remote_origin: t.String({
-    description: "Where `origin` points to, without credentials; empty when there is none.",
+    description: "Where `origin` points to, without credentials; empty without an `origin`.",
   }),
   unified_diff: t.String({
     description: "The changes in the working tree since the last commit, including new files.",

@@ -35,6 +35,6 @@ export const ChatDiff = namedObject("ChatDiff", {
   remote_origin: t.String(),
   branch: t.String(),
   pull_request_url: absent(t.String()),
-  diff: t.String({ description: "Unified diff of the pull request, or of the branch if there is none." }),
+  diff: t.String({ description: "Unified diff of the pull request, or of the branch without one." }),
 });
 export type ChatDiff = Static<typeof ChatDiff>;

@@ -34,7 +34,7 @@ export const HookConsumer = namedObject("HookConsumer", {
   configured: t.Boolean({ description: "The settings name a consumer." }),
   enabled: t.Boolean(),
   mode: oneOf(["enforce", "observe"], "Whether its decisions count."),
-  url: t.String({ description: "Without credentials and query; empty when there is none." }),
+  url: t.String({ description: "Without credentials and query; empty without a consumer." }),
   timeout_ms: t.Integer(),
   has_previous_secret: t.Boolean({ description: "The secret is being changed: both are accepted." }),
   keeps_contents: t.Boolean({ description: "The ledger stores the request and the response." }),

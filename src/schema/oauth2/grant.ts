@@ -12,8 +12,11 @@ const parameters = {
   redirect_uri: t.String({ maxLength: 1024, description: "One of its addresses." }),
   response_type: parameter(64, "`code`."),
   response_mode: parameter(64, "`query`, or nothing."),
-  scope: parameter(4096, "Names of scopes with blanks between them; nothing: those it registered with."),
-  state: parameter(4096, "Comes back with the answer."),
+  scope: parameter(
+    4096,
+    "Names of scopes, separated by spaces. Default: the scopes that the application registered with.",
+  ),
+  state: parameter(4096, "Returned unchanged with the response."),
   code_challenge: parameter(256, "SHA-256 of the verifier, base64url."),
   code_challenge_method: parameter(16, "`S256`."),
   resource: parameter(1024, "An address of this server, or nothing."),

@@ -45,7 +45,7 @@ export type GeneratedManifest<Resource> = {
     readonly has_snapshot_module?: boolean;
     /** The owner's secrets that its files reference: `session_token`, `ssh_key`. It gets no others. */
     readonly needs: readonly string[];
-    /** Names of all its parameters, including those that apply only to some values. */
+    /** Names of all its parameters, including parameters that apply only to some values. */
     readonly names: readonly string[];
     /** Addresses that must be planned for a form. */
     readonly targets: readonly string[];

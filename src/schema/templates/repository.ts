@@ -1,5 +1,5 @@
 // Wire shapes of workspaces from a repository: the request, and the plan that the server derives from the repository's files. A plan is the
-// value of a template parameter with the form type `repository`; nothing in it can access the server's machine, whoever wrote it.
+// value of a template parameter with the form type `repository`; nothing in it can access the server's machine, regardless of its author.
 
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";

@@ -42,7 +42,7 @@ const HomeOfWorkspace = namedObject("HomeOfWorkspace", {
   backups: t.Integer({ description: "How many there are." }),
   bytes: t.Integer({ description: "Stored bytes of all backups." }),
   last_at: t.Optional(time("When the newest was created.")),
-  problem: t.String({ description: "The problem: none yet, too old, damaged or failed; empty if there is none." }),
+  problem: t.String({ description: "The problem: none yet, too old, damaged or failed; empty without a problem." }),
 });
 
 export const HomeBackupReport = namedObject("HomeBackupReport", {

@@ -72,12 +72,12 @@ export const WorkspaceActivity = namedObject("WorkspaceActivity", {
       }),
       t.Null(),
     ],
-    { description: "The next scheduled action; null if there is none." },
+    { description: "The next scheduled action, or null." },
   ),
   deadline: optionalTime("When the running workspace stops; absent when it is not stopped."),
   max_deadline: optionalTime("No activity and no extension moves the deadline past this."),
   kept_by: t.Array(t.String({ description: "As text: `npm run build`." }), {
-    description: "Active jobs and chats that keep the workspace running; empty if there are none.",
+    description: "Active jobs and chats that keep the workspace running.",
   }),
   entries: t.Array(
     t.Object({
@@ -89,8 +89,8 @@ export const WorkspaceActivity = namedObject("WorkspaceActivity", {
         id: t.Optional(uuid()),
         name: t.String(),
       }),
-      old_deadline: optionalTime("Absent when there was none."),
-      new_deadline: optionalTime("Absent when there is none."),
+      old_deadline: optionalTime("Absent without an earlier deadline."),
+      new_deadline: optionalTime("Absent if the deadline was removed."),
     }),
     { description: "Newest first, at most 50." },
   ),

@@ -63,7 +63,7 @@ const SINGLES: readonly Single[] = [
     member: "auto_archive_days",
     check: days,
     forAll: true,
-    summary: "the days after which silent chats are archived",
+    summary: "the days after which inactive chats are archived",
   },
   {
     path: "debug-retention-days",
@@ -92,7 +92,7 @@ const SINGLES: readonly Single[] = [
     member: "workspace_ttl_ms",
     check: ttl,
     forAll: true,
-    summary: "the time to live of workspaces that chats make",
+    summary: "the time to live of workspaces that chats create",
   },
   {
     path: "personal-model-overrides",
@@ -109,7 +109,7 @@ const SINGLES: readonly Single[] = [
     setting: "plan_mode_instructions",
     member: "plan_mode_instructions",
     check: cleanPrompt,
-    summary: "what chats in plan mode are told",
+    summary: "the instructions for chats in plan mode",
   },
   {
     path: "default-permissions",

@@ -64,7 +64,7 @@ export const organizationModels = (ctx: ApiContext) =>
           operationId: "setOrganizationModelOverride",
           summary: "Set an organization's model override",
           description:
-            "general, explore: sub-chats, where neither the call nor the person names a model. title_generation: titles; when that model fails there is none. compaction: making long histories shorter.",
+            "general, explore: sub-chats for which neither the call nor the person names a model. title_generation: titles; if that model fails, the chat gets no title. compaction: summaries of long histories.",
           audit: target.writes(setting.organizationModel),
           example: { mode: "chat_default" },
           access: "organization_admins",

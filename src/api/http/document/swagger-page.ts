@@ -80,7 +80,7 @@ dark.addEventListener("change", follow);
 
 // Swagger UI shows a response only when it is complete and does not support WebSockets, so a stream is shown by its first seconds.
 const STREAM_SECONDS = 3;
-const GOES_ON = ": The stream goes on. This page shows its first " + STREAM_SECONDS + " seconds.";
+const STREAM_CONTINUES = ": The stream continues. This page shows its first " + STREAM_SECONDS + " seconds.";
 const HEADER = "${SESSION_HEADER}";
 
 const startOfStream = async (response) => {
@@ -89,7 +89,7 @@ const startOfStream = async (response) => {
   over.addEventListener("abort", () => reader.cancel());
   let text = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value;
-  return over.aborted ? text + GOES_ON : text;
+  return over.aborted ? text + STREAM_CONTINUES : text;
 };
 
 const startOfSocket = (url, token) => {
@@ -104,7 +104,7 @@ const startOfSocket = (url, token) => {
     text += (typeof data === "string" ? data : "(" + data.size + " bytes)") + "\\n";
   };
   return new Promise((resolve) => {
-    socket.onclose = ({ code, reason }) => resolve(text + (over.aborted ? GOES_ON : ": The server closed it: " + code + " " + reason));
+    socket.onclose = ({ code, reason }) => resolve(text + (over.aborted ? STREAM_CONTINUES : ": The server closed it: " + code + " " + reason));
   });
 };
 
@@ -125,7 +125,7 @@ const nameAll = (selector, nameOf) => {
 };
 let dialog = null;
 let before = null;
-const mend = () => {
+const repairLabels = () => {
   nameAll(".close-modal", () => "Close");
   nameAll(".auth-container input", (one) => one.closest(".auth-container").querySelector("h4 code").textContent);
   nameAll("[data-param-name] :is(input, select, textarea)", (one) => one.closest("[data-param-name]").dataset.paramName);
@@ -152,7 +152,7 @@ document.addEventListener("keydown", (event) => {
   stops.at(next % stops.length).focus();
   event.preventDefault();
 });
-new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
+new MutationObserver(repairLabels).observe(document.body, { childList: true, subtree: true });
 
 const idsOf = ${loadIds};
 const withIds = ${withIds};

@@ -72,10 +72,10 @@ export class InstanceRelations {
     return type !== undefined && fits(type);
   }
 
-  #findInstance(label: string | undefined, beside: Instance): Instance | undefined {
+  #findInstance(label: string | undefined, reference: Instance): Instance | undefined {
     const found = label === undefined ? [] : (this.#byLabel.get(label) ?? []);
-    const near = this.#groupByModule(found).get(getModule(beside.address)) ?? found;
-    const index = getIndex(beside.address);
+    const near = this.#groupByModule(found).get(getModule(reference.address)) ?? found;
+    const index = getIndex(reference.address);
     return near.find(({ address }) => getIndex(address) === index) ?? near[0];
   }
 }

@@ -1,4 +1,4 @@
-// The list of chats: those that need the user first, then running ones, then finished ones; or grouped by workspace. Has full-text search.
+// The list of chats: first the chats that need the user, then running ones, then finished ones; or grouped by workspace. Has full-text search.
 import { type ReadonlySignal, signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Chat } from "#schema/chats/chat.ts";

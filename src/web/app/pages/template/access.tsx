@@ -1,4 +1,4 @@
-// The users who can use a template, and those who can change it.
+// The users who can use a template, and the users who can change it.
 
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateAcl } from "#schema/templates/template-acl.ts";

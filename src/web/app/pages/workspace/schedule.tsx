@@ -29,7 +29,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
   const on = useSignal(workspace.ttl_ms !== undefined);
   const hours = useSignal(String((workspace.ttl_ms ?? 8 * HOUR_MS) / HOUR_MS));
   const typed = on.value ? Number(hours.value) * HOUR_MS : undefined;
-  const meanwhile = useConflictCheck({
+  const conflict = useConflictCheck({
     now: workspace.ttl_ms,
     typed,
     read: async () => (await readNow(workspace)).ttl_ms,
@@ -39,12 +39,12 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
     },
   });
   const save = async (): Promise<void> => {
-    if (!(await meanwhile.mayReplace())) return;
+    if (!(await conflict.mayReplace())) return;
     const ttl_ms = typed ?? null;
     await call("PUT /workspaces/:workspace/ttl", { path: { workspace: workspace.id }, body: { ttl_ms } });
     showToast(on.value ? `Stops ${hours.value} h after each start` : "Autostop turned off");
   };
-  const other = meanwhile.other.value;
+  const other = conflict.other.value;
   return (
     <section class="panel" aria-labelledby="stop">
       <header>
@@ -69,7 +69,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
             words={
               other.value === undefined ? "autostop is off" : `autostop is ${other.value / HOUR_MS} h after each start`
             }
-            take={meanwhile.take}
+            take={conflict.take}
           />
         )}
       </div>
@@ -104,7 +104,7 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
   const days = useSignal<readonly number[]>(known?.days ?? [1, 2, 3, 4, 5]);
   const zone = useSignal(known?.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
   const schedule = on.value ? toCron({ time: time.value, days: days.value, zone: zone.value }) : "";
-  const meanwhile = useConflictCheck({
+  const conflict = useConflictCheck({
     now: normalizeSchedule(workspace.autostart_schedule),
     typed: schedule,
     read: async () => normalizeSchedule((await readNow(workspace)).autostart_schedule),
@@ -117,9 +117,9 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
       zone.value = found.zone;
     },
   });
-  const other = meanwhile.other.value;
+  const other = conflict.other.value;
   const save = async (): Promise<void> => {
-    if (!(await meanwhile.mayReplace())) return;
+    if (!(await conflict.mayReplace())) return;
     await call("PUT /workspaces/:workspace/autostart", { path: { workspace: workspace.id }, body: { schedule } });
     showToast(on.value ? `Starts at ${time.value}` : "Autostart turned off");
   };
@@ -165,7 +165,7 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
             />
           </>
         )}
-        {other && <ConflictNotice words={formatSchedule(other.value)} take={meanwhile.take} />}
+        {other && <ConflictNotice words={formatSchedule(other.value)} take={conflict.take} />}
       </div>
       <footer>
         <Button look="primary" disabled={on.value && days.value.length === 0} onPress={save}>

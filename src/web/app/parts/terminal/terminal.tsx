@@ -61,8 +61,8 @@ const moveFocus = ({ type, altKey, shiftKey, ctrlKey, key }: KeyboardEvent, box:
   if (type !== "keydown" || !altKey || !shiftKey || ctrlKey || !(isUp || key === "ArrowDown")) return false;
   const side = isUp ? Node.DOCUMENT_POSITION_PRECEDING : Node.DOCUMENT_POSITION_FOLLOWING;
   const stops = [...document.querySelectorAll<HTMLElement>("a[href], button:enabled, input:enabled, select, textarea")];
-  const beside = stops.filter((one) => box.compareDocumentPosition(one) === side && one.checkVisibility());
-  (isUp ? beside.at(-1) : (beside[0] ?? document.getElementById("main")))?.focus();
+  const candidates = stops.filter((one) => box.compareDocumentPosition(one) === side && one.checkVisibility());
+  (isUp ? candidates.at(-1) : (candidates[0] ?? document.getElementById("main")))?.focus();
   return true;
 };
 

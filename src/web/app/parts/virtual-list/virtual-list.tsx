@@ -30,7 +30,7 @@ type VirtualListProps = {
   readonly shown?: number;
   /** Starts at the end, which is rendered immediately with an estimated screen height. */
   readonly fromEnd?: boolean;
-  /** The whole content changes at once, as with a filter, so only visible rows are rendered. */
+  /** The whole content can change in one step, as with a filter, so only visible rows are rendered. */
   readonly narrow?: boolean;
   /**
    * New rows reuse the elements of removed ones. Only for rows of one height without internal state; stateful parts need a key within the
