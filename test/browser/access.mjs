@@ -28,7 +28,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await confirm("Save group");
   await group.getByText("12 credits per day").waitFor();
   await more("Members…");
-  await dialog.getByLabel("Username").fill("nobody-here");
+  await dialog.getByLabel("Username").fill("not-a-user");
   await confirm("Add to group");
   result.unknown = await dialog.locator(".error, [role=alert]").first().textContent();
   await dialog.getByLabel("Username").fill("grace");

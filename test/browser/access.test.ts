@@ -9,7 +9,7 @@ const GRACE = { email: "grace@example.com", username: "grace", password: "nine g
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-66][TA-1][GR-1][WB-4][WB-6] a group is made, filled and given an allowance; a template is given to it alone, and its members look after that template",
+  "[WB-66][TA-1][GR-1][WB-4][WB-6] a group is created, filled and given an allowance; a template is shared with it alone, and its members manage that template",
   async () => {
     await using world = await openWorld();
     const { admin } = world;

@@ -6,7 +6,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[PG-3] [WB-4] [WB-6] [WB-22] a person changes name and password, ends a session, makes a token for little, renews the git key, writes a skill and sets permissions, with the screen alone",
+  "[PG-3] [WB-4] [WB-6] [WB-22] a person changes name and password, ends a session, creates a narrow token, replaces the Git key, writes a skill and sets permissions, all in the browser",
   async () => {
     await using server = await startTestServer();
     const given = [server.url.href, ADMIN.email, ADMIN.password];

@@ -20,7 +20,7 @@ const hello = (): Response => {
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-40] an administrator looks after the server with the screen alone, and hears of changes as they happen",
+  "[WB-4] [WB-6] [WB-40] an administrator manages the server in the browser, and sees changes as they happen",
   async () => {
     using ollama = startOllama({ "POST /v1/chat/completions": hello });
     await using mcp = startMcpHost();

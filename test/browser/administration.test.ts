@@ -6,7 +6,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-21] [OA-1] [OA-3] an administrator adds a user, gives a role, makes an application and replaces its secret, adds a provider and a model and sees it answer, and sets up the AI gateway, with the screen alone",
+  "[WB-4] [WB-6] [WB-21] [OA-1] [OA-3] an administrator adds a user, assigns a role, creates an application and replaces its secret, adds a provider and a model and sees it answer, and sets up the AI gateway, all in the browser",
   async () => {
     await using world = await openModelWorld();
     const { server, owner, upstream } = world;

@@ -52,7 +52,7 @@ const pages = ({ workspace, chat, template, agent }: Readonly<Record<string, str
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-88] [WB-80] [WB-85] [WB-4] [WB-6] [WB-68] [WB-69] [WB-77] [PG-4] [PG-5] a person signs in, searches, stops two workspaces at once, pins one and finds another; each page is accessible, breaks no policy, and asks for its data before its code is there",
+  "[WB-88] [WB-80] [WB-85] [WB-4] [WB-6] [WB-68] [WB-69] [WB-77] [PG-4] [PG-5] a person signs in, searches, stops two workspaces together, pins one and finds another; each page is accessible, violates no content policy, and requests its data before its code has loaded",
   async () => {
     const models = new ScriptedModels();
     await using world = await openWorld({ models });

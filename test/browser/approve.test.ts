@@ -37,7 +37,7 @@ const agent = needs.agents.found ? CLAUDE : SCRIPTED;
 
 testNeeding(
   [needs.chromium, needs.node, needs.openssl, needs.git],
-  "[CB-13][CB-14][CB-15][PE-12][NO-13][WB-4][WB-6][WB-94][CA-2][CA-11] a person picks the mode, approves an edit as a diff and a command for good, and allows an edit from a notification and a coding agent's from a phone; a late press changes nothing; on a phone the diff is read and the workspace restarted",
+  "[CB-13][CB-14][CB-15][PE-12][NO-13][WB-4][WB-6][WB-94][CA-2][CA-11] a person selects the mode, approves an edit as a diff and a command permanently, allows an edit from a notification and a coding agent's edit from a phone; a late click changes nothing; on a phone the diff is readable and the workspace is restarted",
   async () => {
     using scratch = tempDirectory();
     using service = await PushService.start(scratch.path);

@@ -10,7 +10,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-20] the audit log shows what was done, names chats that the reader sees and files by their template, keeps filter and entry in the address, and tells field by field; so does the connection log",
+  "[WB-4] [WB-6] [WB-20] the audit log shows actions field by field, names visible chats, names files by their template, and keeps filter and entry in the URL; so does the connection log",
   async () => {
     await using world = await openWorld({ clock: systemClock });
     const { agent_id, owner_id } = await seedAgent(world.server);

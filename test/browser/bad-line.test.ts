@@ -9,7 +9,7 @@ const YAML = "provisioner: echo\nresources:\n  - name: main\n";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-92] [CB-3] on a bad line what is pressed twice is done once, what was typed stays, and what was made without an answer is found again",
+  "[WB-92] [CB-3] on a bad connection a double click acts once, typed input stays, and an object whose creation response was lost is found again",
   async () => {
     await using world = await openWorld();
     const { admin } = world;

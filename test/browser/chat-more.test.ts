@@ -9,7 +9,7 @@ import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
-  "[CB-3][CB-8][CB-9][CB-10][WB-4][WB-6] a plan is approved, files are dropped and pasted, retries and waits are told, sub-agents shown, chats named, pinned, forked, archived and found",
+  "[CB-3][CB-8][CB-9][CB-10][WB-4][WB-6] a person approves a plan, drops and pastes files, sees retries, waits and sub-agents, and names, pins, forks, archives and finds chats",
   async () => {
     await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`, {
       ...STORY_ENV,

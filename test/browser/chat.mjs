@@ -116,7 +116,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
     document.querySelectorAll(".banner").length,
     document.documentElement.scrollHeight - innerHeight,
   ]);
-  line.mend();
+  line.restore();
   await page.getByText(/118 119 120/).waitFor();
   await page.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached" });
   result.counted = await page.locator(".prose").last().textContent();

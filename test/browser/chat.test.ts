@@ -23,7 +23,7 @@ type PagesAfterDisconnect = {
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
-  "[WB-64][CB-1][CB-2][CB-3][CB-4][CB-5][CB-7][WB-4][WB-6] a chat edits a file, asks on two pages at once, survives a cut of its line, as does all that is live alongside it, keeps and reorders what waits, is interrupted and undone with its files",
+  "[WB-64][CB-1][CB-2][CB-3][CB-4][CB-5][CB-7][WB-4][WB-6] a chat edits a file, asks on two pages, survives a broken connection along with all live parts of the page, keeps and reorders queued messages, is interrupted, and is undone with its files",
   async () => {
     await using story = await openPlace(async (_, stack) => {
       const model = stack.use(await TalkingModel.start());

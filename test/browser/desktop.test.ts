@@ -11,7 +11,7 @@ import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.xvnc, needs.xterm],
-  "[CB-11][WB-4][WB-6] a window that a chat opens is seen on the desktop alongside it, and what is typed into it arrives",
+  "[CB-11][WB-4][WB-6] a window that a chat opens is shown on the desktop next to it, and receives typed text",
   async () => {
     await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`);
     const { place, home } = story;

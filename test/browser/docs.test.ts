@@ -6,7 +6,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-50] the documentation is read in the app, its headings are found, and its links stay there",
+  "[WB-4] [WB-6] [WB-50] the documentation opens in the app, its headings are searchable, and its links stay in the app",
   async () => {
     await using world = await openWorld();
     const given = [world.server.url.href, world.admin.token ?? ""];

@@ -76,7 +76,7 @@ const checkDeveloper = ({ presses, seconds, host, diff }: Developer): void => {
 
 testNeeding(
   [needs.chromium, needs.node, needs.git, requireSingleServer("localOfProcess")],
-  "[WB-94] a developer alone has an editor open on a cloned repository, and an edit approved as a diff, within 12 presses and 3 minutes",
+  "[WB-94] a solo developer opens an editor on a cloned repository and approves an edit as a diff, within 12 clicks and 3 minutes",
   async () => {
     using releases = await serveReleases({ codeServer: "4.139.1", go: "1.99.1", jupyterlab: "4.6.6" });
     const { shown } = await playDeveloper(releases.url, false);
@@ -87,7 +87,7 @@ testNeeding(
 
 testNeeding(
   [needs.editors, needs.chromium, needs.node, needs.git, needs.python3, requireSingleServer("localOfProcess")],
-  "[WB-94][TG-5] the same with the genuine code-server, in which a file is saved and a command run, and the genuine JupyterLab, in which a cell is run, each on a host of its own",
+  "[WB-94][TG-5] the same works with the real code-server, which saves a file and runs a command, and the real JupyterLab, which runs a cell, each on its own host",
   async () => {
     using mirror = serveEditors(needs.editors.file);
     const { shown, home } = await playDeveloper(mirror.url, true);
@@ -111,7 +111,7 @@ testNeeding(
     requireSingleServer("engine"),
     requireSingleServer("localOfProcess"),
   ],
-  "[WB-94] a lead has invited three people, who each have a running workspace, within 25 presses",
+  "[WB-94] a team lead invites three people, who each have a running workspace, within 25 clicks",
   async () => {
     await using place = await ServerPlace.make({ isNew: true });
     const address = `0.0.0.0:${place.port}`;

@@ -134,7 +134,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   // Unknown input is different: the dialog stays open and keeps it.
   await page.goto(at("/admin/organizations/default"));
   await page.getByRole("button", { name: "Add member" }).click();
-  await dialog.getByLabel("Username").fill("nobody-here");
+  await dialog.getByLabel("Username").fill("not-a-user");
   await dialog.getByRole("button", { name: "Add member" }).click();
   await dialog.locator(".error, [role=alert]").first().waitFor();
   result.typed = await dialog.getByLabel("Username").inputValue();

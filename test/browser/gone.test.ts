@@ -6,12 +6,12 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-80] a dialog of the administration over what someone else has deleted closes and says so, and its list is as it is",
+  "[WB-80] an administration dialog for an object that someone else has deleted closes with a message, and its list is current",
   async () => {
     await using world = await openModelWorld();
     const { server, owner, upstream } = world;
     const result = await runStory("gone.mjs", [server.url.href, owner.token ?? "", upstream.url]);
-    expect(result).toMatchObject({ wrong: [], typed: "nobody-here" });
+    expect(result).toMatchObject({ wrong: [], typed: "not-a-user" });
     expect(result.gone).toHaveLength(12);
   },
   240_000,

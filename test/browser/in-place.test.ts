@@ -13,7 +13,7 @@ const GRACE = { email: "grace@example.com", username: "grace", password: "nine g
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-81][WB-86][WB-63][WB-4][WB-6] who looks after one organization finds its sections, gives an MCP server headers, and links the account that a template asks for without leaving its form",
+  "[WB-81][WB-86][WB-63][WB-4][WB-6] an admin of one organization finds its sections, sets headers of an MCP server, and links the account that a template requires without leaving its form",
   async () => {
     using provider = new FakeProvider();
     await using mcp = startMcpHost();

@@ -34,7 +34,7 @@ const seedRecordedCall = async (server: TestServer, user_id: string, at: number)
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-24] insights show use, builds, chats and latency by day, by pointer and by keyboard, and give them as a file",
+  "[WB-4] [WB-6] [WB-24] insights show usage, builds, chats and latency by day, with pointer and keyboard, and export them as a file",
   async () => {
     const now = Date.now();
     await using world = await openInsights(now - 30 * DAY);

@@ -8,7 +8,7 @@ import { listOwnComplaints, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[IV-9] [OI-12] a lead invites colleagues with the screen alone; one comes in on a phone and has a workspace after two presses",
+  "[IV-9] [OI-12] a team lead invites colleagues in the browser; one joins on a phone and has a workspace after two clicks",
   async () => {
     await using idp = await OidcServer.start();
     const provider = { id: "acme", display_name: "Acme", issuer: idp.issuer, ...CLIENT, sign_up: true };

@@ -35,7 +35,7 @@ export const openLine = async (target) => {
       state = "dead";
       for (const pair of pairs) pair.isDead = true;
     },
-    mend() {
+    restore() {
       state = "open";
     },
     close() {
@@ -99,7 +99,7 @@ export const awayFor = async (seconds, { line, open, chat, terminal, log, act })
   await act("meanwhile");
   await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
   if (seconds < 30) line.cut();
-  line.mend();
+  line.restore();
 
   const patient = { timeout: FOUND_OUT_MS };
   await entries.getByText("meanwhile").waitFor(patient);

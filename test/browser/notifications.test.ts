@@ -6,7 +6,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-35] the bell tells what is new without being asked, its panel shows and marks it, and the account chooses what to hear of",
+  "[WB-35] the bell shows new notifications live, its panel lists them and marks them as read, and the account page selects the kinds",
   async () => {
     await using server = await startTestServer();
     const given = [server.url.href, ADMIN.email, ADMIN.password];

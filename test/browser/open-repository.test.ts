@@ -28,7 +28,7 @@ const mirror = async (): Promise<Disposable & { readonly url: string; readonly i
 
 testNeeding(
   [needs.chromium, needs.node, needs.git, requireSingleServer("local")],
-  "[WB-95] a pasted link leads to an editor that is open in the clone, within 4 presses and a minute",
+  "[WB-95] a pasted link opens an editor in the clone, within 4 clicks and a minute",
   async () => {
     using releases = await mirror();
     using git = openGitWorld();

@@ -40,7 +40,7 @@ const APPS = [
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-75] apps open as their template says, with a key only in a link to a program; each agent has its terminal and its editors; a row offers the same",
+  "[WB-75] apps open as their template says, with a key only in a link to a program; each agent has its terminal and editors, and the workspace's row offers the same",
   async () => {
     await using server = await startTestServer({
       env: {

@@ -62,7 +62,7 @@ const overlays = ({ workspace, agent, chat, template }: Ids): readonly (readonly
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-84] each dialog, menu, palette and list of suggestions opens by keys, passes axe-core in light and dark, holds the focus and gives it back",
+  "[WB-84] each dialog, menu, palette and list of suggestions opens by keyboard, passes axe-core in light and dark, traps the focus and restores it",
   async () => {
     await using story = await openPlace(async (_, stack) => {
       const model = stack.use(await TalkingModel.start());

@@ -10,7 +10,7 @@ const server = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the ser
 
 testNeeding(
   [needs.chromium, needs.node, server],
-  "[PG-1] [PG-2] [PG-3] [PG-4] [PG-5] a person sets the server up, signs in, makes tokens and revokes them, reads what a program asks for, by keyboard and on a phone, and no request leaves the machine",
+  "[PG-1] [PG-2] [PG-3] [PG-4] [PG-5] a person sets the server up, signs in, creates and revokes tokens, and reads what a program requests, by keyboard and on a phone, and no request leaves the machine",
   async () => {
     await using server = await startTestServer({ env: { ...WITHOUT_ADMIN, SLIPWAY_OAUTH2_PROVIDER: "true" } });
     const link = (await server.context?.setupUrl()) ?? "";

@@ -11,7 +11,7 @@ import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.openssl],
-  "[WB-61][NO-8] a browser is pushed once its person asks for it: the service knows the sender and opens the message, the worker shows it, and a click leads to its page",
+  "[WB-61][NO-8] a browser gets push messages once its user enables them: the service verifies the sender and decrypts the message, the worker shows it, and a click opens its page",
   async () => {
     await using place = await ServerPlace.make();
     using service = await PushService.start(place.scratch);

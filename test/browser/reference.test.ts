@@ -34,7 +34,7 @@ const ANSWER = `The sum subtracted where it should add.
 
 testNeeding(
   [needs.chromium, needs.node, requireReferenceEngine()],
-  "[WB-6][WB-8] fifty pictures of the pages that matter, light and dark, wide and narrow, are as they were",
+  "[WB-6][WB-8] fifty screenshots of important pages, light and dark, wide and narrow, match their references",
   async () => {
     const clock = new ManualClock(NOW - 20 * MINUTE);
     const models = new ScriptedModels();
@@ -60,7 +60,7 @@ testNeeding(
       email: "grace@example.com",
       password: "nine grey herons at noon",
     });
-    const chat = await createChat({ owner: admin, organization_id }, "Mend the sum");
+    const chat = await createChat({ owner: admin, organization_id }, "Fix the sum");
     (await models.next()).say(ANSWER).finish();
     const pages = [
       ["sign-in", "/login", "Password"],
@@ -69,7 +69,7 @@ testNeeding(
       ["workspace", `/workspaces/${ids[0]}`, "lighthouse"],
       ["builds", `/workspaces/${ids[2]}/builds`, "Stop"],
       ["new-workspace", `/new?template=${template_id}`, "Harbour"],
-      ["new-chat", "/chats", "Mend the sum"],
+      ["new-chat", "/chats", "Fix the sum"],
       ["chat", `/chats/${chat.id}`, "What changed"],
       ["templates", "/templates", "Harbour"],
       ["template", `/templates/${template_id}`, "Harbour"],

@@ -45,7 +45,7 @@ const seedPrebuilds = async ({ server: { context } }: World): Promise<void> => {
 
 testNeeding(
   [needs.chromium, needs.node, needs.git, requireSingleServer("local")],
-  "[RW-18][RW-19][DK-1][WB-96][CB-16] a link is opened from its page, from the palette and by pasting it; the page says what was found before anything is made; a chat and a task work in a repository, by the default agent of its template, and the last ones are offered; a private one gets a deploy key",
+  "[RW-18][RW-19][DK-1][WB-96][CB-16] a repository link is opened from its page, from the palette and by pasting it; the page shows what was found before it creates anything; a chat and a task work in a repository with its template's default agent, and recent repositories are offered; a private one gets a deploy key",
   async () => {
     using git = openGitWorld();
     using closed = openGitWorld(() => false);

@@ -9,7 +9,7 @@ const ADA = { email: "ada@example.com", username: "ada", password: "four wet pon
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-89][WB-90] what a person keeps in the browser goes with them, in every tab, and what they may do shows as it changes",
+  "[WB-89][WB-90] a user's data leaves the browser when they sign out, in every tab, and permission changes are shown live",
   async () => {
     await using world = await openWorld();
     const { admin } = world;

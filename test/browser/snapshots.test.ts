@@ -12,7 +12,7 @@ const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}
 
 testNeeding(
   [needs.chromium, needs.node, requireSingleServer("local")],
-  "[SN-12][SN-18][SN-7][FO-7] a snapshot is created, restored and deleted on the page of the workspace, which is forked there and comes back from the trash; where there can be none the pages say why",
+  "[SN-12][SN-18][SN-7][FO-7] on its page a workspace's snapshot is created, restored and deleted, and the workspace is forked and restored from the trash; without support for snapshots the pages say why",
   async () => {
     await using world = await openWorld();
     const { admin, server } = world;

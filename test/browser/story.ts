@@ -27,17 +27,17 @@ export const runStory = async <Own = unknown>(
     stderr: "pipe",
   });
   const errors = child.stderr.text();
-  let told: (StoryResult & Own) | undefined;
+  let result: (StoryResult & Own) | undefined;
   for await (const line of readLines(child.stdout)) {
-    if (!line.startsWith("@")) told = JSON.parse(line) as StoryResult & Own;
+    if (!line.startsWith("@")) result = JSON.parse(line) as StoryResult & Own;
     else {
       await acts[line.slice(1)]?.();
       child.stdin.write("done\n");
       child.stdin.flush();
     }
   }
-  if ((await child.exited) !== 0 || !told) throw new Error(`the browser's story failed:\n${await errors}`);
-  return told;
+  if ((await child.exited) !== 0 || !result) throw new Error(`the browser's story failed:\n${await errors}`);
+  return result;
 };
 
 /** Returns the browser's complaints about the page, without 4xx responses that the story provokes and messages about software rendering. */

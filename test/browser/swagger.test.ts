@@ -27,7 +27,7 @@ const newChat = async (person: Client): Promise<string> => {
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[SW-1] [SW-2] [SW-3] [SW-4] [SW-5] [SW-6] the page lists every operation, takes a token, shows what a call or a stream answers, and is legible; nothing leaves the machine",
+  "[SW-1] [SW-2] [SW-3] [SW-4] [SW-5] [SW-6] the page lists every operation, accepts a token, shows the response of a call or a stream, and is readable; no request leaves the machine",
   async () => {
     await using server = await startTestServer();
     const { token } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);

@@ -10,7 +10,7 @@ import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
-  "[WB-67][CB-16][TK-2][TK-6][TK-7][TK-9][WB-4][WB-6] a secret is kept, and a task is given to the default agent of its template, followed, paused, resumed and deleted, and a chat begins with that agent, with the screen alone",
+  "[WB-67][CB-16][TK-2][TK-6][TK-7][TK-9][WB-4][WB-6] a secret is stored, a task is given to its template's default agent, followed, paused, resumed and deleted, and a chat starts with that agent, all in the browser",
   async () => {
     await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`);
     const { url } = story.place.client;

@@ -22,7 +22,7 @@ const hasTerraform = needs.terraform.found;
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-25] [TG-4] a template is edited, tried and made active with the screen alone; versions are compared, variables changed, a starter used",
+  "[WB-4] [WB-6] [WB-25] [TG-4] a template is edited, tried and promoted in the browser; versions are compared, variables changed, and a starter is used",
   async () => {
     await using world = await openWorld();
     const { admin } = world;

@@ -9,7 +9,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-87] [WB-81] [WB-4] [WB-6] [WB-23] a template is imported from a folder, gets a version that is promoted, is deprecated and deleted, with the screen alone",
+  "[WB-87] [WB-81] [WB-4] [WB-6] [WB-23] a template is imported from a folder, gets a promoted version, and is deprecated and deleted, all in the browser",
   async () => {
     await using world = await openWorld();
     const folder = mkdtempSync(join(tmpdir(), "slipway-template-"));

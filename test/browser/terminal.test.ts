@@ -11,7 +11,7 @@ import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[TE-1][TE-2][TE-3][TE-4][TE-5][TE-6][TE-7][WB-4][WB-6] terminals lie side by side, are searched, take files, and are there again after a reload and after the server was killed",
+  "[TE-1][TE-2][TE-3][TE-4][TE-5][TE-6][TE-7][WB-4][WB-6] terminals are shown side by side, searched, accept files, and return after a reload and after the server was killed",
   async () => {
     await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`);
     const { place, world, workspace_id, home } = story;

@@ -16,7 +16,7 @@ const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}
 
 testNeeding(
   [needs.chromium, needs.node, requireSingleServer("local")],
-  "[TY-10] three ways of a prompt are tried from the page of a chat, seen live with their checks and diffs, and the second is kept",
+  "[TY-10] a chat's page tries three variants of a prompt, shows them live with their checks and diffs, and keeps the second",
   async () => {
     await using models = await startWritingModel();
     await using world = await openWorld();

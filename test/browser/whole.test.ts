@@ -15,7 +15,7 @@ const [EMAIL, PASSWORD] = ["ada@example.com", "four quiet harbours at night"];
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
-  "[WB-62][CB-1][CB-2][CB-5][TE-1] from the setup link to an answer in a running workspace, then its terminal, a chat that edits, asks, is cut off, interrupted and undone, a shared port, a template, a user, a model, and the audit log of it all; then on a phone",
+  "[WB-62][CB-1][CB-2][CB-5][TE-1] a person goes from the setup link to an answer in a running workspace, then uses its terminal, a chat that edits, asks, is disconnected, interrupted and undone, a shared port, a template, a user, a model, and the audit log of it all; then on a phone",
   async () => {
     await using place = await ServerPlace.make({ isNew: true });
     await using talking = await TalkingModel.start();
@@ -53,7 +53,7 @@ testNeeding(
       // The first user and version come from the setup.
       audit: { user: 2, model: 2, provider: 2, workspace: 1, share: 1, version: 2, chat: 2 },
     });
-    // The duration depends on the machine; told.first has the seconds.
+    // The duration depends on the machine; `result.first` has the seconds.
     expect((result.first as { presses: number }).presses).toBeLessThanOrEqual(6);
     const audit = result.audit as Record<string, number>;
     expect(audit.template).toBeGreaterThan(0);

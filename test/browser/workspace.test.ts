@@ -6,7 +6,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-87] [WB-4] [WB-6] a person makes a workspace from a link, reads ten thousand lines, returns to a terminal, changes its schedule and parameters, and deletes it",
+  "[WB-87] [WB-4] [WB-6] a person creates a workspace from a link, reads ten thousand lines, returns to a terminal, changes its schedule and parameters, and deletes it",
   async () => {
     await using server = await startTestServer();
     const given = [server.url.href, ADMIN.email, ADMIN.password];

@@ -42,6 +42,6 @@ export const makeAuthority = async (folder: string) => {
 
 const openssl = async (argv: readonly string[]): Promise<void> => {
   const child = Bun.spawn([needs.openssl.file, ...argv], { stdout: "ignore", stderr: "pipe" });
-  const said = await child.stderr.text();
-  if ((await child.exited) !== 0) throw new Error(said);
+  const errors = await child.stderr.text();
+  if ((await child.exited) !== 0) throw new Error(errors);
 };

@@ -59,7 +59,7 @@ test("[CV-21] a chat's owner compacts and clears its history, by command or by m
 test("[CV-13] Ctrl-C interrupts the turn and keeps its output; a broken connection is reopened, nothing twice", async () => {
   const admin = new Client(world.server.url, readToken(world));
   using way = new CuttableProxy(world.server.url);
-  const said = "one two three four five six seven eight";
+  const phrase = "one two three four five six seven eight";
   const child = world.spawn(["chat", "new", "hang:", "begun"]);
   let err = "";
   const decoder = new TextDecoder();
@@ -74,7 +74,7 @@ test("[CV-13] Ctrl-C interrupts the turn and keeps its output; a broken connecti
   expect(["interrupting", "waiting"]).toContain(status);
 
   const chat = ["--url", way.url, "--token", readToken(world)];
-  const slow = world.spawn(["chat", "new", `slow: ${said}`, ...chat]);
+  const slow = world.spawn(["chat", "new", `slow: ${phrase}`, ...chat]);
   let out = "";
   let wasCut = false;
   for await (const chunk of slow.stdout) {
@@ -83,10 +83,10 @@ test("[CV-13] Ctrl-C interrupts the turn and keeps its output; a broken connecti
     wasCut = true;
     way.cut();
   }
-  expect([await slow.exited, out]).toEqual([0, `${said}\n`]);
+  expect([await slow.exited, out]).toEqual([0, `${phrase}\n`]);
 }, 120_000);
 
-test("[CV-12] pieces and whole messages are printed once, escape sequences from others never, and a restarted step says so", () => {
+test("[CV-12] pieces and whole messages are printed once, escape sequences from other users never, and a restarted step is announced", () => {
   let out = "";
   let notes = "";
   const printer = new ChatPrinter({
@@ -121,7 +121,7 @@ test("[CV-12] pieces and whole messages are printed once, escape sequences from 
   expect(notes).toBe("\n[starting over]\n\n▸ execute ls\nfile\n◂ done\n");
 });
 
-test("[CV-9][CV-10] keys and marks are distinguished from lookalikes, however they are split", () => {
+test("[CV-9][CV-10] keys and markers are distinguished from lookalikes, however they are split", () => {
   const keys = new EscapeKeys();
   const pressed = ["a~", ".\r", "~", "~x\r~y\r", "~", "."].map((typed) => keys.press(typed));
   expect(pressed.map(({ data }) => data).join("")).toBe("a~.\r~x\r~y\r");

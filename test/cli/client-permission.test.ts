@@ -20,18 +20,18 @@ const QUESTION = "v = never: ";
 const parseId = (shown: string): string => /[0-9a-f-]{36}/.exec(shown)?.[0] ?? "";
 /** Reads a program's output: `until` resolves as soon as it contains the text, `ended` with all of it. */
 const listen = (output: ReadableStream<Uint8Array>) => {
-  let said = "";
+  let received = "";
   const ended = (async () => {
     const decoder = new TextDecoder();
-    for await (const chunk of output) said += decoder.decode(chunk, { stream: true });
-    return said;
+    for await (const chunk of output) received += decoder.decode(chunk, { stream: true });
+    return received;
   })();
-  return { ended, until: (words: string) => until(() => said.includes(words) && said) };
+  return { ended, until: (words: string) => until(() => received.includes(words) && received) };
 };
 const begin = (...more: string[]): string[] => ["chat", "new", "--workspace", "dev", ...more];
 const listRules = async (id: string) => (await admin.get<Chat>(`/api/v2/chats/${id}`)).permissions?.rules ?? [];
 
-test("[CV-15] a terminal shows the whole command and asks: once, always, never, by named words; earlier input is not an answer", async () => {
+test("[CV-15] a terminal shows the whole command and asks to allow it once, always or never; earlier input is not an answer", async () => {
   const say = ['tool: execute {"command":"echo fi\'\'rst"}', 'tool: execute {"command":"echo se\'\'cond \\"$HOME\\""}'];
   await using terminal = world.runOnTerminal(`slipway chat new --workspace dev "$SAY"`, { SAY: say.join("\n") });
   // Typed before anything is asked.
@@ -69,10 +69,10 @@ test("[CV-15] a terminal shows the whole command and asks: once, always, never, 
   expect((await world.run(["chat", "send", id, "run: echo re''membered"])).err).toContain("\nremembered\n");
 }, 120_000);
 
-test("[CV-16] in a pipe the request is a line and the command continues: a terminal elsewhere answers, or the option does", async () => {
+test("[CV-16] in a pipe the request is printed as a line and the command continues until another terminal or the option answers", async () => {
   const waiting = world.spawn(begin("run: echo al''lowed"));
-  const heard = listen(waiting.stderr);
-  const asked = await heard.until("on a terminal answers it)]\n");
+  const listener = listen(waiting.stderr);
+  const asked = await listener.until("on a terminal answers it)]\n");
   expect(asked).toContain("[asks for permission: execute echo al''lowed (`slipway chat watch ");
   const id = parseId(asked);
   {
@@ -87,7 +87,7 @@ test("[CV-16] in a pipe the request is a line and the command continues: a termi
     watching.type("n\r");
     expect((await second).err).toContain("The person in charge has refused this call");
   }
-  expect([await waiting.exited, await heard.ended]).toEqual([0, expect.stringContaining("\nallowed\n")]);
+  expect([await waiting.exited, await listener.ended]).toEqual([0, expect.stringContaining("\nallowed\n")]);
 
   const [denied, json, wrong] = await Promise.all([
     world.run(begin("--permissions", "deny", "run: echo de''nied")),
@@ -109,14 +109,14 @@ test("[CV-16] in a pipe the request is a line and the command continues: a termi
 
 test("[CV-17] approvals for an agent that the chat started are asked under its name, also of late followers", async () => {
   const waiting = world.spawn(begin("agent: run: echo fr''om an agent"));
-  const heard = listen(waiting.stderr);
-  const asked = await heard.until("[asks for permission: execute echo fr''om an agent (`slipway chat watch ");
+  const listener = listen(waiting.stderr);
+  const asked = await listener.until("[asks for permission: execute echo fr''om an agent (`slipway chat watch ");
   await using terminal = world.runOnTerminal(`slipway chat watch ${parseId(asked)} --until-idle`);
   const question = await terminal.until(QUESTION);
   expect(question).toMatch(/The agent ".+" asks to use execute:\r\n {4}\$ echo fr''om an agent\r\n/);
   terminal.type("y\r");
   expect(await terminal.exited).toBe(0);
-  await heard.ended;
+  await listener.ended;
   expect([await waiting.exited, await waiting.stdout.text()]).toEqual([
     0,
     expect.stringContaining("The agent reports:"),

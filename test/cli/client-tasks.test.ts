@@ -26,28 +26,28 @@ test("[CV-29] a task is created from words or a pipe, listed, shown, paused, res
   await admin.post("/api/v2/chats/providers", { provider: "demo", display_name: "demo", enabled: true });
   const model = { provider: "demo", model: "demo", enabled: true, is_default: true };
   await admin.post("/api/v2/chats/model-configs", model);
-  expect(await runOk("tasks create --template echo --name mend", "Mend the page.\nIt is slow.\n")).toContain(
-    "Created the task mend; ",
+  expect(await runOk("tasks create --template echo --name page", "Fix the page.\nIt is slow.\n")).toContain(
+    "Created the task page; ",
   );
-  const task = JSON.parse(await runOk("tasks status mend --json")) as Task;
-  expect(task).toMatchObject({ initial_prompt: "Mend the page.\nIt is slow.", name: "mend" });
-  expect(await runOk(`tasks status ${task.id}`)).toMatch(/^Task {10}mend .*\nTitle {9}Mend the page\.\n/);
-  expect(await runOk("tasks list")).toMatch(/^TASK +STATUS +CHANGED +WHAT\nmend /);
-  expect(await runOk("tasks logs mend")).toBe("No messages yet.\n");
-  expect(await run("tasks send mend Hello")).toMatchObject({
+  const task = JSON.parse(await runOk("tasks status page --json")) as Task;
+  expect(task).toMatchObject({ initial_prompt: "Fix the page.\nIt is slow.", name: "page" });
+  expect(await runOk(`tasks status ${task.id}`)).toMatch(/^Task {10}page .*\nTitle {9}Fix the page\.\n/);
+  expect(await runOk("tasks list")).toMatch(/^TASK +STATUS +CHANGED +WHAT\npage /);
+  expect(await runOk("tasks logs page")).toBe("No messages yet.\n");
+  expect(await run("tasks send page Hello")).toMatchObject({
     code: 1,
     err: expect.stringContaining("has not been delivered yet"),
   });
-  expect((await run("tasks pause mend")).code).toBe(0);
-  expect(await runOk("tasks list status:paused")).toContain("mend");
-  expect(await runOk("tasks pause mend")).toBe("mend is already paused.\n");
-  expect(await run("tasks send mend Hello")).toMatchObject({ code: 1, err: expect.stringContaining("Resume it") });
+  expect((await run("tasks pause page")).code).toBe(0);
+  expect(await runOk("tasks list status:paused")).toContain("page");
+  expect(await runOk("tasks pause page")).toBe("page is already paused.\n");
+  expect(await run("tasks send page Hello")).toMatchObject({ code: 1, err: expect.stringContaining("Resume it") });
   // The template only plans, and no agent ever connects; only the build matters.
-  expect((await run("tasks resume mend --no-wait")).code).toBe(0);
-  await until(async () => (JSON.parse(await runOk("tasks status mend --json")) as Task).status !== "paused");
-  expect(await run("tasks delete mend")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
-  expect(await runOk("tasks delete mend --yes")).toBe("mend and its workspace are being deleted.\n");
-  expect(await run("tasks status mend")).toMatchObject({ code: 1, err: expect.stringContaining("no task mend") });
+  expect((await run("tasks resume page --no-wait")).code).toBe(0);
+  await until(async () => (JSON.parse(await runOk("tasks status page --json")) as Task).status !== "paused");
+  expect(await run("tasks delete page")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+  expect(await runOk("tasks delete page --yes")).toBe("page and its workspace are being deleted.\n");
+  expect(await run("tasks status page")).toMatchObject({ code: 1, err: expect.stringContaining("no task page") });
   await admin.put<unknown>("/api/v2/ai/agents/mine", TEST_AGENT);
   expect(JSON.parse(await runOk("tasks create --template echo --name led --agent mine --json", "Go."))).toMatchObject({
     coding_agent: "mine",
@@ -105,7 +105,7 @@ test("[CV-31] groups are created, filled, edited and deleted, and given access t
   expect(await runOk("templates access echo")).toMatch(/^KIND +NAME +ROLE\ngroup +Everyone +use\n/);
   const narrowed = await runOk("templates access echo --remove-group Everyone --group makers:admin --user gus");
   expect(narrowed).toBe("KIND   NAME    ROLE\ngroup  makers  admin\nuser   gus     use\n");
-  expect(await run("templates access echo --user nobody")).toMatchObject({ code: 1 });
+  expect(await run("templates access echo --user unknown")).toMatchObject({ code: 1 });
   expect(await run("templates access echo --user gus --remove-user gus")).toMatchObject({ code: 2 });
   await runOk("templates access echo --remove-user gus --group Everyone");
 
@@ -128,9 +128,17 @@ test("[CV-45] budgets are set, listed, replaced and removed by the names of what
     code: 1,
     err: expect.stringContaining("doesn't exist"),
   });
-  for (const wrong of ["", "nobody", "everyone", "everyone ada", "user", "user ada --amount -1", "user ada --amount x"])
+  for (const wrong of [
+    "",
+    "unknown",
+    "everyone",
+    "everyone ada",
+    "user",
+    "user ada --amount -1",
+    "user ada --amount x",
+  ])
     expect([wrong, (await run(`budgets set ${wrong}`)).code]).toEqual([wrong, 2]);
-  expect(await run("budgets set user nobody --amount 1")).toMatchObject({ code: 1 });
+  expect(await run("budgets set user unknown --amount 1")).toMatchObject({ code: 1 });
   expect(await run("budgets set template nothing --amount 1")).toMatchObject({ code: 1 });
 });
 

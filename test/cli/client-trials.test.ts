@@ -15,7 +15,7 @@ const test = testSingleServer("local");
 
 const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
-test("[CV-47] `slipway chat try` tries ways and waits for them, `ways` shows them and their diffs, `keep` keeps one or none", async () => {
+test("[CV-47] `slipway chat try` tries variants and waits for them, `ways` shows them and their diffs, `keep` keeps one or none", async () => {
   await using models = await startWritingModel();
   await using world = await openClientWorld();
   await signInAs(world);

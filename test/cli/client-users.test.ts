@@ -75,9 +75,9 @@ describe("users", () => {
       code: 1,
       err: expect.stringContaining("there is no invitation for ida@example.com"),
     });
-    expect(await run("users invite nobody")).toMatchObject({
+    expect(await run("users invite not-an-address")).toMatchObject({
       code: 2,
-      err: expect.stringContaining('no email address in "nobody"'),
+      err: expect.stringContaining('no email address in "not-an-address"'),
     });
     expect(await run("users invite jo@example.com")).toMatchObject({
       code: 0,
@@ -106,8 +106,8 @@ describe("users", () => {
   test("[CV-19] a generated password is printed once; a reset revokes sessions of the old one", async () => {
     const made = JSON.parse(await runOk("users create paul --email paul@example.com --json"));
     const { token: session = "" } = await admin.withToken(undefined).signIn("paul@example.com", made.password);
-    const said = await runOk("users reset-password paul");
-    const password = /New password: (\S+)\n/.exec(said)?.[1] ?? "";
+    const output = await runOk("users reset-password paul");
+    const password = /New password: (\S+)\n/.exec(output)?.[1] ?? "";
     expect([await statusWith(session), password === made.password]).toEqual([401, false]);
     expect((await admin.withToken(undefined).signIn("paul@example.com", password)).token).toBeString();
     expect(await runOk("users show paul --json")).not.toContain(password);
@@ -118,10 +118,10 @@ describe("users", () => {
   }, 120_000);
 
   test("[CV-18] a missing argument is prompted for on a terminal, with the available names, and is 2 without one", async () => {
-    const nobody = await Promise.all(
+    const withoutTerminal = await Promise.all(
       ["users show", "users create", "users create x", "tokens show"].map((line) => run(line)),
     );
-    expect(nobody.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
+    expect(withoutTerminal.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
     await using create = world.runOnTerminal("slipway users create");
     await create.until("Name of the new user: ");
     create.type("tina\r");
@@ -224,14 +224,14 @@ describe("applications", () => {
       new RegExp(`^ID .*\\n[0-9a-f-]{36} +…${ends[1]} +.* never\\n$`),
     );
     const [unknown, again, nothing, noAddress, noName] = await Promise.all([
-      run("oauth2 apps secrets Maps --delete nobody"),
-      run("oauth2 apps edit nobody --name x"),
+      run("oauth2 apps secrets Maps --delete missing"),
+      run("oauth2 apps edit missing --name x"),
       run("oauth2 apps edit Maps"),
       run("oauth2 apps create Third"),
       run("oauth2 apps lst"),
     ]);
-    expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("has no secret nobody") });
-    expect(again).toMatchObject({ code: 1, err: expect.stringContaining("there is no application nobody") });
+    expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("has no secret missing") });
+    expect(again).toMatchObject({ code: 1, err: expect.stringContaining("there is no application missing") });
     expect([nothing.code, noAddress.code, noName.code]).toEqual([2, 2, 2]);
     expect(noName.err).toContain("Did you mean apps list?");
     expect(await runOk("help oauth2 apps secrets")).toContain("Usage: slipway oauth2 apps secrets APP");

@@ -106,7 +106,7 @@ describe("a workspace", () => {
     expect(await runOk("share remove one --group crew")).toBe("Not shared.\n");
     expect(await fetchStatus()).toBe(404);
     const refused = await Promise.all(
-      ["share add one", "share add one --user sam --role king", "share add one --user nobody"].map(run),
+      ["share add one", "share add one --user sam --role king", "share add one --user unknown"].map(run),
     );
     expect(refused.map(({ code }) => code)).toEqual([2, 2, 1]);
   }, 120_000);

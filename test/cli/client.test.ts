@@ -90,14 +90,14 @@ describe("signing in", () => {
       run(login),
       run(`${login} --email ${ADMIN.email} --password-stdin`, { stdin: "wrong one\n" }),
     ]);
-    const [signedIn, wrong, argument, nobody, password] = answers;
-    const said = JSON.stringify(answers);
+    const [signedIn, wrong, argument, noTerminal, password] = answers;
+    const printed = JSON.stringify(answers);
     expect(JSON.parse(signedIn.out)).toMatchObject({ username: "admin", email: ADMIN.email });
     expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining("slipway login: ") });
     expect(existsSync(join(world.home, "none"))).toBe(false);
     expect(argument).toMatchObject({ code: 2, err: expect.stringContaining("--token-stdin") });
-    expect(said).not.toContain(key);
-    expect(nobody).toMatchObject({ code: 1, err: expect.stringContaining("no terminal for prompts") });
+    expect(printed).not.toContain(key);
+    expect(noTerminal).toMatchObject({ code: 1, err: expect.stringContaining("no terminal for prompts") });
     expect(password).toMatchObject({ code: 1, err: expect.stringContaining("Incorrect email or password.") });
     await world.runOk(["logout"], { env });
     expect((await admin.withToken(key).fetch("GET", "/api/v2/users/me")).status).toBe(200);
@@ -148,7 +148,7 @@ describe("signing in", () => {
 });
 
 describe("workspaces", () => {
-  test("[CV-4][CV-5][CV-6] one is created, listed, shown, stopped, started and deleted; result and log are separate", async () => {
+  test("[CV-4][CV-5][CV-6] a workspace is created, listed, shown, stopped, started and deleted; result and log are separate", async () => {
     const made = await run("workspaces create one --template fine --ttl 2h");
     expect(made).toEqual({ code: 0, out: "one is running.\n", err: "starting one\n== Echo start\none line\ntwo\n" });
     const [list, shown, json, again, missing] = await Promise.all([
@@ -193,7 +193,7 @@ describe("workspaces", () => {
     expect(await run("workspaces delete boxed --orphan --yes")).toMatchObject({ code: 0, out: "boxed is deleted.\n" });
   }, 120_000);
 
-  test("[CV-6] a failed build is 1 with its reason; Ctrl-C ends the wait and not the build", async () => {
+  test("[CV-6] a failed build exits 1 with its reason; Ctrl-C ends the wait and not the build", async () => {
     expect(await run("workspaces create bad --template failing")).toMatchObject({
       code: 1,
       out: "",
@@ -227,9 +227,9 @@ describe("workspaces", () => {
     const again = await run("workspaces cancel stuck");
     expect(again).toMatchObject({ code: 0, out: "Nothing to cancel: stuck is canceled.\n" });
     await run("workspaces start stuck --no-wait");
-    const told = JSON.parse(await world.runOk(splitWords("workspaces cancel stuck --no-wait --json"))) as Workspace;
-    expect(told.latest_build).toMatchObject({ build_number: 2, job: { status: expect.stringMatching(/^cancel/) } });
-    expect(await run("workspaces cancel nobody")).toMatchObject({ code: 1, err: expect.stringContaining("nobody") });
+    const canceled = JSON.parse(await world.runOk(splitWords("workspaces cancel stuck --no-wait --json"))) as Workspace;
+    expect(canceled.latest_build).toMatchObject({ build_number: 2, job: { status: expect.stringMatching(/^cancel/) } });
+    expect(await run("workspaces cancel missing")).toMatchObject({ code: 1, err: expect.stringContaining("missing") });
   }, 120_000);
 
   test("[CV-6] a connection that breaks during a build is reopened, and no line is repeated", async () => {

@@ -29,7 +29,7 @@ const complete = async (line: string, env: Record<string, string> = {}): Promise
   return (await child.stdout.text()).split("\n").filter(Boolean);
 };
 
-test("[OP-11] there is a script for each shell, and no other", async () => {
+test("[OP-11] each supported shell has a script, and no other", async () => {
   for (const shell of ["bash", "zsh", "fish"]) {
     const { code, printed } = await runVerb(["completion", shell]);
     expect([code, printed]).toEqual([0, expect.stringContaining("completion words --")]);
@@ -79,14 +79,14 @@ test("[OP-11] names come from the server: workspaces, templates, chats, users, t
   expect(await complete("users roles admin --add aud")).toEqual(["auditor"]);
 }, 120_000);
 
-test("[OP-11] a name that a shell would read as something else than one word is not offered", async () => {
+test("[OP-11] a name that a shell would not read as one word is not offered", async () => {
   const names = ["fine", ";touch$IFS;", "-x", "a b", "$(id)", "größe"].map((username) => ({ username, email: "" }));
   using hostile = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json({ users: names }) });
   const env = { SLIPWAY_URL: hostile.url.href, SLIPWAY_TOKEN: "x" };
   expect(await complete("users suspend ", env)).toEqual(["fine", "größe"]);
 }, 60_000);
 
-test("[OP-11] without a server there are no names, and files only where one is expected", async () => {
+test("[OP-11] without a server no names are offered, and files only where one is expected", async () => {
   await Bun.write(`${world.home}/today.tar`, "");
   expect(await complete("workspaces stop ", { SLIPWAY_URL: "http://127.0.0.1:1", SLIPWAY_TOKEN: "x" })).toEqual([]);
   expect(await complete("restore tod")).toEqual(["today.tar"]);

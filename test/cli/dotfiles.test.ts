@@ -200,7 +200,7 @@ describe("layouts", () => {
   test("[CV-28] exactly 20 exist", () => expect(LAYOUTS).toHaveLength(20));
 
   test.each(LAYOUTS.map((one) => [one.name, one] as const))(
-    "[CV-28] %s: linked, kept, and the same when linked again",
+    "[CV-28] %s: linked, existing files kept, and unchanged by a second run",
     (_, { repository, home: before = {}, clone: at = CLONE, becomes }) => {
       using place = tempDirectory();
       const home = join(place.path, "home");

@@ -108,7 +108,7 @@ const echo = async (): Promise<Server> => {
 const openForward = async (port: number) => {
   const socket = connect(port, "127.0.0.1");
   await once(socket, "connect");
-  const said = (text: string): Promise<string> =>
+  const exchange = (text: string): Promise<string> =>
     new Promise((resolve) => {
       // The end of the connection also counts as a response.
       const onAnswer = (answer: Buffer | boolean): void => {
@@ -119,10 +119,10 @@ const openForward = async (port: number) => {
       socket.write(text);
     });
   return {
-    said,
+    exchange,
     /** Transfers as much as an editor in use does per minute, in packets that do not depend on the clock. */
     work: async (): Promise<void> => {
-      for (let i = 0; i < WORK_PACKETS; i++) await said("x".repeat(WORK_BYTES));
+      for (let i = 0; i < WORK_PACKETS; i++) await exchange("x".repeat(WORK_BYTES));
     },
     [Symbol.dispose]: () => void socket.destroy(),
   };
@@ -188,7 +188,7 @@ testInside.if(Bun.which("ssh") !== null)(
     const readOutput = async () => new TextDecoder().decode((await output.read()).value);
     expect(await readOutput()).toBe("ready\n");
     const forwards = await Promise.all(ports.map(openForward));
-    const exchangeAll = (text: string) => Promise.all(forwards.map((one) => one.said(text)));
+    const exchangeAll = (text: string) => Promise.all(forwards.map((one) => one.exchange(text)));
     expect(await exchangeAll("before")).toEqual(["before", "before", "before"]);
     let reconnects = 0;
     const unsubscribe = getContext(server).topics.subscribe("agent_connection", agent_id, () => {

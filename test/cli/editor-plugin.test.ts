@@ -68,7 +68,7 @@ describe("command lines", () => {
     expect(statSync(join(config, "session")).mode & 0o777).toBe(0o600);
     expect(await runOk([...G, "login", "token", "--url", world.server.url.href])).toBe(`${readToken(world)}\n`);
     expect(await runOk([...G, "whoami"])).toContain("admin");
-    // A separate folder signs nobody out: the token is also used elsewhere.
+    // Signing out of a separate folder does not revoke the token: it is also used elsewhere.
     writeFileSync(join(config, "session"), "aaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbb");
     expect((await coder([...G, "logout", "--url", world.server.url.href, "--yes"])).code).toBe(0);
     expect(readdirSync(config)).toEqual([]);

@@ -16,8 +16,8 @@ test("[OP-19] health queries a remote server, reports when it is not ready, and 
   const busy = await runVerb(["health", "--url", other.url.origin]);
   expect(busy).toMatchObject({ code: 1, printed: "", errors: `not ready: ${other.url}readyz answered 503\n` });
   const away = await runVerb(["health", "--url", "http://127.0.0.1:1"]);
-  const nobody = "not ready: http://127.0.0.1:1/readyz does not answer (nothing listens there)\n";
-  expect(away).toMatchObject({ code: 1, errors: nobody });
+  const unreachable = "not ready: http://127.0.0.1:1/readyz does not answer (nothing listens there)\n";
+  expect(away).toMatchObject({ code: 1, errors: unreachable });
   const unknown = await runVerb(["health", "--url", "http://nowhere.invalid"]);
   expect(unknown.errors).toMatch(/does not answer \(its name (leads nowhere|cannot be looked up now)\)/);
   for (const wrong of [["--url", "nowhere"], ["--url", url, "--data-dir", "x"], ["now"]]) {

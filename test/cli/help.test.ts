@@ -77,7 +77,7 @@ describe("shortcuts", () => {
 });
 
 describe("suggestions", () => {
-  const CASES: readonly (readonly [line: string, said: string])[] = [
+  const CASES: readonly (readonly [line: string, expected: string])[] = [
     ["strt dev", "Did you mean start?"],
     ["list", "Use `slipway ls`."],
     ["rename a b", "Did you mean `slipway workspaces rename`?"],
@@ -89,8 +89,8 @@ describe("suggestions", () => {
     ["open vscod dev", "Did you mean vscode?"],
     ["start dev --reason vscode_conection", "Did you mean vscode_connection?"],
   ];
-  test.each(CASES)("[CV-38] `slipway %s` is a wrong call: %s", async (line, said) => {
-    expect(await run(line)).toMatchObject({ code: 2, out: "", err: expect.stringContaining(said) });
+  test.each(CASES)("[CV-38] `slipway %s` is wrong usage: %s", async (line, expected) => {
+    expect(await run(line)).toMatchObject({ code: 2, out: "", err: expect.stringContaining(expected) });
   });
 
   test("[CV-38] a setting with another name in other products is recognized, and no other", async () => {

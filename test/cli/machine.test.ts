@@ -80,13 +80,13 @@ describe("offline setup, users and tokens", () => {
       ["offline users create bob --email bob@example.com --roles king", "king"],
       ["offline users create bob --email bob@example.com --password-file secret", "at least 12", "short\n"],
       ["offline users suspend root", "last owner"],
-      ["offline users suspend nobody", "There is no user"],
+      ["offline users suspend missing", "There is no user"],
       ["offline users reset-password prebuilds", "There is no user"],
     ];
-    for (const [line, said, secret] of refused) {
+    for (const [line, expected, secret] of refused) {
       const { code, errors } = await slipway(line, secret);
       expect([line, code]).toEqual([line, 1]);
-      expect(errors).toContain(said);
+      expect(errors).toContain(expected);
     }
   }, 30_000);
 
@@ -191,7 +191,7 @@ describe("the encryption key", () => {
     return readFileSync(key());
   };
 
-  test("[OP-18] is recreated only if nothing was encrypted; a start without it says what it decrypts, and one with another names it", async () => {
+  test("[OP-18] is recreated only if nothing was encrypted; a start without it explains what it decrypts, and a start with another one names it", async () => {
     const right = await withSecret();
     rmSync(key());
     const refused = await startTestServer({ directory: data }).catch((error: unknown) => error);
@@ -204,8 +204,8 @@ describe("the encryption key", () => {
       "encryption.key is missing, but is needed to decrypt keys of model providers (1): restore it",
     );
     writeFileSync(key(), `${"ab".repeat(32)}\n`, { mode: 0o600 });
-    const said = await runVerb(["doctor", "--json", "--data-dir", data, "--address", "127.0.0.1:0"]);
-    expect([said.code, said.printed]).toEqual([
+    const result = await runVerb(["doctor", "--json", "--data-dir", data, "--address", "127.0.0.1:0"]);
+    expect([result.code, result.printed]).toEqual([
       1,
       expect.stringContaining("does not match the key that encrypted keys of model providers (1)"),
     ]);
@@ -237,9 +237,9 @@ test("[OP-8] files that root creates in another user's directory belong to that 
 describe("doctor", () => {
   type Finding = { name: string; status: string; detail: string };
   const runDoctor = async (line = "doctor --json", clock?: ManualClock): Promise<Map<string, Finding>> => {
-    const said = await runVerb([...line.split(" "), "--data-dir", data, "--address", "127.0.0.1:0"], { clock });
-    const { ok, findings: found } = JSON.parse(said.printed) as { ok: boolean; findings: Finding[] };
-    expect(said.code).toBe(ok ? 0 : 1);
+    const result = await runVerb([...line.split(" "), "--data-dir", data, "--address", "127.0.0.1:0"], { clock });
+    const { ok, findings: found } = JSON.parse(result.printed) as { ok: boolean; findings: Finding[] };
+    expect(result.code).toBe(ok ? 0 : 1);
     expect(ok).toBe(found.every(({ status }) => status !== "wrong"));
     return new Map(found.map((one) => [one.name, one]));
   };
@@ -277,8 +277,8 @@ describe("doctor", () => {
     const other = createServer();
     await new Promise<void>((listening) => other.listen(0, "127.0.0.1", listening));
     const { port } = other.address() as { port: number };
-    const said = await runVerb(["doctor", "--data-dir", data, "--address", `127.0.0.1:${port}`]);
-    expect(said.printed).toMatch(/WRONG +address +127\.0\.0\.1:\d+ is in use by another program/);
+    const result = await runVerb(["doctor", "--data-dir", data, "--address", `127.0.0.1:${port}`]);
+    expect(result.printed).toMatch(/WRONG +address +127\.0\.0\.1:\d+ is in use by another program/);
     const figures = [
       "doctor",
       "--address",

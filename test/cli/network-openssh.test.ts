@@ -75,16 +75,16 @@ describe.if(has("ssh"))("OpenSSH", () => {
   test.if(has("ssh-agent") && has("ssh-add") && has("ssh-keygen"))(
     "[WN-4] forwards the client's agent",
     async () => {
-      const said = await runOk(
+      const output = await runOk(
         `ssh-keygen -q -t ed25519 -N "" -C carried -f key && eval $(ssh-agent -s) >&2 && ssh-add -q key && ssh -F "$F" -A slipway.dev "ssh-add -l"; kill $SSH_AGENT_PID`,
       );
-      expect(said).toContain("carried (ED25519)");
+      expect(output).toContain("carried (ED25519)");
     },
     60_000,
   );
 
   test.if(has("Xvfb") && has("xauth") && has("xterm"))(
-    "[WN-9] shows programs of the workspace on the client's display, and takes display and cookie away again",
+    "[WN-9] shows programs of the workspace on the client's display, and removes display and cookie afterwards",
     async () => {
       const screen = Bun.spawn(["Xvfb", "-displayfd", "1", "-nolisten", "tcp"], {
         stdio: ["ignore", "pipe", "ignore"],
@@ -93,8 +93,8 @@ describe.if(has("ssh"))("OpenSSH", () => {
         const { value } = await screen.stdout.getReader().read();
         const display = `:${new TextDecoder().decode(value).trim()}`;
         const command = "xauth list | wc -l; xterm -e true && echo shown; echo $DISPLAY";
-        const said = await runOk(`DISPLAY=${display} ssh -F "$F" -Y slipway.dev '${command}'`);
-        expect(said).toMatch(/^1\nshown\nlocalhost:\d+\.0\n$/);
+        const output = await runOk(`DISPLAY=${display} ssh -F "$F" -Y slipway.dev '${command}'`);
+        expect(output).toMatch(/^1\nshown\nlocalhost:\d+\.0\n$/);
         await until(async () => (await runOk('ssh -F "$F" slipway.dev "xauth list | wc -l"')) === "0\n");
         const without = `DISPLAY=${display} ssh -F "$F" slipway.dev 'echo "[$DISPLAY]"'`;
         expect(await runOk(without)).toBe("[]\n");
@@ -112,7 +112,8 @@ describe.if(has("ssh"))("OpenSSH", () => {
       const env = { HOME: world.home, PATH: `${world.home}/bin:${process.env.PATH}` };
       const child = Bun.spawn(args, { cwd: files, env, stdio: ["pipe", "pipe", "ignore"] });
       const reader = child.stdout.getReader();
-      for (let said = ""; !said.includes("begun"); ) said += new TextDecoder().decode((await reader.read()).value);
+      for (let output = ""; !output.includes("begun"); )
+        output += new TextDecoder().decode((await reader.read()).value);
       child.kill("SIGKILL");
       await child.exited;
     };
@@ -127,7 +128,7 @@ describe.if(has("ssh"))("OpenSSH", () => {
 });
 
 describe.if(has("scp") && has("sftp"))("files", () => {
-  test("[WN-5] scp copies both ways, by either protocol, trees with their modes and times too", async () => {
+  test("[WN-5] scp copies both ways with either protocol, also trees with their modes and times", async () => {
     random("big", 2_500_000);
     await runOk('scp -q -F "$F" -p big slipway.dev:there && scp -q -F "$F" slipway.dev:there back && cmp big back');
     await runOk('scp -q -O -F "$F" slipway.dev:there old && cmp big old');
@@ -172,7 +173,7 @@ describe.if(has("scp") && has("sftp"))("files", () => {
   }, 60_000);
 
   test.if(has("rsync"))(
-    "[CN-3] rsync brings a tree over and only what has changed again",
+    "[CN-3] rsync copies a tree, and later only its changes",
     async () => {
       await runOk("mkdir -p source && for i in 1 2 3 4 5; do echo file-$i > source/$i; done");
       const rsync = 'rsync -a --stats -e "ssh -F $F"';

@@ -84,7 +84,7 @@ describe("slipway ssh", () => {
 
 testNeeding(
   [needs.root],
-  "[DM-27] [AG-25] a workspace whose home is full is still reached, and its page, its log and its owner's inbox say so",
+  "[DM-27] [AG-25] a workspace whose home is full is still reachable, and its page, its log and its owner's inbox report it",
   async () => {
     const home = (await ssh('printf %s "$HOME"')).out;
     const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
@@ -164,14 +164,14 @@ test("[CN-5] ping reports milliseconds, speedtest megabytes in each direction", 
 
 /** Returns the response of a UDP port of this machine; repeats the request, because datagrams may be lost. */
 const exchangeDatagram = async (port: number, text: string): Promise<string> => {
-  const heard = Promise.withResolvers<string>();
+  const received = Promise.withResolvers<string>();
   const asking = await Bun.udpSocket({
     hostname: "127.0.0.1",
-    socket: { data: (_, data) => heard.resolve(String(data)), error() {} },
+    socket: { data: (_, data) => received.resolve(String(data)), error() {} },
   });
   const again = setInterval(() => asking.send(text, port, "127.0.0.1"), 200);
   try {
-    return await heard.promise;
+    return await received.promise;
   } finally {
     clearInterval(again);
     asking.close();
@@ -183,14 +183,14 @@ describe("slipway port-forward", () => {
   const startForwarding = async (...args: string[]) => {
     const child = world.spawn(["port-forward", "dev", ...args]);
     const reader = child.stderr.getReader();
-    let said = "";
+    let printed = "";
     const count = args.length / 2;
-    while ((said.match(/forwards to port/g) ?? []).length < count) {
+    while ((printed.match(/forwards to port/g) ?? []).length < count) {
       const { value, done } = await reader.read();
-      if (done) throw new Error(`it ended: ${said}`);
-      said += new TextDecoder().decode(value);
+      if (done) throw new Error(`it ended: ${printed}`);
+      printed += new TextDecoder().decode(value);
     }
-    const ports = [...said.matchAll(/127\.0\.0\.1:(\d+) forwards/g)].map(([, port]) => Number(port));
+    const ports = [...printed.matchAll(/127\.0\.0\.1:(\d+) forwards/g)].map(([, port]) => Number(port));
     return {
       ports,
       child,
@@ -245,9 +245,9 @@ describe("slipway port-forward", () => {
   }, 60_000);
 
   test("[CN-6] [WN-8] a UDP port without a listener, and a sender that leaves before its reply, end neither side", async () => {
-    const nobody = await Bun.udpSocket({ hostname: "127.0.0.1", socket: { data() {} } });
-    const { port: closed } = nobody;
-    nobody.close();
+    const unused = await Bun.udpSocket({ hostname: "127.0.0.1", socket: { data() {} } });
+    const { port: closed } = unused;
+    unused.close();
     const late = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();
     const echo = await Bun.udpSocket({

@@ -44,7 +44,7 @@ describe("into a pipe", () => {
   });
 
   test.each(["workspaces list --json", "workspaces logs w1", "logs w1 --follow", "help"])(
-    "[CV-36] ends quietly when whoever reads `%s` has gone",
+    "[CV-36] `%s` exits quietly when the reader of its output has exited",
     async (verb) => {
       const { out, shown } = await runInShell(`{ slipway ${verb}; echo code $? >&2; } | head -c 5`);
       expect(out).toHaveLength(5);

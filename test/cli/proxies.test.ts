@@ -154,7 +154,7 @@ const story = async (start: Start): Promise<void> => {
       headers: { ...token, host: name },
     } as never);
     const lines: string[] = [];
-    const heard = new Promise<void>((resolve, reject) => {
+    const received = new Promise<void>((resolve, reject) => {
       socket.onerror = () => reject(new Error("the socket was refused"));
       socket.onmessage = ({ data }) => {
         lines.push(String(data));
@@ -168,7 +168,7 @@ const story = async (start: Start): Promise<void> => {
         headers: { ...json, "Service-Session-Token": world.cast.token },
         body: JSON.stringify({ logs: [{ output: "through the proxy" }] }),
       });
-    await heard;
+    await received;
     socket.close();
     const dormant = { method: "PUT", headers: { ...json, ...token }, body: '{"ttl_ms":7200000}' };
     expect((await request(`/api/v2/workspaces/${workspace.id}/ttl`, dormant)).status).toBe(204);
@@ -212,10 +212,8 @@ test("[OP-17] doctor reports a proxy that is not configured", async () => {
 });
 
 const tools = [needs.openssl, needs.curl];
-testNeeding(
-  [needs.nginx, ...tools],
-  "[OP-17] behind nginx as the documentation has it, everything works as without",
-  () => story(nginx),
+testNeeding([needs.nginx, ...tools], "[OP-17] behind nginx as documented, everything works as without", () =>
+  story(nginx),
 );
 if (Bun.which("caddy") !== null && tools.every(({ found }) => found)) {
   test("[OP-17] behind Caddy as documented, everything works as without", () => story(caddy), 60_000);

@@ -16,7 +16,7 @@ export const runVerb = async (
     env = {},
   }: { files?: Readonly<Record<string, string>>; clock?: Clock; env?: Readonly<Record<string, string>> } = {},
 ): Promise<VerbResult> => {
-  const said = { code: -1, printed: "", errors: "" };
+  const result = { code: -1, printed: "", errors: "" };
   const input: VerbInput = {
     argv,
     env,
@@ -25,21 +25,21 @@ export const runVerb = async (
     signal: new AbortController().signal,
     readFile: (path) => files[path] ?? readFileSync(path, "utf8"),
     print: (text) => {
-      said.printed += `${text}\n`;
+      result.printed += `${text}\n`;
     },
     printError: (text) => {
-      said.errors += text;
+      result.errors += text;
     },
   };
   const verb = VERBS.find((one) => one.name === name);
   if (!verb) throw new Error(`there is no verb ${name}`);
   const { run } = await verb.load();
   try {
-    said.code = await run(input);
+    result.code = await run(input);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    said.code = EXIT.usage;
-    said.errors += error.message;
+    result.code = EXIT.usage;
+    result.errors += error.message;
   }
-  return said;
+  return result;
 };

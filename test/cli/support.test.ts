@@ -29,12 +29,12 @@ const LOG = [
 ].join("\n");
 
 test("[OP-12] possible secrets and personal names are removed from log lines, and the rest is kept", () => {
-  const said = redact(LOG);
-  for (const secret of Object.values(SECRETS)) if (secret !== SECRETS.key) expect(said).not.toContain(secret);
-  expect(said).not.toContain("iYJQv1Jh7iDPXBV2bZCprO");
-  expect(said).toContain('{"level":"info","area":"db","message":"opened","path":"/var/lib/slipway"}');
-  expect(said).toContain("git.example.com/x cannot be fetched");
-  expect(said).toContain("next=1");
+  const redacted = redact(LOG);
+  for (const secret of Object.values(SECRETS)) if (secret !== SECRETS.key) expect(redacted).not.toContain(secret);
+  expect(redacted).not.toContain("iYJQv1Jh7iDPXBV2bZCprO");
+  expect(redacted).toContain('{"level":"info","area":"db","message":"opened","path":"/var/lib/slipway"}');
+  expect(redacted).toContain("git.example.com/x cannot be fetched");
+  expect(redacted).toContain("next=1");
 });
 
 test("[OP-12] the secrets of other services and shells are removed too", () => {
@@ -52,9 +52,9 @@ test("[OP-12] the secrets of other services and shells are removed too", () => {
     'Cookie: theme=dark; service_session_token=hidden-one; app="hidden-one"'.replaceAll('"', ""),
     '{"cookie":"a=hidden-one; b=hidden-one","next":"kept"}',
   ];
-  const said = redact(lines.join("\n"));
-  for (const secret of [...secrets, "hidden-one"]) expect(said).not.toContain(secret);
-  for (const kept of ["--data-dir ./data", '"next":"kept"', "is of no agent"]) expect(said).toContain(kept);
+  const redacted = redact(lines.join("\n"));
+  for (const secret of [...secrets, "hidden-one"]) expect(redacted).not.toContain(secret);
+  for (const kept of ["--data-dir ./data", '"next":"kept"', "is of no agent"]) expect(redacted).toContain(kept);
 });
 
 test("[OP-12] [OP-9] errors of a file or a damaged database are a sentence without a stack trace", async () => {
@@ -62,14 +62,14 @@ test("[OP-12] [OP-9] errors of a file or a damaged database are a sentence witho
   const at = (name: string): string => join(place.path, name);
   writeFileSync(at("there.tar"), "mine");
   writeFileSync(at("slipway.db"), "no database at all, whatever its name may be");
-  for (const [argv, said] of [
+  for (const [argv, expected] of [
     [["support-bundle", at("there.tar")], "EEXIST: file already exists"],
     [["migrate"], "the database cannot be used: file is not a database"],
   ] as const) {
     const child = Bun.spawn([...command(), ...argv, "--data-dir", place.path], { stdout: "ignore", stderr: "pipe" });
     const [errors, code] = [await child.stderr.text(), await child.exited];
     expect([code, errors.split("\n").length]).toEqual([1, 2]);
-    expect(errors).toContain(said);
+    expect(errors).toContain(expected);
   }
   expect(readFileSync(at("there.tar"), "utf8")).toBe("mine");
 }, 30_000);

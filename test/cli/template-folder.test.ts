@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { packFolder } from "#src/cli/client/templates/folder.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-test("[CV-42] links inside a template's folder are followed; those that lead out, in a cycle or nowhere are skipped and named", async () => {
+test("[CV-42] links inside a template's folder are followed; dangling links, cycles and links out of the folder are skipped and named", async () => {
   using place = tempDirectory();
   const folder = join(place.path, "template");
   mkdirSync(join(folder, "shared", "deep"), { recursive: true });

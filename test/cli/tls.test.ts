@@ -16,7 +16,7 @@ const settings = ({ cert, key }: { cert: string; key: string }) => ({
 describe("https", () => {
   testNeeding(
     [needs.openssl],
-    "[OP-14] pages, API and WebSockets are served over it, cookies are Secure, and health knows",
+    "[OP-14] pages, API and WebSockets are served over https, cookies are Secure, and `health` supports it",
     async () => {
       using place = tempDirectory();
       const files = await makeCertificate(place.path, "here");
@@ -61,7 +61,7 @@ describe("https", () => {
 
   testNeeding(
     [needs.openssl],
-    "[OP-14] files that cannot be used stop the start in words, without a byte of the key",
+    "[OP-14] unusable files stop the start with an explanation, without a byte of the key",
     async () => {
       using place = tempDirectory();
       const [one, other] = [await makeCertificate(place.path, "one"), await makeCertificate(place.path, "other")];

@@ -1,5 +1,5 @@
 // The pages of a template that others change: what they promote, archive and delete appears on an idle page, and unsaved input stays. node
-// template-meanwhile.mjs CHROMIUM URL TOKEN TEMPLATE FIRST SECOND [FOLDER]
+// template-conflict.mjs CHROMIUM URL TOKEN TEMPLATE FIRST SECOND [FOLDER]
 import { inApp } from "./app-page.mjs";
 
 const [file, url, token, template, first, second, folder] = process.argv.slice(2);

@@ -7,7 +7,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-91] [WB-4] [WB-6] what others promote, archive and delete shows on an idle page of a template, and what is typed stays",
+  "[WB-91] [WB-4] [WB-6] versions that others promote, archive and delete appear on an idle template page, and typed input stays",
   async () => {
     await using world = await openWorld();
     const { admin } = world;
@@ -19,7 +19,7 @@ testNeeding(
     });
     const two = await importVersion(admin, files, { name: "two", template_id: id });
     const given = [world.server.url.href, admin.token ?? "", id, one.id, two.id];
-    const result = await runStory("template-meanwhile.mjs", given);
+    const result = await runStory("template-conflict.mjs", given);
     expect(result).toMatchObject({ wrong: [], kept: 1, typed: "Mine" });
   },
   180_000,
