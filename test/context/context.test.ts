@@ -45,9 +45,9 @@ const chatOnce = (id: string, isSo: (chat: Chat) => boolean): Promise<Chat> =>
   });
 
 /** Pins the context until the chat's context matches. */
-const pinUntil = (id: string, isSo: (told: string[]) => boolean): Promise<true> =>
+const pinUntil = (id: string, matches: (sources: string[]) => boolean): Promise<true> =>
   until(async () => {
-    if (isSo(listSources(await read(id)))) return true;
+    if (matches(listSources(await read(id)))) return true;
     await pin(id);
     return false;
   });
@@ -61,7 +61,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   using watch = await world.owner.socket("/api/v2/chats/watch");
   const { id, call } = await openChat(world);
   // It may have been created before the workspace had reported both.
-  await pinUntil(id, (told) => told.join() === "AGENTS.md ok,skills/deploy ok");
+  await pinUntil(id, (sources) => sources.join() === "AGENTS.md ok,skills/deploy ok");
   expect((await read(id)).context?.resources[1]).toEqual({
     kind: "skill",
     status: "ok",
@@ -114,9 +114,9 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
     { error: "Validation failed. path leads out of the skill's folder" },
     { error: 'There is no skill "nothing".' },
   ]);
-  const told = getSystemPrompt(next);
+  const system = getSystemPrompt(next);
   const order = ["Slipway", "bound to a workspace", "Always greet.", "Never shout.", "- deploy: how we deploy"];
-  const places = order.map((words) => told.indexOf(words));
+  const places = order.map((words) => system.indexOf(words));
   expect(places).toEqual([...places].sort((a, b) => a - b));
   expect(places[0]).toBeGreaterThanOrEqual(0);
   next.finish("stop");
@@ -125,7 +125,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   writeHomeFile("skills/bad/SKILL.md", "no front matter");
   writeHomeFile(".cursorrules", "x".repeat(65_537));
   await chatOnce(id, ({ context }) => context?.dirty === true);
-  await pinUntil(id, (told) => told.length >= 6);
+  await pinUntil(id, (sources) => sources.length >= 6);
   const wrong = (await read(id)).context?.resources.filter(({ error }) => error !== "");
   expect(wrong).toEqual([
     {
@@ -146,7 +146,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   rmSync(join(world.home, "skills/bad"), { recursive: true });
   rmSync(join(world.home, ".cursorrules"));
   // The next test starts when the daemon has seen this.
-  await pinUntil(id, (told) => told.length <= 4);
+  await pinUntil(id, (sources) => sources.length <= 4);
 }, 60_000);
 
 test("[CX-7] [CX-8] [CX-10] another workspace is pinned again, and an unreferenced snapshot is deleted", async () => {
@@ -188,7 +188,7 @@ test("[CX-8] users who have lost access to a workspace receive no new data from 
   await share({});
 }, 30_000);
 
-test("[CX-11] [CX-13] personal skills are in every chat of their owner, and called by their side where the workspace has the same name", async () => {
+test("[CX-11] [CX-13] personal skills are in every chat of their owner, and have a qualified name if the workspace has the same one", async () => {
   const path = "/api/v2/users/me/skills";
   const write = (body: object) => world.owner.fetch("POST", path, body);
   const made = (await (await write({ name: "deploy", description: "my way", content: "Mine." })).json()) as UserSkill;

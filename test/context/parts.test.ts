@@ -51,7 +51,7 @@ test("[CX-2] [CX-14] a chat's history names its instruction files and skills, on
   expect(second.prompt).not.toContain("context-file");
   const system = second.request.messages[0]?.content[0]?.text ?? "";
   expect(system).toContain("Always greet.");
-  expect(system).toContain("CLAUDE.md goes on beyond this");
+  expect(system).toContain("CLAUDE.md continues beyond this");
   second.say("hello again").finish();
   await waitUntilIdle();
   const row = listContextMessages(await listMessages(world.owner, id)).at(-1);

@@ -127,7 +127,7 @@ test("[CX-4] paths that lead out of their root are left out, and special files b
   ]);
 });
 
-test("[CX-12] the files of a skill are those inside its folder, whatever paths and links say, and at most 512 KiB of one", async () => {
+test("[CX-12] a skill's files are limited to its folder, whatever paths and links say, and to 512 KiB each", async () => {
   const folder = dirname(writeHomeFile("work/skills/s/SKILL.md", skill("s")));
   writeHomeFile("work/skills/s/docs/a.md", "inside");
   writeHomeFile("work/skills/s/long.txt", "é".repeat(300_000));
@@ -155,13 +155,13 @@ test("[CX-12] the files of a skill are those inside its folder, whatever paths a
   expect(await failure(readSkillFile(folder, "absent"))).toBe("There is no such file in the skill.");
 });
 
-test("[CX-15] lines that import a file stand for its text, inside of the folder and within bounds", async () => {
+test("[CX-15] lines that import a file are replaced by its text, inside the folder and within limits", async () => {
   const instructions = [
     "# Ours",
     "@docs/style.md",
     "- @docs/more.md",
     "ask @docs/style.md or @somebody",
-    "@nobody",
+    "@unknown",
     "@../outside.md",
     "```",
     "@docs/style.md",
@@ -175,7 +175,7 @@ test("[CX-15] lines that import a file stand for its text, inside of the folder 
   const [found] = (await scan()).resources;
   expect(found?.body).toBe(
     [
-      ...["# Ours", "be brief", "own", "", "more", "ask @docs/style.md or @somebody", "@nobody", "@../outside.md"],
+      ...["# Ours", "be brief", "own", "", "more", "ask @docs/style.md or @somebody", "@unknown", "@../outside.md"],
       ...["```", "@docs/style.md", "```"],
     ].join("\n"),
   );

@@ -71,7 +71,7 @@ const restoreNotes = async (chat_id: string, message_id: number): Promise<string
 
 testNeeding(
   [needs.git],
-  "[UN-9][UN-10] of a chat the newest hundred checkpoints stay, and what the others alone have held goes in the end, but nothing that was just written; those of a chat that is forgotten go, and with the last one all that was kept of a folder",
+  "[UN-9][UN-10] a chat keeps its newest hundred checkpoints; objects that only the others used are removed once they are old; a deleted chat's checkpoints are removed, and with a folder's last checkpoint everything stored of it",
   async () => {
     const { root, write } = makeRepository(join(folder, "work"));
     write("a.txt", "changed\n");
@@ -128,7 +128,7 @@ testNeeding(
 
 testNeeding(
   [needs.git],
-  "[UN-10] once a day the chats that have checkpoints are told, and those go that are older than any that is offered",
+  "[UN-10] once a day, reports the chats with checkpoints and removes checkpoints that are too old to be restored",
   async () => {
     writeFileSync(recordPath(TWO, 7), readFileSync(recordPath(TWO, 6)));
     writeFileSync(`${recordPath(TWO, 8)}.killed`, "{");
@@ -156,7 +156,7 @@ testNeeding(
 
 testNeeding(
   [needs.git],
-  "[TY-11] what has changed since a checkpoint is counted and shown, committed or not, and a checkpoint of another workspace is refused",
+  "[TY-11] changes since a checkpoint are counted and shown, committed or not, and a checkpoint of another workspace is refused",
   async () => {
     const work = makeRepository(join(folder, "changes"));
     work.write("kept.txt", "as it was\n");

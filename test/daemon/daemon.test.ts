@@ -65,7 +65,7 @@ describe("a daemon that starts", () => {
     });
   });
 
-  test("[DM-22] scripts and metadata of the ecosystem's templates find the program as they call it, who they are, and a place for their own", async () => {
+  test("[DM-22] scripts and metadata of existing templates find the program under its usual name, their identity, and a folder for their own programs", async () => {
     await using server = new RecordingServer();
     const tool =
       'printf "#!/bin/sh\\necho a tool\\n" > "$CODER_SCRIPT_BIN_DIR/tool"; chmod +x "$CODER_SCRIPT_BIN_DIR/tool"; tool';
@@ -102,7 +102,7 @@ describe("a daemon that starts", () => {
     await daemon[Symbol.asyncDispose]();
   });
 
-  test("[DM-21] the owner's secrets are variables and files of the workspace, and one that cannot be written keeps nothing back", async () => {
+  test("[DM-21] the owner's secrets become variables and files of the workspace, and one that cannot be written does not affect the others", async () => {
     await using server = new RecordingServer();
     const value = (text: string) => new TextEncoder().encode(text);
     const workspaceId = bytes(21);
@@ -111,7 +111,7 @@ describe("a daemon that starts", () => {
       environmentVariables: { REGISTRY: "of the template" },
       secrets: [
         { envName: "REGISTRY", filePath: "", value: value("of the owner $HOME") },
-        { envName: "", filePath: "/proc/nobody/can/write/here", value: value("x") },
+        { envName: "", filePath: "/proc/is/not/writable", value: value("x") },
         { envName: "BOTH", filePath: "~/.config/registry/token", value: value("two\nlines") },
         { envName: "BINARY", filePath: "~/binary", value: new Uint8Array([0xff, 0xfe]) },
       ],
@@ -278,7 +278,7 @@ describe("a daemon that starts", () => {
     }
   });
 
-  test("[DM-5] scripts that block login decide; another one continues and fails alone", async () => {
+  test("[DM-5] only scripts that block login decide the state; another one continues and fails on its own", async () => {
     await using server = new RecordingServer();
     const other = { id: bytes(2), logSourceId: bytes(102) };
     server.manifest = {
@@ -296,7 +296,7 @@ describe("a daemon that starts", () => {
     expect(server.states).toEqual(["starting", "ready"]);
   });
 
-  test("[DM-6] a script that names its interpreter runs in it; one longer than an argument may be runs too", async () => {
+  test("[DM-6] a script with a shebang runs in its interpreter; one longer than the argument limit runs too", async () => {
     await using server = new RecordingServer();
     const padding = `# ${"x".repeat(200)}\n`.repeat(1000);
     server.manifest = {
@@ -336,7 +336,7 @@ describe("a daemon that ends", () => {
     server.manifest = {
       scripts: [
         // One that ends in time, one that must be killed, one in the background of a script that has ended.
-        script('trap "echo told to end; exit 0" TERM; echo $$ up; while :; do sleep 0.02; done'),
+        script('trap "echo asked to stop; exit 0" TERM; echo $$ up; while :; do sleep 0.02; done'),
         script("trap '' TERM; echo $$ up; while :; do sleep 0.02; done", { id: bytes(2), logSourceId: bytes(102) }),
         script("sleep 300 > /dev/null 2>&1 & echo $! up", { id: bytes(3), logSourceId: bytes(103) }),
         script("echo bye", { id: bytes(4), logSourceId: bytes(104), runOnStart: false, runOnStop: true }),
@@ -351,7 +351,7 @@ describe("a daemon that ends", () => {
     await daemon.stop();
     expect(pids.map(isAlive)).toEqual([false, false, false]);
     expect(server.states).toEqual(["starting", "shutting_down", "off"]);
-    expect(server.lines(101)).toContain("info told to end");
+    expect(server.lines(101)).toContain("info asked to stop");
     expect(server.lines(104)).toEqual(["info bye"]);
     expect(
       server
@@ -385,7 +385,7 @@ describe("a daemon that ends", () => {
     expect(server.states).toEqual(["starting", "ready"]);
   });
 
-  test("[DM-15] reports the connections that are open and the round trip of its own", async () => {
+  test("[DM-15] reports the open connections and its own round-trip time", async () => {
     await using server = new RecordingServer();
     server.reportInterval = { seconds: 0n, nanos: 50_000_000 };
     await using _daemon = startDaemon({ url: server.url });

@@ -88,11 +88,11 @@ const testDesktop = (title: string, wanted: Parameters<typeof testNeeding>[0], p
 
 describe("a desktop", () => {
   testDesktop(
-    "[DT-1] is started by Xvnc when it is first wanted, shows programs, and takes pointer and keyboard",
+    "[DT-1] is started with Xvnc on first use, shows programs, and accepts pointer and keyboard",
     [needs.xvnc],
     ["Xvnc"],
   );
-  testDesktop("[DT-1] or by Xvfb with x11vnc", [needs.xvfb, needs.x11vnc], ["Xvfb", "x11vnc"]);
+  testDesktop("[DT-1] is started with Xvfb and x11vnc", [needs.xvfb, needs.x11vnc], ["Xvfb", "x11vnc"]);
 
   test("[DT-1] that cannot start reports what is missing; a server named by the template is only detected, not started", async () => {
     expect(await failure(makeDesktop(pathWith()).connect())).toMatchObject({
@@ -111,7 +111,7 @@ describe("a desktop", () => {
     ]).toEqual([{ hostname: "127.0.0.1", port: 5901 }, { hostname: "box", port: 5902 }, { unix: "/tmp/x" }, undefined]);
   });
 
-  test("[DT-4] a large screen is shown smaller, each pixel the mean of what it stands for; keys are named as models name them", async () => {
+  test("[DT-4] a large screen is scaled down, each pixel the mean of its source pixels; keys have the names that models use", async () => {
     const [width, height] = [2_560, 20];
     const pixels = new Uint8Array(width * height * 4);
     for (let i = 0; i < width * height; i += 1) pixels.set(i % 2 === 0 ? [0, 0, 200, 0] : [100, 0, 0, 0], i * 4);

@@ -37,7 +37,7 @@ describe("a repository", () => {
       at.git("checkout", "-q", "-b", "feature/x");
       at.write(".gitignore", "ignored\n");
       at.write("a.txt", "one\n2\nthree\n");
-      at.write("ignored", "nobody sees this");
+      at.write("ignored", "not shown");
       at.write("sub/new file.txt", "hello\nworld");
       at.write("bytes", new Uint8Array([0, 1, 2]));
       at.write("staged.txt", "staged\n");
@@ -50,7 +50,7 @@ describe("a repository", () => {
       expect(unified_diff).toContain("Binary files /dev/null and b/bytes differ\n");
       expect(unified_diff).toContain("new file mode 120000\n");
       expect(unified_diff).toContain("+hello\n+world\n\\ No newline at end of file\n");
-      expect(unified_diff).not.toContain("nobody sees");
+      expect(unified_diff).not.toContain("not shown");
       // The diff can be applied: git creates the same files from it.
       const other = makeRepository(join(folder.path, "applied"));
       const withoutBytes = unified_diff

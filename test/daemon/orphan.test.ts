@@ -91,7 +91,7 @@ test("[LP-14] a daemon whose token file no longer exists ends on its own", async
     if (done) break;
   }
   expect(await child.exited).toBe(0);
-  expect(logged).toContain("is gone");
+  expect(logged).toContain("was removed");
 }, 60_000);
 
 /** In steps, so that waiting code can check the time in between. */
@@ -128,7 +128,7 @@ test("[LP-14] a daemon that starts after its folder was removed also exits", asy
   const deps = { clock: new ManualClock(), signal: new AbortController().signal, isConnected: () => true };
   const folder = join(place.path, "none");
   expect(await waitUntilOrphaned({ paths: [folder], timeout: undefined }, deps)).toEqual({
-    reason: `${folder} is gone`,
+    reason: `${folder} was removed`,
     isGone: true,
   });
 });

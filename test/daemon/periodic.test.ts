@@ -77,7 +77,7 @@ describe("metadata", () => {
     }
   });
 
-  test("[DM-14] has its interval and timeout in the unit that genuine agents read, and in that of earlier servers", async () => {
+  test("[DM-14] has its interval and timeout in the unit that upstream agents read, and in that of earlier servers", async () => {
     const twice = await collectOnce("echo x", { interval: { seconds: 0n, nanos: 2 } });
     await twice.clock.advance(1_999);
     expect((await twice.called(1)).length).toBe(1);
@@ -93,7 +93,7 @@ describe("metadata", () => {
     expect(result?.value).toBe(`x${"é".repeat(1023)}`);
   });
 
-  test("[DM-14] that fails or takes too long says so", async () => {
+  test("[DM-14] that fails or takes too long reports it", async () => {
     expect((await collectOnce("echo half; echo broken >&2; exit 3")).result).toMatchObject({
       value: "half",
       error: "exit code 3: broken",
@@ -190,7 +190,7 @@ describe("statistics", () => {
     expect(parseTraffic("")).toEqual({ rx_bytes: 0n, rx_packets: 0n, tx_bytes: 0n, tx_packets: 0n });
   });
 
-  test("[DM-15] first request the interval, then report what was added, and never invent a figure", async () => {
+  test("[DM-15] first request the interval, then report increments, and never invent a number", async () => {
     const clock = new WatchedClock();
     type Request = { stats?: { rxBytes: bigint; txBytes: bigint } };
     const answer = { reportInterval: toDuration(30) };

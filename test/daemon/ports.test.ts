@@ -10,7 +10,7 @@ const TABLE = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->whe
 `;
 
 describe("the kernel's tables", () => {
-  test("[PT-1] are read for what listens, of either address family", () => {
+  test("[PT-1] list the listening ports of both address families", () => {
     expect(parseListeners(TABLE)).toEqual([
       { port: 8080, inode: "11111", uid: 1000 },
       { port: 22, inode: "33333", uid: 0 },

@@ -9,7 +9,7 @@ import { isAlive, tempFolder } from "./support/daemon.ts";
 const folder = tempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-/** Runs a shell script; `heard` resolves when its output contains the word. */
+/** Runs a shell script; `waitForOutput` resolves when its output contains the word. */
 const startShell = (text: string, options: Partial<ProcessOptions> = {}) => {
   const clock = new WatchedClock();
   const groups = new ProcessGroups({ clock, agent_id: "t" });
@@ -28,28 +28,28 @@ const startShell = (text: string, options: Partial<ProcessOptions> = {}) => {
     },
     ...options,
   });
-  const heard = (word: string): Promise<void> =>
+  const waitForOutput = (word: string): Promise<void> =>
     new Promise((resolve) => {
       checkOutput = () => output.includes(word) && resolve();
       checkOutput();
     });
-  return { clock, groups, end, heard, output: () => output };
+  return { clock, groups, end, waitForOutput, output: () => output };
 };
 
 describe("runProcess", () => {
   test("[DM-6] sends SIGTERM to the program and its children when it times out", async () => {
-    const { clock, end, heard } = startShell("sleep 300 & echo up; wait", { timeout_ms: 60_000 });
-    await heard("up");
+    const { clock, end, waitForOutput } = startShell("sleep 300 & echo up; wait", { timeout_ms: 60_000 });
+    await waitForOutput("up");
     await clock.advance(59_999);
     await clock.advance(1);
     expect(await end).toEqual({ exit_code: 143, timed_out: true, pipes_left_open: false });
   });
 
   test("[DM-6] kills the program five seconds after the timeout if it ignores SIGTERM", async () => {
-    const { clock, end, heard } = startShell("trap '' TERM; echo up; while :; do sleep 0.02; done", {
+    const { clock, end, waitForOutput } = startShell("trap '' TERM; echo up; while :; do sleep 0.02; done", {
       timeout_ms: 1_000,
     });
-    await heard("up");
+    await waitForOutput("up");
     await clock.advance(5_999);
     await clock.advance(1);
     expect(await end).toEqual({ exit_code: 137, timed_out: true, pipes_left_open: false });
@@ -57,8 +57,8 @@ describe("runProcess", () => {
 
   test("[DM-6] resolves ten seconds after the program exits if a child keeps its output open", async () => {
     const groups = new ProcessGroups({ clock: systemClock, agent_id: "t" });
-    const { clock, end, heard, output } = startShell("sleep 300 & echo $!", { groups });
-    await heard("\n");
+    const { clock, end, waitForOutput, output } = startShell("sleep 300 & echo $!", { groups });
+    await waitForOutput("\n");
     await until(() => clock.asked.includes(10_000));
     await clock.advance(10_000);
     expect(await end).toEqual({ exit_code: 0, timed_out: false, pipes_left_open: true });

@@ -16,7 +16,7 @@ const startServer = (...statuses: number[]) => {
     fetch: (request) => {
       const { pathname, search } = new URL(request.url);
       asked.push(`${pathname}${search} ${request.headers.get("service-session-token")}`);
-      return Response.json({ message: "as told" }, { status: statuses.shift() ?? 500 });
+      return Response.json({ message: "as scripted" }, { status: statuses.shift() ?? 500 });
     },
   });
   return { asked, url: new URL(`http://127.0.0.1:${server.port}/`), [Symbol.dispose]: () => void server.stop(true) };

@@ -25,7 +25,7 @@ test("[CO-16] a relayed request names the server's own host, and is the only one
   );
 });
 
-test("[CO-13] what a program prints without a terminal is put together from the engine's frames, also when the last is cut", () => {
+test("[CO-13] output of a program without a terminal is assembled from the engine's frames, also if the last one is cut", () => {
   const frame = (text: string, length = text.length) =>
     Buffer.concat([Buffer.from([1, 0, 0, 0, 0, 0, 0, length]), Buffer.from(text)]);
   expect(readFrames(Buffer.concat([frame("one "), frame("two"), frame("cu", 9)]))).toBe("one twocu");

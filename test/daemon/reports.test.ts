@@ -11,44 +11,46 @@ type Request = { lifecycle: { state: Lifecycle_State; changedAt: { seconds: bigi
 /** Lifecycle states over a connection with the given responses, and what the server received: state and second. */
 const openLifecycle = (answer: (state: string) => unknown = () => ({})) => {
   const clock = new WatchedClock();
-  const heard: string[] = [];
+  const reported: string[] = [];
   const updateLifecycle = async ({ lifecycle }: Request) => {
     const state = Lifecycle_State[lifecycle.state].toLowerCase();
-    heard.push(`${state} ${lifecycle.changedAt.seconds}`);
+    reported.push(`${state} ${lifecycle.changedAt.seconds}`);
     return answer(state);
   };
   const api = { updateLifecycle } as unknown as AgentApi;
   const ask = <T>(call: (one: AgentApi, signal: AbortSignal) => Promise<T>): Promise<T> =>
     call(api, new AbortController().signal);
   const reports = new Reports({ connection: { ask }, clock, random: () => 0 });
-  return { clock, heard, reports, lifecycle: new Lifecycle({ reports, clock }) };
+  return { clock, reported, reports, lifecycle: new Lifecycle({ reports, clock }) };
 };
 
 describe("reports to the server", () => {
   test("[DM-4] are delivered in order, one after the other, with their time", async () => {
     const gate = Promise.withResolvers<void>();
-    const { clock, heard, reports, lifecycle } = openLifecycle((state) => (state === "starting" ? gate.promise : {}));
+    const { clock, reported, reports, lifecycle } = openLifecycle((state) =>
+      state === "starting" ? gate.promise : {},
+    );
     lifecycle.enter("starting");
     await clock.advance(5_000);
     lifecycle.enter("ready");
     await clock.advance(60_000);
-    expect(heard).toEqual(["starting 0"]);
+    expect(reported).toEqual(["starting 0"]);
     gate.resolve();
     await reports.flush();
-    expect(heard).toEqual(["starting 0", "ready 5"]);
+    expect(reported).toEqual(["starting 0", "ready 5"]);
   });
 
-  test("[DM-4] that are refused are tried five times, then later ones continue", async () => {
-    const { clock, heard, reports, lifecycle } = openLifecycle((state) => {
+  test("[DM-4] that are refused are retried five times, then later ones continue", async () => {
+    const { clock, reported, reports, lifecycle } = openLifecycle((state) => {
       if (state === "starting") throw new RpcError(0, "no");
     });
     lifecycle.enter("starting");
     lifecycle.enter("ready");
     await runUntil(clock, reports.flush());
-    expect(heard).toEqual([...Array.from({ length: 5 }, () => "starting 0"), "ready 0"]);
+    expect(reported).toEqual([...Array.from({ length: 5 }, () => "starting 0"), "ready 0"]);
   });
 
-  test("[DM-4] at most a thousand wait", async () => {
+  test("[DM-4] are queued up to a thousand", async () => {
     const gate = Promise.withResolvers<void>();
     const { reports } = openLifecycle();
     let delivered = 0;
@@ -65,7 +67,7 @@ describe("reports to the server", () => {
 
   test("[DM-5] the newest state is sent again to a new connection, unless it is still queued", async () => {
     const gate = Promise.withResolvers<void>();
-    const { heard, reports, lifecycle } = openLifecycle(() => gate.promise);
+    const { reported, reports, lifecycle } = openLifecycle(() => gate.promise);
     lifecycle.resend();
     lifecycle.enter("ready");
     lifecycle.resend();
@@ -74,6 +76,6 @@ describe("reports to the server", () => {
     await reports.flush();
     lifecycle.resend();
     await reports.flush();
-    expect(heard).toEqual(["ready 0", "ready 0"]);
+    expect(reported).toEqual(["ready 0", "ready 0"]);
   });
 });

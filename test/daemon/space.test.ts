@@ -48,7 +48,7 @@ test("[DM-26] a process killed for memory is named after the largest one that en
   expect(kills.takeKilled()).toEqual([]);
 });
 
-test("[DM-26] on a shared machine only processes of the workspace are counted, and those that the kernel's log names", () => {
+test("[DM-26] on a shared machine, only the workspace's processes that the kernel's log names count as killed", () => {
   const looks = [
     {
       reading: { memory: scarce, isOwn: false, kills: 0 },
@@ -61,7 +61,7 @@ test("[DM-26] on a shared machine only processes of the workspace are counted, a
   expect([kills.takeKilled(), kills.takeKilled(), kills.takeKilled()]).toEqual([[], ["make"], []]);
 });
 
-test("[DM-26] control groups of both versions are read, and a limit that is none leaves the memory of the machine", () => {
+test("[DM-26] control groups of both versions are read, and without a limit the machine's memory applies", () => {
   const readFrom = (all: Record<string, string>) => (file: string) => all[file] ?? "";
   const meminfo = { "/proc/meminfo": "MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:   400 kB\n" };
   const second = {
@@ -95,7 +95,7 @@ const groups = {
   file: "",
 };
 
-testNeeding([needs.root, groups], "[DM-26] a process that the kernel ends is named", async () => {
+testNeeding([needs.root, groups], "[DM-26] a process that the kernel kills is named", async () => {
   const name = `slipway-test-${process.pid}`;
   const group = join(GROUPS, name);
   mkdirSync(group);
@@ -134,7 +134,7 @@ testNeeding([needs.root, groups], "[DM-26] a process that the kernel ends is nam
 
 testNeeding(
   [needs.root],
-  "[DM-27] a daemon whose home is full starts, runs its scripts, says so and continues",
+  "[DM-27] a daemon whose home is full starts, runs its scripts, reports it and continues",
   async () => {
     using place = tempFolder();
     const home = join(place.path, "home");

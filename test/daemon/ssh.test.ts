@@ -24,7 +24,7 @@ test("[WN-6] sessions are counted by purpose, each once, and only while they are
   expect(counts.open).toEqual({ vscode: 0, jetbrains: 0, ssh: 0 });
 });
 
-test("[WN-1] every key pair can be read again, also one whose point begins with a zero", () => {
+test("[WN-1] every key pair can be parsed again, also one whose point starts with a zero", () => {
   const points = new Set<boolean>();
   // One in 256 starts with a zero byte.
   for (let i = 0; i < 500 || points.size < 2; i++) {
@@ -37,7 +37,7 @@ test("[WN-1] every key pair can be read again, also one whose point begins with 
   }
 });
 
-test("[WN-1] a first line names what runs the rest", () => {
+test("[WN-1] the first line of a script names its interpreter", () => {
   expect(makeCommand("echo hello", "/bin/zsh")).toEqual(["/bin/zsh", "-c", "echo hello"]);
   expect(makeCommand("#!/usr/bin/env python3\nprint(1)\n", "/bin/sh")).toEqual([
     "/usr/bin/env",
@@ -48,7 +48,7 @@ test("[WN-1] a first line names what runs the rest", () => {
   expect(makeCommand("#!", "/bin/sh")).toEqual(["/bin/sh", "-c", "#!"]);
 });
 
-test("[WN-10] the message of the day is what the file says, for terminals; nothing for those who want quiet, or where there is no file", async () => {
+test("[WN-10] a terminal shows the message of the day from the file, and nothing with `.hushlogin` or without the file", async () => {
   const home = mkdtempSync(join(tmpdir(), "motd-"));
   const path = join(home, "motd");
   expect(await loadMessageOfTheDay("", home)).toBe("");

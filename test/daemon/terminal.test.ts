@@ -184,7 +184,7 @@ describe("a terminal without clients", () => {
 
   testNeeding(
     [needs.screen],
-    "[TM-15] of `screen` ends when nobody asks the next daemon for it in five minutes",
+    "[TM-15] a `screen` session ends when no client attaches to it within five minutes of the next daemon's start",
     async () => {
       const agent_id = uuid();
       await using earlier = startWorld(agent_id);
@@ -215,7 +215,7 @@ describe("a terminal without clients", () => {
     await until(() => seen.text.lastIndexOf("24 80") > seen.text.indexOf("10 40"));
   });
 
-  test("[TM-14] of an unknown kind says so on the terminal", async () => {
+  test("[TM-14] of an unknown kind shows the reason on the terminal", async () => {
     await using world = startWorld();
     const seen = readInBackground(await world.attach("a", "echo never", "tmux"));
     await until(() => seen.over);
@@ -223,7 +223,7 @@ describe("a terminal without clients", () => {
     expect(world.sessions.size).toBe(0);
   });
 
-  test("[TM-5] that cannot be started says so on the terminal", async () => {
+  test("[TM-5] that cannot be started shows the reason on the terminal", async () => {
     await using world = startWorld();
     const seen = readInBackground(await world.attach("a", "exit 0"));
     await until(() => seen.over);
@@ -268,7 +268,7 @@ describe("a late client", () => {
     expect([buffer.active.type, line(0), line(1)]).toEqual(["normal", "$ top", "over"]);
   });
 
-  test("[TM-4] sees the same as a terminal that got all output, whatever it was and however it was split", async () => {
+  test("[TM-4] sees the same screen as a terminal that got all output, whatever it was and however it was split", async () => {
     const pieces = [
       ...[
         "plain words ",
@@ -311,7 +311,7 @@ describe("a late client", () => {
     }
   }, 30_000);
 
-  test("[TM-4] does not repeat text that has scrolled away: the screen is the same, and the queue is bounded", async () => {
+  test("[TM-4] gets no text that has scrolled away: the screen is the same, and the queue is bounded", async () => {
     const kept = new ScreenBuffer(new WatchedClock(), SIZE, () => {});
     const lines = Array.from({ length: 60_000 }, (_, i) => `line ${i}\r\n`).join("");
     const text = `\x1b[32mgreen\r\n${lines}`;
@@ -331,7 +331,7 @@ describe("a late client", () => {
 });
 
 describe("the pieces", () => {
-  test("[TM-1] programs get a character set that can show everything, and the user's own when it can", () => {
+  test("[TM-1] programs get a UTF-8 character set, the user's own if it is one", () => {
     expect(buildTerminalEnvironment({ LANG: "C" }, "/bin/sh")).toMatchObject({
       LC_CTYPE: "C.UTF-8",
       TERM: "xterm-256color",
@@ -343,7 +343,7 @@ describe("the pieces", () => {
     expect(buildTerminalEnvironment({ LC_ALL: "en_US.utf8" }, "/bin/sh")).toMatchObject({ LC_ALL: "en_US.utf8" });
   });
 
-  test("[TM-9] objects are found however they are cut", () => {
+  test("[TM-9] JSON objects are found however they are split", () => {
     const text = '{"a":"}{\\"\\\\"}\n {"b":{"c":[1,{"d":"é"}]}}{}';
     const bytes = Buffer.from(text);
     for (let size = 1; size <= bytes.byteLength; size += 1) {

@@ -144,7 +144,7 @@ describe("an HTTP connection", () => {
     ["a head without end", `HTTP/1.1 200 OK\r\n${"a: b\r\n".repeat(20_000)}`, "too long"],
     ["a body without bound", `HTTP/1.1 200 OK\r\n\r\n${"x".repeat(5_000)}`, "too large"],
     ["interim answers for ever", "HTTP/1.1 100 Continue\r\n\r\n".repeat(20), "interim"],
-    ["an upgrade nobody asked for", "HTTP/1.1 101 Sure\r\n\r\n", "changes the protocol"],
+    ["an unrequested upgrade", "HTTP/1.1 101 Sure\r\n\r\n", "changes the protocol"],
     ["nothing", "\r\n", "early"],
   ];
   test.each(strange)("[TN-8] refuses %s", async (_, text, reason) => {

@@ -54,7 +54,7 @@ const openWorld = (): World => {
   write("new.txt", "untracked\n");
   write("tool.sh", "#!/bin/sh\n");
   write("key", "private\n");
-  write("ignored", "nobody keeps this\n");
+  write("ignored", "not captured\n");
   write("build/out", "made\n");
   write("lib/a.txt", "changed in the submodule\n");
   chmodSync(join(repository.root, "tool.sh"), 0o755);
@@ -111,17 +111,17 @@ const ACCIDENTS: Record<string, Accident> = {
   },
   "a repository is moved": {
     script: "mv u v; echo b > z",
-    also: { "v/ignored": "nobody keeps this\n" },
+    also: { "v/ignored": "not captured\n" },
     names: ["u/.git"],
   },
   "a repository loses its .git": {
     script: "rm -rf u/.git; echo b > u/a.txt; echo b > u/more",
-    also: { "u/ignored": "nobody keeps this\n", "u/more": undefined },
+    also: { "u/ignored": "not captured\n", "u/more": undefined },
     names: ["u/.git"],
   },
   "a repository is made again over its files": {
     script: "rm -rf u/.git; git init -q u; echo b > u/a.txt",
-    also: { "u/ignored": "nobody keeps this\n" },
+    also: { "u/ignored": "not captured\n" },
     // The submodule's repository was inside.
     names: ["u/lib/.git"],
   },
@@ -133,7 +133,7 @@ const ACCIDENTS: Record<string, Accident> = {
   "history is rewritten and collected": {
     script:
       "cd u; git add -A; git commit -qm x; git commit -q --amend -m y --allow-empty; git checkout -q --orphan o; git rm -rqf --cached .; echo n > a.txt; git add a.txt; git commit -qm n; git branch -qD main; git reflog expire --expire=now --all; git gc -q --prune=now",
-    also: { "u/ignored": "nobody keeps this\n" },
+    also: { "u/ignored": "not captured\n" },
   },
   "the object store is emptied": { script: "rm -rf u/.git/objects/*; echo b > u/src/deep/code.txt", also: {} },
   "a submodule is removed": { script: "rm -rf u/lib", also: {} },
@@ -156,11 +156,11 @@ const ACCIDENTS: Record<string, Accident> = {
   },
   "the rules of what is ignored are removed": {
     script: "rm u/.gitignore; echo b > u/made",
-    also: { "u/ignored": "nobody keeps this\n", "u/build/out": "made\n", "u/made": undefined },
+    also: { "u/ignored": "not captured\n", "u/build/out": "made\n", "u/made": undefined },
   },
   "everything becomes ignored": {
     script: "echo '*' > u/.gitignore; echo b > u/src/deep/code.txt; rm u/new.txt",
-    also: { "u/ignored": "nobody keeps this\n" },
+    also: { "u/ignored": "not captured\n" },
   },
   "permissions and links are changed": { script: "chmod 644 u/tool.sh u/key; rm u/link; ln -s nowhere u/link" },
   "a thousand files are made": {
@@ -186,7 +186,7 @@ const ACCIDENTS: Record<string, Accident> = {
 
 /** Accidents that leave `.git` folders that git cannot use. */
 const BROKEN = {
-  "a worktree that is gone": "mkdir x; echo 'gitdir: /nonexistent' > x/.git",
+  "a worktree that was removed": "mkdir x; echo 'gitdir: /nonexistent' > x/.git",
   "an empty .git": "mkdir -p x/.git",
   "a clone that was cut short": "git init -q x; rm -rf x/.git/objects",
   "a repository without a commit (anomalyco/opencode#26893)": "git init -q x",
@@ -197,7 +197,7 @@ const BROKEN = {
 for (const [name, script] of Object.entries(BROKEN)) {
   testNeeding(
     [needs.git],
-    `[UN-1][UN-11] ${name} does not keep files from being kept`,
+    `[UN-1][UN-11] ${name} does not prevent checkpoints of files`,
     async () => {
       using world = openWorld();
       const { checkpoints, home, sh } = world;
@@ -214,7 +214,7 @@ for (const [name, script] of Object.entries(BROKEN)) {
 
 testNeeding(
   [needs.git],
-  "[UN-6][UN-13] what is ignored by now is not removed, what was made since is put aside, and a broken git configuration keeps nothing away",
+  "[UN-6][UN-13] newly ignored files are not removed, files created since are moved aside, and a broken Git configuration prevents nothing",
   async () => {
     using world = openWorld();
     const { checkpoints, home, sh } = world;
@@ -236,7 +236,7 @@ testNeeding(
 
 testNeeding(
   [needs.git],
-  "[UN-1][UN-6] names that a shell or git could take for something else return as they were, and so do folders of such names",
+  "[UN-1][UN-6] files and folders whose names have a meaning for a shell or Git are restored unchanged",
   async () => {
     using world = openWorld();
     const { checkpoints, home } = world;
@@ -277,7 +277,7 @@ testNeeding(
 
 testNeeding(
   [needs.git],
-  "[UN-4][UN-5][UN-12] what is too large, or was not kept in time, is said when the checkpoint is made and when it is wanted back",
+  "[UN-4][UN-5][UN-12] files that are too large, or could not be captured in time, are reported by the checkpoint and by its restore",
   async () => {
     using world = openWorld();
     const { checkpoints, home, sh, repository } = world;
@@ -310,7 +310,7 @@ testNeeding(
 
 testNeeding(
   [needs.git],
-  "[UN-1][UN-2] files that git stores in another form, hides or has in conflict are kept as they look",
+  "[UN-1][UN-2] files that Git converts, hides or has in conflict are captured as they are on disk",
   async () => {
     using world = openWorld();
     const { checkpoints, home, sh } = world;
@@ -335,7 +335,7 @@ testNeeding(
 
 testNeeding(
   [needs.git],
-  "[UN-2] cline/cline#5598, cline/cline#1313, cline/cline#9317: repositories and submodules are as they were after every checkpoint, and after one that was given up",
+  "[UN-2] cline/cline#5598, cline/cline#1313, cline/cline#9317: repositories and submodules are unchanged by every checkpoint, also by one that was given up",
   async () => {
     using world = openWorld();
     const { checkpoints, home, sh } = world;
@@ -357,7 +357,7 @@ testNeeding(
 
 testNeeding(
   [needs.git],
-  "[UN-6] anomalyco/opencode#10287, anomalyco/opencode#3148: files return as they were at the message and no older, also after commits and next to the checkpoints of another daemon; without a checkpoint nothing changes",
+  "[UN-6] anomalyco/opencode#10287, anomalyco/opencode#3148: files are restored exactly as of the message, also after commits and next to another daemon's checkpoints; without a checkpoint nothing changes",
   async () => {
     using world = openWorld();
     const { checkpoints, other, home, sh } = world;
@@ -385,7 +385,7 @@ testNeeding(
 
 testNeeding(
   [needs.git],
-  "[UN-5] cline/cline#4388: a checkpoint that was killed half way keeps no later one from being made",
+  "[UN-5] cline/cline#4388: a checkpoint that was killed midway does not block later ones",
   async () => {
     using world = openWorld();
     const { checkpoints, home, sh } = world;
@@ -406,7 +406,7 @@ testNeeding(
 for (const [name, { script, also = {}, names = [] }] of Object.entries(ACCIDENTS)) {
   testNeeding(
     [needs.git],
-    `[UN-1][UN-3][UN-6][UN-11] the files come back when ${name}`,
+    `[UN-1][UN-3][UN-6][UN-11] the files are restored when ${name}`,
     async () => {
       using world = openWorld();
       const { checkpoints, home, sh } = world;

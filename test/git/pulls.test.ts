@@ -53,7 +53,7 @@ const G = "/api/v3/repos/team/repo";
 const FIND = `${G}/pulls?head=team%3Afix&state=all&sort=created&direction=desc&per_page=1`;
 const review = (login: string, state: string) => ({ user: { login }, state });
 
-test("[PR-1] a remote means a host and a project, however it is written; what could not be one means nothing", () => {
+test("[PR-1] a remote is parsed to a host and a project in every notation; other text is not", () => {
   for (const address of [
     "https://git.example/team/repo.git",
     "https://ann:token@GIT.example/team/repo/",
@@ -79,7 +79,7 @@ test("[PR-1] a remote means a host and a project, however it is written; what co
   }
 });
 
-test("[PR-2] GitHub: the newest pull request of a branch, how it stands, and what its reviewers said last", async () => {
+test("[PR-2] GitHub: finds the newest pull request of a branch, its state, and its reviewers' last verdicts", async () => {
   host.json(FIND, [{ number: 7 }]);
   host.json(`${G}/pulls/7`, createGithubPull(host.url));
   host.json(`${G}/pulls/7/reviews?per_page=100`, [
@@ -124,7 +124,7 @@ test("[PR-2] GitHub: the newest pull request of a branch, how it stands, and wha
   expect([...host.tokens]).toEqual(["Bearer secret"]);
 });
 
-test("[PR-2] GitLab: the same for merge requests, with lines counted and the diff assembled", async () => {
+test("[PR-2] GitLab: finds the same for merge requests, with counted lines and an assembled diff", async () => {
   const P = "/api/v4/projects/team%2Frepo";
   const M = `${P}/merge_requests/3`;
   host.json(`${P}/merge_requests?source_branch=fix&order_by=created_at&sort=desc&per_page=1`, [{ iid: 3 }]);
@@ -132,7 +132,7 @@ test("[PR-2] GitLab: the same for merge requests, with lines counted and the dif
     iid: 3,
     state: "opened",
     draft: true,
-    title: "Mend it",
+    title: "Fix it",
     web_url: `${host.url}/team/repo/-/merge_requests/3`,
     author: { username: "ann", avatar_url: null },
     source_branch: "fix",
@@ -154,7 +154,7 @@ test("[PR-2] GitLab: the same for merge requests, with lines counted and the dif
     pr_number: 3,
     pr_state: "open",
     pr_draft: true,
-    pr_title: "Mend it",
+    pr_title: "Fix it",
     commits: 4,
     changed_files: 2,
     url: `${host.url}/team/repo/-/merge_requests/3`,
@@ -173,7 +173,7 @@ test("[PR-2] GitLab: the same for merge requests, with lines counted and the dif
   );
 });
 
-test("[PR-3] a host that wants to be left alone says for how long; other refusals are told apart; addresses that are not public are not called", async () => {
+test("[PR-3] a rate-limited host is not called until the time that it names; other refusals are classified; private addresses are not called", async () => {
   const { pulls } = open("github");
   const findAfterResponse = (status: number, headers: Record<string, string>, text = "") => {
     host.refuse = () => new Response(text, { status, headers });
@@ -205,7 +205,7 @@ test("[PR-3] a host that wants to be left alone says for how long; other refusal
   expect(host.asked).toHaveLength(asked);
 });
 
-test("[PR-4] is polled often while work continues, rarely later, with a growing delay after failures, and not once it is merged", () => {
+test("[PR-4] a pull request is polled often while work continues, rarely later, with a growing delay after failures, and not once it is merged", () => {
   const minute = 60_000;
   const nextLookAt = (pr_state: string | null, idle: number, failures = 0) =>
     nextCheckDelay({ pr_state, pushed_at: NOW - idle, failures }, NOW);

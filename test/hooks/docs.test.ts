@@ -27,7 +27,7 @@ const reference = async (): Promise<string> => {
 
 testNeeding(
   [needs.python3],
-  "[HK-18] the consumer in the documentation runs as it stands there, and `doctor` tries it",
+  "[HK-18] the consumer in the documentation runs as printed, and `doctor` checks it",
   async () => {
     using directory = tempDirectory();
     const port = await findFreePort();

@@ -178,21 +178,21 @@ testNeeding(python, "[HK-3] the token of a request can be checked with the share
   const [head = "", claims = "", signature] = (seen?.authorization ?? "").replace("Bearer ", "").split(".");
   expect(createHmac("sha256", SECRET).update(`${head}.${claims}`).digest("base64url")).toBe(signature ?? "");
   const { deployment_id } = await world.owner.get<{ deployment_id: string }>("/api/v2/buildinfo");
-  const said = JSON.parse(Buffer.from(claims, "base64url").toString());
-  expect(said).toMatchObject({
+  const payload = JSON.parse(Buffer.from(claims, "base64url").toString());
+  expect(payload).toMatchObject({
     iss: deployment_id,
     sub: `slipway:chat:${chat.id}`,
     aud: consumer.url,
     type: "user_prompt_submit",
     jti: seen?.request.meta.dispatch_id,
-    exp: said.iat + 120,
-    nbf: said.iat - 30,
+    exp: payload.iat + 120,
+    nbf: payload.iat - 30,
   });
 });
 
 testNeeding(
   python,
-  "[CM-11] [HK-10] a consumer is told of a cleared chat, and changes or denies a summary's instructions",
+  "[CM-11] [HK-10] a consumer is notified of a cleared chat, and changes or denies a summary's instructions",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openModelWorld({ env: consumer.env({ SLIPWAY_CHAT_DEBUG_LOGGING: "true" }) });

@@ -181,7 +181,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-7] [HK-13] a denied call is answered with the policy's reason, ambiguous ones are refused before the hook",
+  "[HK-7] [HK-13] a denied call is answered with the policy's reason, and ambiguous ones are refused before the hook",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env() });
@@ -372,7 +372,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-11] the model is given the owner's own prompt as the hook has seen it, and none that it has not seen",
+  "[HK-11] the model gets the owner's own prompt as the hook has seen it, and none that it has not seen",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env() });

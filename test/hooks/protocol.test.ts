@@ -8,7 +8,7 @@ import { Slots } from "#src/hooks/dispatch-slots.ts";
 import { findMiscasedKey, findRepeatedKey } from "#src/hooks/strict-json.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
-test("[HK-13] a key that an object has twice is found at any depth, however it is written; texts that look like keys are none", () => {
+test("[HK-13] a repeated key of an object is found at any depth and in any notation; text that looks like a key is not one", () => {
   expect(findRepeatedKey('{"a":1,"b":{"a":1}}')).toBeUndefined();
   expect(findRepeatedKey('{"a":"\\"a\\":","b":["a","a",{"a":1},{"a":2}]}')).toBeUndefined();
   expect(findRepeatedKey('{"a":1,"a" : 2}')).toBe("a");
@@ -21,7 +21,7 @@ test("[HK-13] a key that an object has twice is found at any depth, however it i
   expect(findMiscasedKey(schema, { files: [{ name: 1 }, { NAME: 1 }] })).toBe("NAME");
 });
 
-test("[HK-2] the hook gets the model's own bytes where they mean what is run, and what is run where they were repaired", () => {
+test("[HK-2] the hook gets the model's own bytes if they equal what is run, and the repaired arguments otherwise", () => {
   const of = (args: unknown, raw?: string) =>
     toProposedInput("list_templates", { properties: { query: {} } }, { args, raw });
   expect(of({ query: "a" }, '{ "query":"a" }')).toEqual({ tool_input: '{ "query":"a" }' });
@@ -34,7 +34,7 @@ test("[HK-2] the hook gets the model's own bytes where they mean what is run, an
   expect(toProposedInput("theirs", {}, { args: { q: 2 }, raw: '{"q":1,"q":2}' })).toEqual({ tool_input: '{"q":2}' });
 });
 
-test("[HK-5] caps are exact, and permissions are only where there is something to permit", () => {
+test("[HK-5] limits are exact, and a permission is accepted only for events that have something to permit", () => {
   const read = (event: Parameters<typeof parseAnswer>[0], value: unknown) =>
     parseAnswer(event, new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value)));
   expect(read("stop", "")).toEqual({});
@@ -73,7 +73,7 @@ test("[HK-4] 256 dispatches run concurrently, 192 of them for prompts; others wa
   expect(await none).toBeUndefined();
 });
 
-test("[HK-6] what hooks say between calls and results stands behind the results, and else where it was said", () => {
+test("[HK-6] hook context between calls and results moves behind the results, and stays in place elsewhere", () => {
   const row = (role: "user" | "assistant" | "tool", type: "text" | "hook-context", text: string) => ({
     role,
     content: [{ type, text }],
@@ -96,7 +96,7 @@ test("[HK-6] what hooks say between calls and results stands behind the results,
   ]);
 });
 
-test("[HK-17] a consumer is https or on this machine, its secret long enough, and never without one", () => {
+test("[HK-17] a consumer must use https or be on this machine, and needs a sufficiently long secret", () => {
   const load = (env: Record<string, string>) => loadConfig({ argv: [], env, readFile: () => "" }).config;
   const secret = { SLIPWAY_HOOK_SECRET: "x".repeat(32) };
   for (const url of [

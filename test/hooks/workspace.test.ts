@@ -48,7 +48,7 @@ test("[HK-19] without the administrator's setting no hook of a workspace runs", 
   next.finish("stop");
 });
 
-test("[HK-19] [HK-20] [HK-21] each event reaches the programs that are declared for it, with the request on their input, and their answers steer the chat", async () => {
+test("[HK-19] [HK-20] [HK-21] each event reaches its declared programs, with the request on standard input, and their answers control the chat", async () => {
   const log = join(world.home, "events");
   const tell = `cat >> ${log}; echo >> ${log}`;
   const events = ["user_prompt_submit", "session_start", "post_tool_use", "stop", "pre_compact", "post_compact"];
@@ -127,10 +127,10 @@ test("[HK-19] [HK-20] [HK-21] each event reaches the programs that are declared 
   ]);
   type Entries = { audit_logs: { status_code: number; additional_fields: Record<string, unknown> }[] };
   const audit = await (await admin(world)).get<Entries>(`/api/v2/audit?q=resource_id:${id}&limit=50`);
-  const told = audit.audit_logs.flatMap(({ additional_fields: more, status_code }) =>
+  const entries = audit.audit_logs.flatMap(({ additional_fields: more, status_code }) =>
     more.hook_source === "workspace" ? [[more.hook_event, more.hook_result, status_code]] : [],
   );
-  expect(told).toContainEqual(["pre_tool_use", "deny", 403]);
+  expect(entries).toContainEqual(["pre_tool_use", "deny", 403]);
 });
 
 const FAILING: [string, Omit<Entry, "name" | "event">, string, RegExp][] = [
@@ -161,13 +161,13 @@ for (const [what, entry, failure, words] of FAILING) {
     ]);
     // The chat continues: the model may try something else, and people may fix the file.
     rmSync(join(world.home, ".slipway", "hooks.json"));
-    const again = await callTools(world, next, ["execute", { command: "echo mended" }]);
-    expect(again.results).toMatchObject([{ output: "mended\n" }]);
+    const again = await callTools(world, next, ["execute", { command: "echo repaired" }]);
+    expect(again.results).toMatchObject([{ output: "repaired\n" }]);
     again.next.finish("stop");
   });
 }
 
-test("[HK-20] processes that a hook has started end with it, even if they resist", async () => {
+test("[HK-20] processes that a hook has started end with it, even if they ignore signals", async () => {
   const mark = join(world.home, "started");
   const command = `trap '' TERM; (sleep 60 & echo $! > ${mark}.child); echo $$ > ${mark}; sleep 60`;
   declare(world, { name: "stays", event: "pre_tool_use", timeout: 0.3, command });
@@ -200,8 +200,8 @@ test("[HK-21] an unreadable hooks file denies every call and every prompt, with 
       organization_id: world.organization_id,
       ...body,
     });
-    const said = (await answer.json()) as { message: string; kind: string };
-    expect([text, answer.status, said.kind, said.message]).toEqual([
+    const refusal = (await answer.json()) as { message: string; kind: string };
+    expect([text, answer.status, refusal.kind, refusal.message]).toEqual([
       ...[text, 403, "hook_denied"],
       expect.stringContaining("The hooks of the workspace cannot be asked: .slipway/hooks.json"),
     ]);
@@ -219,7 +219,7 @@ test("[HK-21] if there is nothing to deny, people are notified of a failing hook
   rmSync(join(world.home, ".slipway", "hooks.json"));
 });
 
-test("[HK-21] while the agent is disconnected, calls that need the workspace are denied, and those that start it are not", async () => {
+test("[HK-21] while the agent is disconnected, calls that need the workspace are denied, and calls that start it are not", async () => {
   await using alone = await openToolWorld({ env: HOOKS_ALLOWED });
   declare(alone, { name: "all", event: "pre_tool_use", command: deny("Never.") });
   const { call } = await openChat(alone);
@@ -236,7 +236,7 @@ test("[HK-21] while the agent is disconnected, calls that need the workspace are
 
 testNeeding(
   [needs.python3],
-  "[HK-22] the deployment's consumer has the last word: it is asked about what the workspace's hooks have made of an input",
+  "[HK-22] the deployment's consumer decides last: it gets the input as the workspace's hooks have changed it",
   async () => {
     await using consumer = await Consumer.start();
     await using both = await openToolWorld({ env: { ...HOOKS_ALLOWED, ...consumer.env() } });

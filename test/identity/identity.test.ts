@@ -58,7 +58,7 @@ describe("cloud a", () => {
 
   testNeeding(
     [needs.openssl],
-    "[II-1] a document that the certificate of any region has signed names the instance",
+    "[II-1] a document signed with the certificate of any region identifies the instance",
     async () => {
       for (const region of ["region-1", "region-2"]) {
         expect(await verify(signDocument(region))).toBe("accepted: i-0123456789");
@@ -70,17 +70,17 @@ describe("cloud a", () => {
 
   testNeeding(
     [needs.openssl],
-    "[II-1] a document that was changed, or that others have signed, is refused",
+    "[II-1] a document that was changed, or signed with another key, is refused",
     async () => {
       const good = signDocument("region-1");
-      const nobody = "no trusted certificate has signed the document";
-      expect(await verify(good, DOCUMENT.replace("i-0", "i-1"))).toBe(nobody);
-      expect(await verify(good, `${DOCUMENT} `)).toBe(nobody);
-      expect(await verify(signDocument("region-none"))).toBe(nobody);
-      expect(await verify(signDocument("region-old"))).toBe(nobody);
-      expect(await verify(signDocument("region-1", DOCUMENT, "RSA-SHA1"))).toBe(nobody);
-      expect(await verify(`${good.startsWith("A") ? "B" : "A"}${good.slice(1)}`)).toBe(nobody);
-      expect(await verify(good.slice(0, 40))).toBe(nobody);
+      const untrusted = "no trusted certificate has signed the document";
+      expect(await verify(good, DOCUMENT.replace("i-0", "i-1"))).toBe(untrusted);
+      expect(await verify(good, `${DOCUMENT} `)).toBe(untrusted);
+      expect(await verify(signDocument("region-none"))).toBe(untrusted);
+      expect(await verify(signDocument("region-old"))).toBe(untrusted);
+      expect(await verify(signDocument("region-1", DOCUMENT, "RSA-SHA1"))).toBe(untrusted);
+      expect(await verify(`${good.startsWith("A") ? "B" : "A"}${good.slice(1)}`)).toBe(untrusted);
+      expect(await verify(good.slice(0, 40))).toBe(untrusted);
       expect(await verify("not base64!")).toBe("the signature is not base64");
       expect(await verify("")).toBe("the signature is not base64");
       expect(await verify(good, DOCUMENT, now + 3650 * DAY)).toBe("this server trusts no certificate of that cloud");
@@ -103,7 +103,7 @@ describe("cloud b", () => {
 
   testNeeding(
     [needs.openssl],
-    "[II-2] a message whose signer bears the cloud's name and leads to a root names the machine",
+    "[II-2] a message whose signer has the cloud's name and chains to a root identifies the machine",
     async () => {
       expect(await verify(cloud.message(document(), "leaf"))).toBe("accepted: vm-1");
       const bare = '{"vmId":"vm-2"}';
@@ -195,7 +195,7 @@ describe("cloud c", () => {
   const verify = async (jwt: string, at = now) => refusal(() => verifyGoogleIdentity(files, jwt, at));
   const NO = "the token is malformed, past its time, or signed with none of the trusted keys";
 
-  test("[II-3] a token signed with a trusted key names the instance; without keys no token is accepted", async () => {
+  test("[II-3] a token signed with a trusted key identifies the instance; without keys no token is accepted", async () => {
     const empty = new IdentityFiles(join(directory.path, "nowhere"), clock);
     expect(await refusal(async () => verifyGoogleIdentity(empty, await token(), now))).toContain("trusts no key");
     const jwk = { ...(await exportJWK((await made).publicKey)), kid: "one", alg: "RS256" };

@@ -91,7 +91,7 @@ const readAs = async (pieces: readonly Uint8Array[], bypass: Bypass | undefined)
   return { shown, message: collector.content(0), usage: collector.usage, finish: collector.finish };
 };
 
-test("[MO-66] text that bypasses the package is what it would have read, in its place, however the stream is split", async () => {
+test("[MO-66] text that bypasses the package equals what the package would have read, in the same place, however the stream is split", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(CHUNK, { maxLength: 14 }), fc.integer({ min: 1, max: 400 }), async (chunks, length) => {
       const bytes = new TextEncoder().encode(chunks.join(""));
@@ -104,7 +104,7 @@ test("[MO-66] text that bypasses the package is what it would have read, in its 
   );
 });
 
-test("[MO-66] text that arrived together is one piece, and more is read only when the reader has caught up", async () => {
+test("[MO-66] text that arrives together is one chunk, and more is read only when the reader has caught up", async () => {
   const bypass = new Bypass();
   for (const content of ["tea", " it", " is"]) {
     expect(bypass.readChunk(JSON.stringify({ choices: [{ delta: { content } }] }))).toBe("words");

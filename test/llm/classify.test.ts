@@ -71,7 +71,7 @@ const TABLE: Row[] = [
 ];
 
 describe("why a call failed", () => {
-  test.each(TABLE)("[MO-10] status %p saying %p is %s, to be tried again: %p", (status, text, kind, retryable) => {
+  test.each(TABLE)("[MO-10] status %p with %p is %s, retryable: %p", (status, text, kind, retryable) => {
     expect(classify({ status, text })).toEqual({ kind, retryable });
   });
 
@@ -85,7 +85,7 @@ describe("why a call failed", () => {
   });
 });
 
-describe("what people are told beyond the kind", () => {
+describe("details of an error for people", () => {
   test.each([
     [400, "This model's maximum context length is 8192 tokens", "too_long"],
     [400, '{"type":"exceed_context_size_error"}', "too_long"],
@@ -125,7 +125,7 @@ describe("what people are told beyond the kind", () => {
     [undefined, "The socket connection was closed unexpectedly", "broke_off"],
     [504, "upstream connection closed", undefined],
     [undefined, "deadline exceeded", undefined],
-  ] as const)("[MO-13] status %p saying %p is %p", (status, text, reason) => {
+  ] as const)("[MO-13] status %p with %p is %p", (status, text, reason) => {
     expect(findReason({ status, text })).toBe(reason);
   });
 });
@@ -157,7 +157,7 @@ describe("secrets in a provider's messages", () => {
     ["key AIzaSyA1234567890abcdefg is wrong", "key [hidden] is wrong"],
     ['{"message":"\\u006dy\\u002Down\\u002dsecret, \\u0041"}', '{"message":"[hidden], \\u0041"}'],
     ["nothing secret here", "nothing secret here"],
-  ])("[MO-12] %p is told as %p", (said, told) => {
-    expect(maskSecrets(said, "my-own-secret")).toBe(told);
+  ])("[MO-12] %p is shown as %p", (message, shown) => {
+    expect(maskSecrets(message, "my-own-secret")).toBe(shown);
   });
 });

@@ -78,7 +78,7 @@ describe("a base URL", () => {
     "http://internal.example:PORT/",
     "ftp://127.0.0.1:PORT/",
     "file:///etc/hostname",
-  ])("[MO-20] %s reaches nobody here unless it is allowed", async (pattern) => {
+  ])("[MO-20] %s reaches no local server unless it is allowed", async (pattern) => {
     using listener = await openListener();
     const get = createGuardedFetch(NO_PRIVATE_HOSTS, async () => ["127.0.0.1"]);
     const failure = await catchError(get(pattern.replace("PORT", String(listener.port))));

@@ -35,7 +35,7 @@ test.each(ENDS)("[MO-62] %s is %j", (raw, end) => {
   expect(finishReason(raw)).toEqual(end);
 });
 
-test("[MO-62] without a finish reason the package's own applies, and an unknown one has broken off", () => {
+test("[MO-62] without a finish reason the package's own applies, and an unknown one counts as broken off", () => {
   expect(finishReason(undefined, "stop")).toBe("stop");
   expect(finishReason(undefined, "tool-calls")).toBe("tool_calls");
   expect(finishReason("STOP", "tool-calls")).toBe("tool_calls");

@@ -17,7 +17,7 @@ const result = (id: string, value: unknown, is_error = false): MessagePart => ({
   is_error,
 });
 
-test("[MO-35] words, code that is pointed at, and context become text; what says nothing to a model is left out", async () => {
+test("[MO-35] text, referenced code and context become text; parts without meaning for a model are left out", async () => {
   const prompt = await buildPrompt(
     [
       message("system", { type: "text", text: "be kind" }),

@@ -52,8 +52,8 @@ const recordRequests = async (
       asked.refused.push(text);
       return new Response(text, { status: refusal.status });
     }
-    const said = `${toOpening(protocol)}${frame(protocol, { text: "hi" })}${frame(protocol, { finish: "stop" }, 1)}`;
-    return new Response(said, { headers: { "content-type": "text/event-stream" } });
+    const answer = `${toOpening(protocol)}${frame(protocol, { text: "hi" })}${frame(protocol, { finish: "stop" }, 1)}`;
+    return new Response(answer, { headers: { "content-type": "text/event-stream" } });
   };
   const adapter = loadAdapter(kind, {
     base_url: "http://models.example/v1",
@@ -98,7 +98,7 @@ const recordRequests = async (
 
 describe("random histories", () => {
   test(
-    "[MO-63] no receiver refuses a request made of any history, for a reason that it documents",
+    "[MO-63] no provider refuses a request from any history for a documented reason",
     async () => {
       await fc.assert(
         fc.asyncProperty(fc.constantFrom(...NAMES), histories, toolSets, async (name, messages, tools) => {

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { removeRepetitions } from "#src/llm/provider-message.ts";
 
-test.each<[texts: string[], said: string]>([
+test.each<[texts: string[], expected: string]>([
   [["no", '{"error":{"message":"no","type":"bad"}}'], "no (bad)"],
   [['{"message":"no","code":"content_filter"}', "content_filter"], "no (content_filter)"],
   [["Unable to connect.", "ConnectionRefused"], "Unable to connect. ConnectionRefused"],
@@ -12,4 +12,4 @@ test.each<[texts: string[], said: string]>([
   [['{"detail":"of another shape"}'], '{"detail":"of another shape"}'],
   [["{half of"], "{half of"],
   [[], ""],
-])("[MO-13] %p is said as %p", (texts, said) => expect(removeRepetitions(texts)).toBe(said));
+])("[MO-13] %p becomes %p", (texts, expected) => expect(removeRepetitions(texts)).toBe(expected));

@@ -36,7 +36,7 @@ const makeResponse = (pieces: readonly Uint8Array[], end: "closes" | "breaks" | 
 const TEXT = "\uFEFFdata: größe 😀 odd\n\nevent: odd\r\ndata: plain \u2028data: odd\n\ndata: ö";
 const SOUND = "data: größe 😀 sound\n\nevent: odd\r\ndata: plain \u2028data: sound\n\ndata: ö\n\ndata: the end\n\n";
 
-test("[MO-44] cut anywhere, in a line or in a character, a stream has lines that come out the same", async () => {
+test("[MO-44] a stream split anywhere, in a line or in a character, has the same lines", async () => {
   const bytes = new TextEncoder().encode(TEXT);
   for (let at = 0; at <= bytes.length; at++) {
     const { answer } = makeResponse([bytes.slice(0, at), bytes.slice(at)]);

@@ -29,20 +29,23 @@ const CASES: [answer: string, ...parts: string[]][] = [
   ["plain", "text: plain"],
 ];
 
-describe("tags of thinking", () => {
-  test.each(CASES)("[MO-41] %j is read alike whole, letter by letter and in every two pieces", (answer, ...parts) => {
-    const pieces = [
-      [answer],
-      [...answer],
-      ...[...answer].map((_, at) => [answer.slice(0, at), answer.slice(at)].filter((one) => one !== "")),
-    ];
-    for (const chunks of pieces) {
-      const events = chunks.map((delta): ModelEvent => ({ type: "text", delta }));
-      expect(listParts([...events, FINISH])).toEqual(parts);
-    }
-  });
+describe("thinking tags", () => {
+  test.each(CASES)(
+    "[MO-41] %j is parsed the same whole, letter by letter and in every two pieces",
+    (answer, ...parts) => {
+      const pieces = [
+        [answer],
+        [...answer],
+        ...[...answer].map((_, at) => [answer.slice(0, at), answer.slice(at)].filter((one) => one !== "")),
+      ];
+      for (const chunks of pieces) {
+        const events = chunks.map((delta): ModelEvent => ({ type: "text", delta }));
+        expect(listParts([...events, FINISH])).toEqual(parts);
+      }
+    },
+  );
 
-  test("[MO-41] a call releases what might have become a tag, and thinking that a server marks itself needs no tags", () => {
+  test("[MO-41] a call releases text that might have become a tag, and thinking that a server marks itself needs no tags", () => {
     const call: ModelEvent = { type: "tool_call", id: "1", name: "look", args: {} };
     expect(listParts([{ type: "text", delta: "I look <" }, call, FINISH])).toEqual([
       "text: I look <",

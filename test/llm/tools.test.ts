@@ -49,7 +49,7 @@ const REPAIRED: [string, unknown, unknown][] = [
   ["types of Python", { properties: { a: { type: "str" }, b: { type: "STRING" }, c: { type: "any" } } },
     { type: "object", properties: { a: { type: "string" }, b: { type: "string" }, c: {} } }],
   ["a pattern without ends", { properties: { a: { type: "string", pattern: "a.b" } } }, { type: "object", properties: { a: { type: "string" } } }],
-  ["a type beside alternatives", { properties: { a: { type: "string", anyOf: [{ minLength: 1 }, { type: "null" }] } } },
+  ["a type next to alternatives", { properties: { a: { type: "string", anyOf: [{ minLength: 1 }, { type: "null" }] } } },
     { type: "object", properties: { a: { anyOf: [{ minLength: 1, type: "string" }, { type: "null" }] } } }],
 ];
 test.each(REPAIRED)("[MO-64] repairs %s", (_, given, expected) => {
@@ -114,7 +114,7 @@ test("[MO-64] names have the receiver's form and are mapped back to the tool", (
   expect(tools.getOfferedName("gone.tool")).toMatch(/^gone_tool_[0-9a-f]{6}$/);
 });
 
-test("[MO-64] of too many tools built-in, called and mentioned ones are kept, in their order", () => {
+test("[MO-64] if there are too many tools, built-in, called and mentioned ones are kept, in their order", () => {
   const many = Array.from({ length: 150 }, (_, at) => tool(`many__${at}`, {}, "Many"));
   const tools = [tool("read_file", {}), ...many, tool("calendar__book", {}, "Calendar")];
   const called = { type: "tool-call", tool_call_id: "1", tool_name: "many__149" } as const;

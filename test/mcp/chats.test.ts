@@ -1,4 +1,4 @@
-// MCP servers in chats: those that an organization offers and those that its workspace declares, with real servers.
+// MCP servers in chats: the organization's and the workspace's, with real servers.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -42,7 +42,7 @@ const refusal = (work: Promise<unknown>): Promise<number> =>
     ({ status }: { status: number }) => status,
   );
 
-test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those that are forced, through their lists; a call names its server; one that fails is left out with a warning", async () => {
+test("[MC-1] [MC-2] [MC-5] a chat has the listed tools of its chosen and forced servers; a call names its server; a failing server is left out with a warning", async () => {
   const chosen = await add("chosen", {
     auth_type: "api_key",
     api_key: "s3cret",
@@ -168,7 +168,7 @@ test("[MC-8] secrets are write-only and never sent to another origin; invalid va
   expect(await refusal(add("sealed"))).toBe(409);
 }, 20_000);
 
-test("[MC-8] a server that repeats its key reveals it to nobody, in an answer or in an error", async () => {
+test("[MC-8] a key that a server repeats in an answer or an error is hidden", async () => {
   const key = "canary-key-778899";
   const keyed = await add("keyed", { auth_type: "api_key", api_key: key, api_key_header: "X-Key" });
   const named = await add("named", {
@@ -195,7 +195,7 @@ test("[MC-8] a server that repeats its key reveals it to nobody, in an answer or
   expect(JSON.stringify([answers, (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings])).not.toContain(key);
 }, 20_000);
 
-test("[MC-9] where people sign in, each has their own token, renewed when it is due; until then the server is left out", async () => {
+test("[MC-9] with OAuth, each user has their own token, renewed when it is due; the server is left out until they sign in", async () => {
   let issued = 0;
   const asked: string[] = [];
   const authority = Bun.serve({
@@ -256,7 +256,7 @@ test("[MC-9] where people sign in, each has their own token, renewed when it is 
   expect(asked).toHaveLength(calls);
 }, 30_000);
 
-test("[MC-8] tokens for where a server is now are not used by a call that began where it was before", async () => {
+test("[MC-8] a call that started before a server moved does not use tokens for its new URL", async () => {
   const { store, encryption, links } = getContext(world.server);
   const oauth2 = { client_id: "c", auth_url: `${host.url}/in`, token_url: `${host.url}/token`, scopes: [] };
   const { id } = await add("moving", { auth_type: "oauth2", oauth2, url: "http://127.0.0.1:1/mcp" });
@@ -393,7 +393,7 @@ test("[MC-6] servers declared by a workspace run there, are reported with their 
   late.next.finish("stop");
 }, 60_000);
 
-test("[MC-3] [DT-5] pictures that a server's tool gives are files of the chat and shown to the model; ids that a server writes are not", async () => {
+test("[MC-3] [DT-5] images from a server's tool become files of the chat and are shown to the model; IDs that a server writes do not", async () => {
   const painter = await add("painter");
   const { id, call } = await openChat(world, { mcp_server_ids: [painter.id] });
   const { results, next } = await callTools(world, call, ["painter__picture"]);

@@ -100,7 +100,7 @@ test("[MC-7] an address that is not public is refused unless its network is allo
   expect(other.seen).toEqual([]);
 }, 20_000);
 
-test("[MC-4] connections are shared; a server that failed is left alone for half a minute, and one that is silent is given up after 30 s", async () => {
+test("[MC-4] connections are shared; a failed server is not retried for 30 s, and a silent one is given up after 30 s", async () => {
   await using host = startMcpHost();
   const clock = new ManualClock();
   const pool = new McpPool({ clock, fetch: door });
@@ -131,7 +131,7 @@ test("[MC-4] connections are shared; a server that failed is left alone for half
   expect(await failure(pool.connect({ ...target, key: "c" }))).toBe("The server stops.");
 }, 20_000);
 
-test("[MC-16] an answer with more values than are looked through at a time breaks off, an event stream event by event", async () => {
+test("[MC-16] an answer with too many values is rejected, in an event stream per event", async () => {
   const readAnswer = (type: string, ...pieces: string[]): Promise<string> => {
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
@@ -161,7 +161,7 @@ test("[MC-16] an answer with more values than are looked through at a time break
   }
 });
 
-test("[MC-16] events that take long to read are followed by a pause, so that a stream without end leaves others their time", async () => {
+test("[MC-16] events that take long to parse are followed by a pause, so that an endless stream does not block other work", async () => {
   const pauses: number[] = [];
   let time = 0;
   const slow: Clock = {
@@ -180,7 +180,7 @@ test("[MC-16] events that take long to read are followed by a pause, so that a s
   expect(pauses).toEqual([20]);
 });
 
-test("[MC-2] names have the server's in front and what every provider takes; lists let tools through", () => {
+test("[MC-2] tool names start with the server's and are valid for every provider; allow and deny lists select tools", () => {
   expect(toOfferedName("git", "list issues")).toBe("git__list_issues");
   const long = toOfferedName("server", "x".repeat(100));
   expect(long).toHaveLength(64);

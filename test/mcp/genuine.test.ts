@@ -63,7 +63,7 @@ const startPage = (gate: Promise<void>) =>
 
 testNeeding(
   [needs.mcpServers, needs.git],
-  "[MC-3][MC-6][MC-12] programs from npm and PyPI start late, list their tools, answer, are started again by the next call when they are killed, and lose no more than the call that took too long",
+  "[MC-3][MC-6][MC-12] programs from npm and PyPI start late, list their tools, answer, are restarted by the next call when they are killed, and lose only the call that took too long",
   async () => {
     using temp = tempDirectory();
     const folder = temp.path;
@@ -181,7 +181,7 @@ const isListening = (port: number): Promise<boolean> =>
 
 testNeeding(
   [needs.mcpServers],
-  "[MC-3][MC-4][MC-5][MC-11][MC-12] an organization's servers from npm and PyPI over HTTP join a chat when they are late, take its next call after they were killed and started again, and a call during which one is killed ends with an error",
+  "[MC-3][MC-4][MC-5][MC-11][MC-12] an organization's HTTP servers from npm and PyPI join a chat late, accept its next call after a restart, and a call during which one is killed ends with an error",
   async () => {
     using temp = tempDirectory();
     const gate = join(temp.path, "gate");

@@ -66,7 +66,7 @@ const startHanging = () => {
   };
 };
 
-test("[MC-4] [MC-5] a hanging server delays one turn and no other, is retried with growing delays, and the stream says so", async () => {
+test("[MC-4] [MC-5] a hanging server delays one turn and no other, is retried with growing delays, and the stream reports it", async () => {
   const clock = new ManualClock();
   await using world = await openChatWorld({ clock });
   await using hanging = startHanging();
@@ -162,7 +162,7 @@ test("[MC-4] a server that is late for a turn's first step is available for its 
   step.finish("stop");
 });
 
-test("[MC-7] while only this machine uses the server its MCP servers may stand on loopback, as models may", async () => {
+test("[MC-7] while only this machine uses the server, its MCP servers may be on loopback, as models may", async () => {
   await using world = await openChatWorld();
   await using host = startMcpHost();
   const admin = await signInAdmin(world);
@@ -178,7 +178,7 @@ const PRIVATE = [
   ...["http://[fd00::1]/", "http://[::ffff:10.1.2.3]/", "http://0x0a010203/"],
 ];
 
-test("[MC-7] [MC-10] elsewhere an address that would not be called is refused when it is entered, and metadata services everywhere", async () => {
+test("[MC-7] [MC-10] on other servers a private address is refused when it is entered, and metadata services are refused everywhere", async () => {
   await using world = await openChatWorld({ env: { SLIPWAY_ACCESS_URL: "https://slipway.example" } });
   await using alone = await openChatWorld();
   const admin = await signInAdmin(world);

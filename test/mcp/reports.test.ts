@@ -57,7 +57,7 @@ test("[MC-3] vercel/ai#19240, github/copilot-cli#4006: tools beyond the first pa
   expect(await odd.names()).toEqual(["a", "b"]);
 });
 
-test("[MC-15] DeusData/codebase-memory-mcp#1247: a cursor that leads back to the same page ends the list, and lists nothing twice", async () => {
+test("[MC-15] DeusData/codebase-memory-mcp#1247: a cursor that leads back to the same page ends the list, without duplicates", async () => {
   await using stuck = openOdd({ page: () => ({ tools: [tool("a"), tool("b")], nextCursor: "same" }) });
   expect(await stuck.names()).toEqual(["a", "b"]);
   await using turning = openOdd({
@@ -73,20 +73,20 @@ const listed = {
   }),
 };
 
-test("[MC-3] cyanheads/obsidian-mcp-server#108: structured content that is not of the tool's own schema is an answer", async () => {
+test("[MC-3] cyanheads/obsidian-mcp-server#108: structured content that does not match the tool's schema is accepted", async () => {
   const content = [{ type: "text", text: "three" }];
   await using odd = openOdd({ ...listed, answer: { content, structuredContent: { other: 3 } } });
   const { is_error, result } = await odd.call();
   expect([is_error, result.output]).toEqual([false, "three"]);
 });
 
-test("[MC-3] czlonkowski/n8n-mcp#343: so is an answer without the structured content that the schema promises", async () => {
+test("[MC-3] czlonkowski/n8n-mcp#343: an answer without the structured content that the schema requires is accepted", async () => {
   await using odd = openOdd({ ...listed, answer: { content: [{ type: "text", text: "three" }] } });
   const { is_error, result } = await odd.call();
   expect([is_error, result.output]).toEqual([false, "three"]);
 });
 
-test("[MC-3] cyanheads/git-mcp-server#40, HexSleeves/tailscale-mcp#101: the words of a failure are shown, whatever its structured content is", async () => {
+test("[MC-3] cyanheads/git-mcp-server#40, HexSleeves/tailscale-mcp#101: the text of a failure is shown, whatever its structured content is", async () => {
   const content = [{ type: "text", text: "rejected: non-fast-forward" }];
   await using odd = openOdd({ ...listed, answer: { isError: true, content, structuredContent: { code: 1 } } });
   const { is_error, result } = await odd.call();

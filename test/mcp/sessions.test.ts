@@ -25,7 +25,7 @@ const openPool = (url: string, kind: "http" | "sse" = "http", asking: Fetch = fe
 };
 
 for (const refusal of ["404", "400", "200"] satisfies Refusal[]) {
-  test(`[MC-11] a server that has forgotten the session and says so with ${refusal} gets a new one, and the same call again`, async () => {
+  test(`[MC-11] a server that has forgotten the session and answers ${refusal} gets a new session, and the same call again`, async () => {
     await using host = startSessionHost({ refusal });
     await using opened = openPool(host.url);
     expect((await opened.call("hello")).result).toEqual({ output: "hello 1" });
@@ -67,13 +67,13 @@ test("[MC-12] progress keeps a call alive, silence ends it, a limit ends it in a
   const interrupt = new AbortController();
   const waiting = getErrorMessage(opened.call("silent", { signal: interrupt.signal }));
   await until(() => host.called.filter((name) => name === "silent").length === 2);
-  const heard = host.cancelled.length;
+  const canceled = host.cancelled.length;
   interrupt.abort(new Error("enough"));
   expect(await waiting).toBe("enough");
-  await until(() => host.cancelled.length > heard);
+  await until(() => host.cancelled.length > canceled);
 }, 30_000);
 
-test("[MC-13] a list of tools that has changed is read again for the next step", async () => {
+test("[MC-13] a changed list of tools is reread for the next step", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   const listNames = async () =>
@@ -90,7 +90,7 @@ test("[MC-14] a server that requests what was never offered is refused with an e
   expect(result.output).toBe('{"action":"decline"} / Slipway runs no models for MCP servers.');
 }, 20_000);
 
-test("[MC-3] a server of the older protocol under a plain URL is found after its 4xx, and errors that say nothing of the protocol stay", async () => {
+test("[MC-3] a server of the older protocol under a plain URL is detected by its 4xx, and errors unrelated to the protocol are passed on", async () => {
   await using host = startMcpHost();
   host.refuse = (request) =>
     request.method === "POST" && new URL(request.url).pathname === "/sse"

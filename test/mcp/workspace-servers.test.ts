@@ -31,7 +31,7 @@ const openServers = (mcpServers: Record<string, object>) => {
 };
 const script = (text: string): object => ({ command: "sh", args: ["-c", text] });
 
-test("[MC-6] a program that takes its time is notified of as starting, and its tools are there when it is", async () => {
+test("[MC-6] a slow program is reported as starting, and its tools are available once it has started", async () => {
   const gate = join(temp.path, "gate");
   const wait = `while [ ! -e '${gate}' ]; do sleep 0.1; done; exec '${process.execPath}' '${SUPPORT}'`;
   using servers = openServers({ late: script(wait) });
@@ -74,7 +74,7 @@ test("[MC-6] a program that writes other lines among its messages is understood"
   expect((await servers.mcp.call("loud", "add", { a: 1, b: 2 }, neverAborted, LIMITS)).result).toEqual({ output: "3" });
 }, 20_000);
 
-test("[MC-13] a call that changes the list of tools is answered when the new list has been told", async () => {
+test("[MC-13] a call that changes the list of tools is answered after the new list was reported", async () => {
   await using host = startSessionHost();
   using servers = openServers({ web: { url: host.url } });
   await until(() => servers.find("web")?.status === "ok");

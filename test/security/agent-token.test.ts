@@ -31,7 +31,7 @@ const expectNoToken = (environment: string): void => {
 };
 
 describeInside("[DM-20] the agent's token is not in the environment", () => {
-  test("[DM-20] of a startup script", async () => expectNoToken(await readEnvironment("script")));
+  test("[DM-20] of a start script", async () => expectNoToken(await readEnvironment("script")));
 
   test("[DM-20] of a shell in a terminal", async () => {
     const path = (rest: string) => `/api/v2/workspaceagents/${world.seeded.agent_id}/${rest}`;
@@ -40,7 +40,7 @@ describeInside("[DM-20] the agent's token is not in the environment", () => {
     expectNoToken(await readEnvironment("shell"));
   });
 
-  test("[DM-20] of what a chat executes, which still reaches the agent's endpoints by the file", async () => {
+  test("[DM-20] of a chat's commands, which still reach the agent's endpoints through the file", async () => {
     const { call } = await openChat(world);
     const command = `echo $$ > "$HOME/tool"; env; curl -s -o /dev/null -w '%{http_code}' -H "Service-Session-Token: $(cat "$SLIPWAY_AGENT_TOKEN_FILE")" "\${SLIPWAY_AGENT_URL}api/v2/workspaceagents/me/gitsshkey"`;
     const { results } = await callTools(world, call, ["execute", { command, timeout: "60s" }]);
@@ -50,7 +50,7 @@ describeInside("[DM-20] the agent's token is not in the environment", () => {
     expect(output).toEndWith("200");
   });
 
-  test("[TO-21] a chat that reads its secrets sees none, in one piece or in several, and none is stored or told to followers", async () => {
+  test("[TO-21] a chat that reads its secrets sees none, in one piece or in several, and none is stored or sent to followers", async () => {
     const { agent_token, owner_token } = world.seeded;
     const { id, call } = await openChat(world);
     using follower = await Follower.open(world.owner, id);
@@ -69,8 +69,8 @@ describeInside("[DM-20] the agent's token is not in the environment", () => {
     expect(JSON.stringify(results[2])).toContain("[hidden]");
     expect(results[3]).toMatchObject({ output: "done\n", exit_code: 3 });
     next.finish("stop");
-    const told = JSON.stringify([follower.events, await listMessages(world.owner, id), next.request.messages]);
-    expect(told).toContain("[hidden]");
-    for (const secret of [agent_token, owner_token, owner_token.slice(11)]) expect(told).not.toContain(secret);
+    const everything = JSON.stringify([follower.events, await listMessages(world.owner, id), next.request.messages]);
+    expect(everything).toContain("[hidden]");
+    for (const secret of [agent_token, owner_token, owner_token.slice(11)]) expect(everything).not.toContain(secret);
   });
 });

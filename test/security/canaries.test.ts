@@ -146,7 +146,7 @@ describeInside("canaries", () => {
     expect(Object.keys(ALLOWED_DISCLOSURES).filter((name) => !seen.has(name))).toEqual([]);
   });
 
-  testInside("[SC-4] no log line contains one, at the most verbose level", () => {
+  testInside("[SC-4] no log line contains a secret, at the most verbose level", () => {
     log("test").info("listening");
     expect(lines.at(-1)).toContain("listening");
     expect([...new Set(lines.flatMap(findSecrets))]).toEqual([]);

@@ -45,13 +45,13 @@ const serve = async (directory: string, env: Record<string, string>) => {
 };
 
 testOnLinux(
-  "[CF-17] a server that was started with secrets in its environment shows none of them, and a reload still knows them",
+  "[CF-17] a server that was started with secrets in its environment hides all of them, and a reload still has them",
   async () => {
     using place = tempDirectory();
     const secrets = {
       SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
       SLIPWAY_EXTERNAL_AUTH: PROVIDER,
-      SLIPWAY_TOKEN: "a-token-of-whoever-started-it",
+      SLIPWAY_TOKEN: "a-token-of-the-operator",
     };
     await using server = await serve(place.path, { FIRST: "1", ...secrets, LAST: "kept" });
     const shown = server.environ();
@@ -72,7 +72,7 @@ testOnLinux(
 );
 
 testOnLinux(
-  "[CF-17] neither do the daemons and the programs of its local workspaces",
+  "[CF-17] the daemons and programs of its local workspaces do not get them",
   async () => {
     using place = tempDirectory();
     await using server = await serve(place.path, { SLIPWAY_ADMIN_PASSWORD: ADMIN.password });

@@ -22,7 +22,7 @@ const PLAIN: Record<string, string> = {
   "actors/agent/state.ts": "the same agent signing in again: both hashes are the server's own",
 };
 
-testInside("[SC-5] what was sent is never compared with a secret by === but by its hash, in constant time", () => {
+testInside("[SC-5] input is never compared with a secret by ===, but by its hash, in constant time", () => {
   const compared = /\b\w*(?:secret|token|hash|digest|signature|password)\w*\s*[!=]==\s*(?!\s|undefined|null|")/i;
   const found = ["src/api", "src/identity", "src/base", "actors", "src/wire"].flatMap((folder) =>
     [...new Bun.Glob("**/*.ts").scanSync({ cwd: join(ROOT, folder) })].flatMap((file) => {
@@ -35,7 +35,7 @@ testInside("[SC-5] what was sent is never compared with a secret by === but by i
 });
 
 testInside(
-  "[SC-5] digests are compared whole: each single wrong byte is refused, and so are other lengths and no hex",
+  "[SC-5] digests are compared completely: each wrong byte is refused, and so are other lengths and invalid hex",
   () => {
     const right = sha256("a secret");
     expect(right).toBe(createHash("sha256").update("a secret").digest("hex"));
@@ -58,7 +58,7 @@ describeInside("the time of a refusal", () => {
     await server[Symbol.asyncDispose]();
   });
 
-  test("[SC-5] tokens wrong at either end are refused, on the path that the long form measures", async () => {
+  test("[SC-5] tokens with an error at either end are refused, on the path that the long form measures", async () => {
     for (const kind of await createKinds(server)) {
       expect(corruptToken(kind, "first")).not.toBe(corruptToken(kind, "last"));
       const { refused, calls, t } = await measureTiming(kind, 200);
@@ -69,7 +69,7 @@ describeInside("the time of a refusal", () => {
     }
   });
 
-  test("[SC-5] the measure tells apart what differs, and only that", () => {
+  test("[SC-5] the measurement detects differences, and only real ones", () => {
     const sample = (add: number): number[] => Array.from({ length: 1000 }, (_, i) => ((i * 7919) % 1000) + add);
     expect(welch(sample(0), sample(0))).toBe(0);
     expect(welch(sample(100), sample(0))).toBeGreaterThan(4);
@@ -85,7 +85,7 @@ const filesBelow = (directory: string): { path: string; text: string }[] =>
     .map((path) => ({ path, text: readFileSync(path, "latin1") }));
 
 testInside(
-  "[SC-6] tokens of every kind are in no file and no log line, but for the record a local workspace's daemon is started from and the file it reads",
+  "[SC-6] no file and no log line contains a token of any kind, except the record that starts a local workspace's daemon and the file it reads",
   async () => {
     using directory = tempDirectory();
     const lines: string[] = [];

@@ -49,7 +49,7 @@ const findSchema = (
   (request.tools.find((one) => one.name === name)?.input_schema as { properties: Record<string, unknown> } | undefined)
     ?.properties ?? {};
 
-test("[TO-24] in a workspace of several agents a model is notified of them, and its calls go to the one they name", async () => {
+test("[TO-24] in a workspace with several agents the model knows their names, and its calls go to the agent that they name", async () => {
   await using world = await openToolWorld();
   const alone = await openChat(world);
   expect(findSchema(alone.call, "execute")).not.toHaveProperty("agent");
@@ -73,13 +73,13 @@ test("[TO-24] in a workspace of several agents a model is notified of them, and 
     ["execute", { command: "cat ~/where" }],
     ["read_file", { path: "where", agent: "app" }],
     ["write_file", { path: "made", content: "by the chat", agent: "app" }],
-    ["execute", { command: "true", agent: "nobody" }],
+    ["execute", { command: "true", agent: "missing" }],
     ["execute", { command: "echo on; sleep 600", agent: "app", run_in_background: true }],
   );
   expect(results.slice(0, 2)).toMatchObject([{ output: "inside" }, { output: "outside" }]);
   expect(JSON.stringify(results[2])).toContain("inside");
   expect(readFileSync(join(inside.home, "made"), "utf8")).toBe("by the chat");
-  expect(results[4]?.error).toBe('The workspace has no agent "nobody". It has: app, main, outer.');
+  expect(results[4]?.error).toBe('The workspace has no agent "missing". It has: app, main, outer.');
   const process_id = String(results[5]?.background_process_id);
   const later = await callTools(
     world,
@@ -92,7 +92,7 @@ test("[TO-24] in a workspace of several agents a model is notified of them, and 
   later.next.finish("stop");
 });
 
-test("[TO-24] anyone who interrupts a turn ends what it runs in the agent it named, and the chat's sockets take the name, too", async () => {
+test("[TO-24] an interrupt ends the turn's commands in the named agent, and the chat's sockets accept the name, too", async () => {
   await using world = await openToolWorld();
   await using inside = await startInside(world, "app");
   const { id, call } = await openChat(world);
@@ -120,6 +120,6 @@ test("[TO-24] anyone who interrupts a turn ends what it runs in the agent it nam
   using socket = await world.owner.socket(`${path}?agent=app`);
   socket.send(JSON.stringify({ type: "refresh" }));
   expect(await socket.json<{ type: string }>()).toMatchObject({ type: "changes" });
-  const refused = await world.owner.fetch("GET", `${path}?agent=nobody`);
+  const refused = await world.owner.fetch("GET", `${path}?agent=missing`);
   expect([refused.status, await refused.json()]).toMatchObject([400, { validations: [{ field: "agent" }] }]);
 });

@@ -13,7 +13,7 @@ const edit = (path: string, old_text: string, new_text: string) => ({
   files: [{ path, edits: [{ old_text, new_text }] }],
 });
 
-test("[PE-16] waiting calls show a diff against the file as it is, a command with its parts and folder, and the rules to keep; the owner alone reads them", async () => {
+test("[PE-16] waiting calls show a diff against the current file, a command with its parts and folder, and the rules to keep; only the owner can read them", async () => {
   await using world = await openToolWorld();
   const { owner, home } = world;
   writeFileSync(join(home, "sum.sh"), "one\ntwo\nthree\n");
@@ -77,7 +77,7 @@ test("[PE-16] waiting calls show a diff against the file as it is, a command wit
   expect(await owner.get<ChatApprovals>(path)).toEqual({ calls: [] });
 }, 60_000);
 
-test("[PE-15] arguments that do not fit and edits that do not fit are answered without asking; a workspace that is away fails nothing", async () => {
+test("[PE-15] invalid arguments and edits that do not apply are answered without asking; an unreachable workspace fails nothing", async () => {
   await using world = await openToolWorld();
   const { owner, home } = world;
   writeFileSync(join(home, "sum.sh"), "one\n");
@@ -107,7 +107,7 @@ test("[PE-15] arguments that do not fit and edits that do not fit are answered w
   expect(waiting?.problem).toMatch(/cannot be reached|does not answer/);
 }, 60_000);
 
-test("[PE-16] a command is split by a shell's grammar, substitutions within substitutions included", () => {
+test("[PE-16] a command is split by the shell's grammar, including nested substitutions", () => {
   expect(listCommandTexts("echo `rm x` $(ls a) && make")).toEqual(["echo `rm x` $(ls a)", "rm x", "ls a", "make"]);
   expect(listCommandTexts("x=`echo \\`date\\``")).toEqual(["x=`echo \\`date\\``", "echo `date`", "date"]);
   expect(listCommandTexts('for f in *; do rm "$f"; done')).toEqual(['rm "$f"']);

@@ -49,7 +49,7 @@ test("[SB-2] [PM-2] each kind of chat has exactly its own tools", () => {
   }
 });
 
-test("[PM-3] while a chat plans only its plan is written and only exploring agents are started", () => {
+test("[PM-3] in plan mode a chat writes only its plan and starts only explore agents", () => {
   const path = toPlanPath("chat");
   const edit = (...paths: string[]) => ({ files: paths.map((one) => ({ path: one, edits: [] })) });
   const plan = makeInput("plan");
@@ -66,7 +66,7 @@ test("[PM-3] while a chat plans only its plan is written and only exploring agen
   }
 });
 
-test("[PM-1] a chat plans while it says so; a sub-chat that is told to plan only looks around", () => {
+test("[PM-1] a chat in plan mode plans; a sub-chat in plan mode only explores", () => {
   const about = { owner_id: "", organization_id: "", workspace_id: null };
   const mode = (is_root: boolean, plan_mode: "plan" | null, subagent_type: "general" | "explore" | null) =>
     toChatMode({ ...about, is_root, plan_mode, subagent_type });
@@ -76,9 +76,9 @@ test("[PM-1] a chat plans while it says so; a sub-chat that is told to plan only
   ]);
 });
 
-test("[SB-5] whatever is heard twice, late or of an older message, the waiting call shows the newest message once", () => {
-  const said: string[] = [];
-  const text = new SubagentText({ write: (more) => said.push(more), reset: () => said.push("<reset>") });
+test("[SB-5] the waiting call shows the newest message once, even if events are repeated, late or of an older message", () => {
+  const output: string[] = [];
+  const text = new SubagentText({ write: (more) => output.push(more), reset: () => output.push("<reset>") });
   const buffer = (history_version: number, ...parts: string[]) => {
     const made = new StreamBuffer("chat", { history_version, generation_attempt: 1 }, () => {});
     for (const part of parts) made.push({ type: "text", text: part });
@@ -92,10 +92,10 @@ test("[SB-5] whatever is heard twice, late or of an older message, the waiting c
   text.add(buffer(2));
   text.add(buffer(3, "d"));
   text.add(first);
-  expect(said).toEqual(["a", "b", "c", "<reset>", "d"]);
+  expect(output).toEqual(["a", "b", "c", "<reset>", "d"]);
 });
 
-test("[SB-2] each tool is in a file of its name with its description alongside, and some chat has it", () => {
+test("[SB-2] each tool is in a file of its name next to its description, and at least one kind of chat has it", () => {
   const files = new Set(
     [...new Bun.Glob("**/*").scanSync(`${import.meta.dir}/../../src/tools`)].map((file) => basename(file)),
   );

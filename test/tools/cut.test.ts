@@ -19,7 +19,7 @@ test("[TO-3] texts are truncated in the middle, never inside a character, and sa
   expect(truncateMiddle(text, 100_000)).toEqual({ text, truncated: false });
 });
 
-test("[TO-3] output of any length is gathered in little memory, and ends as if it had been cut at once", () => {
+test("[TO-3] output of any length is collected in little memory, with the same result as truncating it whole", () => {
   const gathered = new HeadTailBuffer(300);
   let whole = "";
   for (let index = 0; index < 5_000; index += 1) {
@@ -30,7 +30,7 @@ test("[TO-3] output of any length is gathered in little memory, and ends as if i
   expect(gathered.result).toEqual(truncateMiddle(whole, 300));
 });
 
-test("[TO-3] results fit into their bound, whatever they are made of", () => {
+test("[TO-3] results never exceed their limit, whatever they contain", () => {
   const results = [
     { output: '"\n'.repeat(60_000), exit_code: 0 },
     { output: "x".repeat(70_000), error: "y".repeat(70_000) },
@@ -79,7 +79,7 @@ test("[TO-10] a diff says what was removed and added, and where", () => {
   expect(createUnifiedDiff("f", "one\n", "one\n")).toBe("");
 });
 
-test("[TO-10] what is exact goes before what is similar, and `$` is no pattern", () => {
+test("[TO-10] an exact match is preferred to a similar one, and `$` is not a pattern", () => {
   const edit = (text: string, old_text: string, new_text: string) => applyEdit(text, { old_text, new_text });
   expect(edit("a\n a\n", "a\n a", "$& $1")).toEqual({ text: "$& $1\n" });
   expect(edit("\tif\n\t\tx\n", "if\n\tx\n", "if\n\ty\n")).toEqual({ text: "\tif\n\t\ty\n" });
@@ -90,7 +90,7 @@ test("[TO-10] what is exact goes before what is similar, and `$` is no pattern",
   expect(edit("x", "   ", "y")).toEqual({ field: "old_text", problem: "is not in the file." });
 });
 
-test("[TO-25] a passage that looks the same is found, and what the edit leaves alone stays as the file has it", () => {
+test("[TO-25] a lookalike passage is found, and unedited text stays as it is in the file", () => {
   const edit = (text: string, old_text: string, new_text: string) => applyEdit(text, { old_text, new_text });
   const rows: [text: string, old_text: string, new_text: string, after: string][] = [
     // Decomposed letters in the file.
@@ -130,7 +130,7 @@ test("[TO-25] a passage that looks the same is found, and what the edit leaves a
   expect(edit("\u201ca\u201d \u201ca\u201d", '"a"', "b")).toMatchObject({ field: "old_text" });
 });
 
-test("[TO-25] a passage that is not there is answered with the nearest line, and an edit that changes nothing says so", () => {
+test("[TO-25] a missing passage is answered with the most similar line, and an edit that changes nothing says so", () => {
   const text = "import a from 'a';\nexport const total = (one: number) => one + 1;\n";
   expect(applyEdit(text, { old_text: "export const total = (one) => one + 1;", new_text: "x" })).toEqual({
     field: "old_text",
@@ -150,6 +150,6 @@ test("[TO-25] a passage that is not there is answered with the nearest line, and
   });
 });
 
-test("[TO-3] a result may take about a third of the model's context, at least 16 KB; 64 KB while nobody knows its size", () => {
+test("[TO-3] a result may take about a third of the model's context, but at least 16 KB; 64 KB if the context size is unknown", () => {
   expect([0, 4_000, 100_000, 1_000_000].map(computeResultLimit)).toEqual([65_536, 16_384, 100_000, 262_144]);
 });

@@ -22,8 +22,8 @@ test("[TO-13] with the demo model `run: <command>` runs it in the chat's workspa
   const chat = await createChat(speaker, "run: echo hello there; ls -a", { workspace_id });
   using follower = await Follower.open(owner, chat.id);
   await follower.until(({ status }) => status === "waiting");
-  const [said, call, result, answer] = await listMessages(owner, chat.id);
-  expect(said?.content).toMatchObject([{ text: "run: echo hello there; ls -a" }]);
+  const [prompt, call, result, answer] = await listMessages(owner, chat.id);
+  expect(prompt?.content).toMatchObject([{ text: "run: echo hello there; ls -a" }]);
   expect(call?.content).toMatchObject([
     {
       type: "tool-call",

@@ -1,4 +1,4 @@
-// `execute` in a real workspace: the model's result, what followers see in the meantime, and what is left of it.
+// `execute` in a real workspace: the model's result, what followers see in the meantime, and what remains of it.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -52,7 +52,7 @@ test("[TO-2] output reaches followers while the command runs, and late ones see 
   expect(ended).toMatchObject([{ role: "tool", part: { type: "tool-result", result: { output: "häl\nüber\n" } } }]);
 }, 30_000);
 
-test("[TO-3] what is longer than 32 KB keeps its beginning and its end", async () => {
+test("[TO-3] output longer than 32 KB keeps its beginning and its end", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const { results } = await callTools(world, call, ["execute", { command: "seq 1 100000", timeout: "60s" }]);
@@ -97,7 +97,7 @@ test("[TO-4] a command that exceeds its time continues in the background; it can
     world,
     fourth.next,
     ["process_signal", { process_id, signal: "kill" }],
-    ["process_output", { process_id: "nobody" }],
+    ["process_output", { process_id: "missing" }],
   );
   expect(fifth.results).toMatchObject([
     { error: expect.stringContaining("has ended") },
@@ -127,7 +127,7 @@ test("[TO-5] an interrupt ends the command and all of its processes within a sec
   ]);
 }, 30_000);
 
-test("[TO-5] a command is ended also when the server was started again since it began, even in the middle of the interruption", async () => {
+test("[TO-5] an interrupt ends the command even if the server has restarted since, also during the interruption", async () => {
   await using world = await openToolWorld();
   const startCommand = async (name: string): Promise<{ id: string; follower: Follower; pids: () => number[] }> => {
     const { id, call } = await openChat(world);

@@ -6,7 +6,7 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, openChat, openToolWorld } from "./world.ts";
 
-test("[TO-9] read_file answers lines with their numbers, from where it is asked, within its bounds; what cannot be read is said in words", async () => {
+test("[TO-9] read_file returns numbered lines from the requested one, within its limits; unreadable files are explained", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const lines = Array.from({ length: 5_000 }, (_, index) => `line ${index + 1}`);
@@ -34,7 +34,7 @@ test("[TO-9] read_file answers lines with their numbers, from where it is asked,
   expect(parts.map(({ is_error }) => is_error)).toEqual([false, false, false, false, true, true]);
 }, 30_000);
 
-test("[TO-9] [TO-10] a picture, a PDF or a program is no text: read_file names its type and size, edit_files refuses it, and other encodings are not damaged", async () => {
+test("[TO-9] [TO-10] an image, a PDF or a program is not text: read_file names its type and size, edit_files refuses it, and other encodings are not damaged", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const homePath = (name: string): string => join(world.home, name);
@@ -73,7 +73,7 @@ test("[TO-9] [TO-10] a picture, a PDF or a program is no text: read_file names i
   expect(readFileSync(homePath("marked.txt"), "utf8")).toBe("\ufeffx\n");
 }, 30_000);
 
-test("[TO-10] write_file replaces the whole file; edit_files replaces passages, forgives blanks and line endings, and answers a diff", async () => {
+test("[TO-10] write_file replaces the whole file; edit_files replaces passages, tolerates differences in whitespace and line endings, and returns a diff", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const homePath = (name: string): string => join(world.home, name);
@@ -137,7 +137,7 @@ test("[TO-11] all edits are validated before any file changes; invalid ones are 
   expect(readFileSync(homePath("a.txt"), "utf8")).toBe("one\nx\nx\n");
 }, 30_000);
 
-test("[TO-18] attach_file keeps a file of the workspace with the chat, by what its bytes are, within its bounds; a chat keeps its newest fifty", async () => {
+test("[TO-18] attach_file stores a file of the workspace with the chat, with the type of its content, within its limits; a chat keeps the newest fifty", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const png = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
@@ -179,7 +179,7 @@ test("[TO-18] attach_file keeps a file of the workspace with the chat, by what i
   expect([kept.length, kept.includes("chart.png"), kept.includes("49.md")]).toEqual([50, false, true]);
 }, 30_000);
 
-test("[TO-32] an answer with many calls runs eight at a time, and their results share their size: further calls are not run, and say so", async () => {
+test("[TO-32] an answer with many calls runs eight at a time, and their results share one size limit: calls beyond it are not run, and say so", async () => {
   await using world = await openToolWorld();
   const permissions = { default: "allow", rules: [{ tool: "edit_files", action: "deny" }] };
   const { call } = await openChat(world, { permissions });

@@ -17,7 +17,7 @@ const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
 const updateWorkspace = updateBy(workspaces, workspaces.id);
 const OURS = "read_file write_file edit_files execute process_output process_list process_signal".split(" ");
 
-test("[TO-12] a chat has the tools of its place: none of the workspace without one, only looking while it plans; others are refused when called", async () => {
+test("[TO-12] a chat has only suitable tools: no workspace tools without a workspace, read-only ones in plan mode; calls of others are refused", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const listToolNames = ({ request }: typeof call): string[] => request.tools.map(({ name }) => name);
@@ -70,7 +70,7 @@ test("[TO-7] unknown tools and invalid arguments are answered with an error, and
   ]);
 }, 30_000);
 
-test("[TO-30] arguments that are nearly right are repaired once: rules, history and tool see the same, and the result says what was done", async () => {
+test("[TO-30] nearly valid arguments are repaired once: rules, history and tool get the same, and the result reports the repair", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const permissions = { default: "allow", rules: [{ tool: "execute", command: "touch", action: "deny" }] };
@@ -111,7 +111,7 @@ test("[TO-30] arguments that are nearly right are repaired once: rules, history 
   next.say("done").finish();
 }, 30_000);
 
-test("[TO-14] the client's tools alongside ours: ours run first and are stored, then the client is asked; a client's tool of our name is never asked for", async () => {
+test("[TO-14] our tools run and are stored before the client is asked for its own; a client's tool with one of our names is never requested", async () => {
   await using world = await openToolWorld();
   const ask = { name: "ask", description: "asks", input_schema: { type: "object" } };
   const { id, call } = await openChat(world, { unsafe_dynamic_tools: [ask, { ...ask, name: "execute" }] });
@@ -135,7 +135,7 @@ test("[TO-14] the client's tools alongside ours: ours run first and are stored, 
   ]);
 }, 30_000);
 
-test("[TO-6] a workspace that has failed, is dormant, deleted or out of reach is said to be so, and the chat goes on", async () => {
+test("[TO-6] the model learns that a workspace has failed, is dormant, deleted or unreachable, and the chat continues", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const { store, clock } = getContext(world.server);
@@ -162,7 +162,7 @@ test("[TO-6] a workspace that has failed, is dormant, deleted or out of reach is
   expect(deleted.results).toMatchObject([{ error: expect.stringContaining("was deleted") }]);
 }, 30_000);
 
-test("[TO-6] a workspace that is replaced in the middle of a command gives the model an error, and the chat goes on", async () => {
+test("[TO-6] a workspace that is replaced in the middle of a command gives the model an error, and the chat continues", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   using follower = await Follower.open(world.owner, id);
@@ -222,7 +222,7 @@ test("[TO-20] a workspace whose daemon dies, is replaced or is stopped during a 
   }
 }, 60_000);
 
-test("[TO-8] a server that is restarted during a command finds it again: it runs once and is answered completely", async () => {
+test("[TO-8] a server that restarts during a command finds it again: it runs once and returns its complete result", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const homePath = (name: string): string => join(world.home, name);
@@ -253,7 +253,7 @@ test("[TO-8] a server that is restarted during a command finds it again: it runs
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status).toBe("waiting");
 }, 60_000);
 
-test("[TO-17] an interruption that knows nothing of the calls any more still answers each of them", () => {
+test("[TO-17] an interrupt that no longer knows the calls still answers each of them", () => {
   const pending_calls = [{ message_id: 5, tool_call_id: "call", tool_name: "execute", args: {} }];
   const decision = transition(
     { ...sample("I0", 0), pending_calls },

@@ -1,4 +1,4 @@
-// Secrets in tool results: hidden wherever they are, however the text is split, and nothing else is.
+// Secrets in tool results: every occurrence is hidden, however the text is split, and nothing else is.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { sha256, uuid } from "#base/ids.ts";
@@ -60,7 +60,7 @@ describe("a mask", () => {
     expect(mask.text(other)).toBe(other);
   });
 
-  test("[TO-21] goes through every text of a result, names and lists too", () => {
+  test("[TO-21] covers every text of a result, including names and lists", () => {
     const result = { output: `a ${TOKEN}`, [KEY]: [{ deep: LINKED }, 7, null, true] };
     expect(mask.result(result)).toEqual({
       output: `a ${HIDDEN}`,
@@ -78,7 +78,7 @@ describe("a mask", () => {
     }
   });
 
-  test("[TO-21] shows the same of any text in any pieces, and at the end all of it", () => {
+  test("[TO-21] has the same output for any text in any pieces, and completes it at the end", () => {
     const part = fc.oneof(fc.constantFrom(...SECRETS, "sk-", "3f2a8c1e-", "AbCdEf1234-", " ", "\n"), fc.string());
     fc.assert(
       fc.property(fc.array(part), fc.infiniteStream(fc.integer({ min: 1, max: 40 })), (parts, sizes) => {
@@ -103,7 +103,7 @@ describe("a mask", () => {
     expect(stream.push("?")).toBe(`${LINKED.slice(0, 12)}?`);
   });
 
-  test("[TO-21] costs little: a MiB of what looks like secrets in 128 KiB pieces", () => {
+  test("[TO-21] is fast for a MiB of lookalikes of secrets in 128 KiB pieces", () => {
     const text = `${uuid()} abcdefghij-0123456789abcdefghijKL `.repeat(15_000);
     const began = performance.now();
     const stream = mask.stream();

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { parseCommands } from "#src/tools/processes/parsed-commands.ts";
 
-test("[TO-19] the simple commands of a text are named with their first argument, whatever stands between and inside them", () => {
+test("[TO-19] every simple command of a text is named with its first argument, however they are combined and nested", () => {
   const cases: [string, string[][] | undefined][] = [
     ["ls", [["ls"]]],
     ["/usr/bin/git -c a=b status -s", [["git", "a=b"]]],

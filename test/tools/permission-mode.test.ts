@@ -30,7 +30,7 @@ const permissionsInMode = (mode: PermissionMode) => applyPermissionMode(mode, NO
 const decide = (mode: PermissionMode, tool_name: string, args: unknown, place?: CallContext) =>
   decidePermission(permissionsInMode(mode), { tool_name, args }, place);
 
-test("[PE-11] in the mode ask a chat looks without asking and asks for everything else, whatever tool it is", () => {
+test("[PE-11] in ask mode a chat reads without approval and asks for everything else, with any tool", () => {
   // The whole list, so that no tool joins it unnoticed: everything else asks.
   expect(
     listServerToolNames()
@@ -101,7 +101,7 @@ test("[PE-11] rules take precedence over the mode, and a stricter default is kep
   expect(toPermissionMode({ ...planning, plan_mode: null })).toBe("accept_edits");
 });
 
-test("[PE-12] a person's chat in a workspace on the server's machine starts in ask, one that moves there asks from then on; chats of programs and of other machines do not", async () => {
+test("[PE-12] a person's chat in a workspace on the server's machine starts in ask, one that moves there asks from then on; chats of programs and on other machines do not", async () => {
   await using world = await openToolWorld({ seed: { provisioner: "local" } });
   const { owner } = world;
   const { workspace_id } = world.seeded;

@@ -34,7 +34,7 @@ test("[PE-1] the first matching rule decides, by a tool's name or prefix; withou
   ]);
 });
 
-test("[PE-2] a command is allowed by its first words where each of its simple commands is, and only as it was written", () => {
+test("[PE-2] a command is allowed if the first words of each of its simple commands are, and only as written", () => {
   const rules = allowCommands("git status", "ls", "npm test", "cd src");
   const decide = (command: string) => decidePermission(rules, toCall(command));
   for (const fine of [
@@ -63,7 +63,7 @@ test("[PE-2] a command is allowed by its first words where each of its simple co
   }
 });
 
-test("[PE-3] nothing that the shell would make into something else is understood, so it asks", () => {
+test("[PE-3] text that the shell would expand is not interpreted, so it asks", () => {
   const tricks = [
     "git status; rm x",
     "git status && rm x",
@@ -117,7 +117,7 @@ test("[PE-3] nothing that the shell would make into something else is understood
   }
 });
 
-test("[PE-4] what is forbidden is found in lists and under any path; what cannot be read, or runs other programs, asks where something is forbidden", () => {
+test("[PE-4] a denied program is found in lists and under any path; if one is denied, unparseable commands and commands that run others ask", () => {
   const rules: ChatPermissions = {
     default: "allow",
     rules: [
@@ -259,7 +259,7 @@ test("[PE-14] a program allowed for reading asks when an argument makes it write
   expect(decidePermission(deleting, toCall("find . -name x -delete -exec rm y"))).toBe("ask");
 });
 
-test("[PE-7] an answer that is remembered is about the tool, or about the first words of each plain command", () => {
+test("[PE-7] a remembered answer applies to the tool, or to the first words of each plain command", () => {
   const listCommands = (command: string, action: "allow" | "deny" = "allow") =>
     makeRules(toCall(command), action).map((rule) => rule.command);
   expect(makeRules(call("write_file"), "deny")).toEqual([{ tool: "write_file", action: "deny" }]);

@@ -13,7 +13,7 @@ const listRequests = ({ events }: Follower): [string | undefined, string[]][] =>
     return [[kind, tool_calls.map(({ tool_call_id }) => tool_call_id)]];
   });
 
-test("[PE-10] a client's tools are under the chat's rules: denied calls are errors, asked ones wait for a person, also over a restart, and only what is allowed reaches the client", async () => {
+test("[PE-10] a client's tools follow the chat's rules: denied calls are errors, others wait for approval, also over a restart, and only allowed calls reach the client", async () => {
   await using world = await openToolWorld();
   const { owner } = world;
   const permissions = {

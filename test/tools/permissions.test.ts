@@ -12,7 +12,7 @@ import { callTools, Follower, listMessages, openChat, openToolWorld } from "./wo
 const listRequests = ({ events }: Follower): ActionRequired[] =>
   events.flatMap((event) => (event.type === "action_required" ? [event.action_required] : []));
 
-test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an error, what they ask for waits over a restart and is answered once or for always; the client's tools come after", async () => {
+test("[PE-5][PE-6][PE-7][PE-8] allowed calls run, denied ones are errors, others wait over a restart and are answered once or permanently; the client's tools follow", async () => {
   await using world = await openToolWorld();
   const { owner, home } = world;
   const permissions = {
@@ -87,8 +87,8 @@ test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an e
   });
   await owner.post(`${path}/tool-results`, { results });
   const next = await world.models.next();
-  const told = (await listMessages(owner, id)).flatMap(({ role, content }) => (role === "tool" ? content : []));
-  expect(told.map(({ tool_call_id, is_error }) => [tool_call_id, is_error])).toEqual([
+  const toolResults = (await listMessages(owner, id)).flatMap(({ role, content }) => (role === "tool" ? content : []));
+  expect(toolResults.map(({ tool_call_id, is_error }) => [tool_call_id, is_error])).toEqual([
     ["free", false],
     ["never", true],
     ["one", false],

@@ -4,11 +4,11 @@ import type { ProcessInfo } from "#schema/agents/agent-files.ts";
 import { processList } from "#src/tools/processes/process-list.ts";
 import type { ToolContext } from "#src/tools/tool.ts";
 
-test("[TO-3] process_list has all running processes and the ten that ended last, and says how many it omits", async () => {
+test("[TO-3] process_list has all running processes and the ten that ended last, and reports how many it omits", async () => {
   const timeAt = (minute: number): string => new Date(Date.UTC(2030, 0, 1, 0, minute)).toISOString();
   const processes = Array.from({ length: 30 }, (_, n): ProcessInfo => {
     const running = n % 10 === 0;
-    // Those that started first have ended last.
+    // The first processes to start are the last to end.
     const ended_at = running ? null : timeAt(100 - n);
     return {
       id: `${n}`,
@@ -23,9 +23,9 @@ test("[TO-3] process_list has all running processes and the ten that ended last,
     };
   });
   const agent = { call: async () => ({ processes }), bytes: async () => new Uint8Array() } as ToolContext["agent"];
-  const told = await processList.run({ agent } as ToolContext, {}, new AbortController().signal);
-  expect(told.left_out).toBe(17);
-  expect((told.processes as ProcessInfo[]).map(({ id }) => Number(id))).toEqual([
+  const listed = await processList.run({ agent } as ToolContext, {}, new AbortController().signal);
+  expect(listed.left_out).toBe(17);
+  expect((listed.processes as ProcessInfo[]).map(({ id }) => Number(id))).toEqual([
     ...[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20],
   ]);
 });

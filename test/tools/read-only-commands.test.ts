@@ -12,7 +12,7 @@ test.each([
   "for f in a b; do head -1 $f; done",
   "rg -n 'rm -rf' --type ts; ls -la > /dev/null 2>&1",
   "echo $(git rev-parse HEAD) < a",
-])("[PM-7] it looks: %s", (command) => expect(findWriteReason(command)).toBeUndefined());
+])("[PM-7] only reads: %s", (command) => expect(findWriteReason(command)).toBeUndefined());
 
 test.each([
   "echo x > a",
@@ -48,7 +48,7 @@ test.each([
   "xargs rm",
   "echo 'unclosed",
   `echo ${"a".repeat(7_000)}`,
-])("[PM-7] it may write: %s", (command) => expect(findWriteReason(command)).toBeString());
+])("[PM-7] may write: %s", (command) => expect(findWriteReason(command)).toBeString());
 
 test("[PM-7] a workspace that cannot restrict programs runs only read-only commands", async () => {
   const asked: string[] = [];

@@ -38,14 +38,14 @@ const summarizeFollower = ({ messages }: Follower): string => outlineMessages([.
 
 testNeeding(
   [needs.git],
-  "[EE-1] a chat clones a repository, reads, edits, sees its test fail, repairs it and commits; who follows it and its repository ends with what is there, and a command no longer exists once it is interrupted",
+  "[EE-1] a chat clones a repository, reads, edits, sees its test fail, fixes it and commits; followers of the chat and of its repository end with the current state, and an interrupt ends the command",
   async () => {
     await using story = await openStory();
     const { admin } = story.world;
     const wrongSum = Promise.withResolvers<void>();
     // The model continues once the error was seen in the repository.
     story.model.onStep = (step) => (step === 4 ? wrongSum.promise : undefined);
-    const { id } = await beginChat(story, "Mend work");
+    const { id } = await beginChat(story, "Fix work");
     using git = await admin.socket(`/api/v2/chats/${id}/stream/git`);
     const repository = followGit(git);
     void repository.until(({ unified_diff }) => unified_diff.includes("+echo $(($1 * $2))")).then(wrongSum.resolve);

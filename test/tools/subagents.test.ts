@@ -20,7 +20,7 @@ setDefaultTimeout(scaleTimeout(60_000));
 const AGENTS = ["spawn_agent", "wait_agent", "message_agent", "interrupt_agent", "list_agents"];
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";
 
-describeInside("one server, whose time the test moves", () => {
+describeInside("one server with a manual clock", () => {
   const clock = new ManualClock();
   let world: ChatWorld;
   beforeAll(async () => {
@@ -117,10 +117,10 @@ describeInside("one server, whose time the test moves", () => {
     expect(failed.results).toMatchObject([
       { status: "error", report: "still at it", last_error: expect.stringContaining("refused the credentials") },
     ]);
-    // It continues when told to, and its report is then its newest text.
-    const told = await family.step(failed.next, ["message_agent", { chat_id, message: "try again" }]);
-    expect(told.results).toEqual([{ chat_id, status: "running", interrupted: false }]);
-    family.begin(told.next, ["wait_agent", { chat_id }]);
+    // It continues after a message, and its report is then its newest text.
+    const continued = await family.step(failed.next, ["message_agent", { chat_id, message: "try again" }]);
+    expect(continued.results).toEqual([{ chat_id, status: "running", interrupted: false }]);
+    family.begin(continued.next, ["wait_agent", { chat_id }]);
     const again = await family.call("toil");
     expect(again.prompt).toBe("try again");
     again.say("now it is done").finish();
@@ -129,8 +129,8 @@ describeInside("one server, whose time the test moves", () => {
 
   test("[SB-6] agents are messaged, stopped and listed; other chats' agents, full queues and invalid arguments return an error", async () => {
     const family = new Family(world, "busy");
-    const other = await createChat(world, "a chat beside it");
-    (await family.call("a chat beside it")).finish();
+    const other = await createChat(world, "another chat");
+    (await family.call("another chat")).finish();
     const root = await family.root();
     const agent = await family.spawn(root.call, "work");
     const chat_id = agent.id;
@@ -139,7 +139,7 @@ describeInside("one server, whose time the test moves", () => {
       ["message_agent", { chat_id, message: "and then this" }],
       ["message_agent", { chat_id: other.id, message: "hello" }],
       ["wait_agent", { chat_id: root.id }],
-      ["interrupt_agent", { chat_id: "nobody" }],
+      ["interrupt_agent", { chat_id: "missing" }],
       ["spawn_agent", { type: "wizard", prompt: "click" }],
       ["spawn_agent", { type: "general", prompt: "  " }],
       ["spawn_agent", { type: "general", prompt: "x", model_config_id: other.id }],
@@ -157,14 +157,14 @@ describeInside("one server, whose time the test moves", () => {
       { models: [{ model_config_id: SCRIPTED.id, display_name: SCRIPTED.display_name, is_default: true }] },
     ]);
     // Interrupting it for a message: queued messages go first, as for people.
-    const stopped = await family.step(busy.next, ["message_agent", { chat_id, message: "at once", interrupt: true }]);
+    const stopped = await family.step(busy.next, ["message_agent", { chat_id, message: "right now", interrupt: true }]);
     expect(stopped.results).toMatchObject([{ interrupted: true }]);
     const then = await family.call("work");
     expect(then.prompt).toBe("and then this");
     const ended = await family.step(stopped.next, ["interrupt_agent", { chat_id }]);
     expect(ended.results).toMatchObject([{ chat_id, interrupted: true }]);
     const last = await family.call("work");
-    expect(last.prompt).toBe("at once");
+    expect(last.prompt).toBe("right now");
     {
       using follower = await Follower.open(world.owner, chat_id);
       last.say("well").finish();
@@ -304,10 +304,10 @@ testInside(
       expect(kept.sort()).toEqual(["twice", "work"]);
       await createChat(world, "first in the queue");
       await family.call("first in the queue");
-      const told = await family.step(next, ["message_agent", { chat_id, message: "again" }]);
+      const continued = await family.step(next, ["message_agent", { chat_id, message: "again" }]);
       const third = await family.call("work");
       using follower = await Follower.open(new Client(world.server.url, owner), root);
-      family.begin(told.next, ["wait_agent", { chat_id }]);
+      family.begin(continued.next, ["wait_agent", { chat_id }]);
       third.say("once more");
       await follower.until((one) => joinOutput(one).endsWith("once more"));
     }

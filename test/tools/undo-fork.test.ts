@@ -9,7 +9,7 @@ import { callTools, Follower, listMessages, openChat, openToolWorld } from "./wo
 
 testNeeding(
   [needs.git],
-  "[UN-14] a copy of a chat brings back the files of a copied message, also when its source is gone, and warns where the workspace is away",
+  "[UN-14] a copy of a chat restores the files of a copied message, also after the original was deleted, and has a warning if the workspace is unreachable",
   async () => {
     await using world = await openToolWorld();
     const { owner, home } = world;

@@ -13,7 +13,7 @@ const UNKNOWN_CHAT_ID = "33333333-3333-4333-8333-333333333333";
 
 testNeeding(
   [needs.git],
-  "[UN-9][UN-10] files return for the newest hundred messages, those that were edited away counted, and for thirty days; what is kept of a chat goes when it is deleted, or within a day where its workspace was away",
+  "[UN-9][UN-10] files can be restored for the newest 100 messages, including edited ones, and for 30 days; a deleted chat's checkpoints are removed immediately, or within a day if its workspace was unreachable",
   async () => {
     await using world = await openToolWorld();
     const { owner, home, server } = world;

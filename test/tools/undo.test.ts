@@ -12,7 +12,7 @@ const GIT = "git -c user.name=Slip -c user.email=slip@example.com";
 
 testNeeding(
   [needs.git],
-  "[UN-1][UN-2][UN-3][UN-4][UN-5][UN-6][UN-8][UN-12] an edit with restore_files brings back what was changed, made and removed since the message, in repositories and alongside them, and leaves commits, indexes and ignored files alone; otherwise nothing changes and it says why",
+  "[UN-1][UN-2][UN-3][UN-4][UN-5][UN-6][UN-8][UN-12] an edit with restore_files restores files that were changed, created and removed since the message, in repositories and outside of them, and keeps commits, indexes and ignored files; otherwise nothing changes and it says why",
   async () => {
     await using world = await openToolWorld();
     const { owner, home } = world;
@@ -71,13 +71,13 @@ testNeeding(
     // A folder with files that git would ignore has replaced a file: it stays, and the response names it.
     rmSync(join(repository, "a"));
     mkdirSync(join(repository, "a"));
-    writeFileSync(join(repository, "a", "ignored"), "kept by nobody");
+    writeFileSync(join(repository, "a", "ignored"), "not captured");
     const back = await edit(target, "again");
     expect([back.status, back.body.warnings]).toEqual([
       200,
       [`Not restored: ${join(repository, "a")} (a folder with files that are not kept is in its place).`],
     ]);
-    expect(text("work/a/ignored")).toBe("kept by nobody");
+    expect(text("work/a/ignored")).toBe("not captured");
     rmSync(join(repository, "a"), { recursive: true });
     sh("git show HEAD~1:a > a; echo mine >> a");
     const shown = [

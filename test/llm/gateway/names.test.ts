@@ -62,12 +62,12 @@ describe("names", () => {
     expect(where("anthropic", "gpt-1")).toEqual(["a:gpt-1"]);
   });
 
-  test("[GW-4] of another dialect are unknown, and an unknown one uses the dialect's default if there is one", () => {
+  test("[GW-4] of another dialect are unknown, and an unknown one uses the dialect's default, if any", () => {
     expect(where("anthropic", "what")).toEqual([]);
     expect(where("openai", "claude-1")).toEqual([]);
   });
 
-  test("[GW-4] that are for a group or a template do not exist for others, and not in their list either", () => {
+  test("[GW-4] restricted to a group or a template do not exist for others, nor in their list", () => {
     expect(where("anthropic", "secret-1")).toEqual([]);
     expect(where("anthropic", "secret-1", { groups: ["g"], template_id: undefined })).toEqual(["a:secret-1"]);
     expect(where("anthropic", "lab")).toEqual([]);
@@ -126,7 +126,7 @@ describe("bodies", () => {
     findEndpoint("openai", "POST", path) as NonNullable<ReturnType<typeof findEndpoint>>;
   const bytes = (value: unknown) => new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value));
 
-  test("[GW-2] pass unchanged unless a name is mapped or a stream would not report its usage", () => {
+  test("[GW-2] are forwarded unchanged unless a name is mapped or a stream would not report its usage", () => {
     const body = bytes('{"model": "m",  "unknown": [1.50], "messages": []}');
     expect(readCallBody(endpoint("/chat/completions"), body).bytesFor("m")).toBe(body);
     const mapped = JSON.parse(
@@ -203,7 +203,7 @@ describe("bodies", () => {
     ["speed", "standard"],
     ["inference_geo", "global"],
     ["metadata", { Models: "x", service_tier: "priority" }],
-  ])("[GW-18] forwards `%s` of %p, which costs what the model's price says", (name, value) => {
+  ])("[GW-18] forwards `%s` of %p, which the model's price covers", (name, value) => {
     const body = bytes(Object.assign({ model: "m" }, Object.fromEntries([[name, value]])));
     expect(readCallBody(endpoint("/chat/completions"), body).bytesFor("m")).toBe(body);
   });
@@ -216,11 +216,11 @@ describe("bodies", () => {
     ['{"model":"a","max_output_tokens":1,"MAX_OUTPUT_TOKENS":9}', "`MAX_OUTPUT_TOKENS`"],
     ['{"model":"a","\u017ftream":true}', "Write `stream`"],
     ['{"model":"a","input":[{"Type":"item_reference","Id":"x"}]}', "Write `type`"],
-  ])("[GW-2] a body that another parser would read otherwise is refused: %s", (body, words) => {
+  ])("[GW-2] a body that another parser would read differently is refused: %s", (body, words) => {
     expect(() => readCallBody(endpoint("/responses"), bytes(body))).toThrow(words);
   });
 
-  test("[GW-2] a body with more values than can be looked at in a moment is refused; text has as many signs as it likes", () => {
+  test("[GW-2] a body with too many values to check quickly is refused; text may have any length", () => {
     const read = (x: string) => () => readCallBody(endpoint("/responses"), bytes(`{"model":"m","x":${x}}`));
     const many = "[0],{}:".repeat(300_000);
     expect(read(JSON.stringify(`"\\${many}"`))).not.toThrow();
@@ -230,7 +230,7 @@ describe("bodies", () => {
     expect(read(`[${"0,".repeat(990_000)}0]`)).not.toThrow();
   });
 
-  test("[GW-2] names repeat in different objects, and are spelled as they like where they are a caller's own", () => {
+  test("[GW-2] names may repeat in different objects, and a caller's own names may have any spelling", () => {
     const body = bytes(
       '{"model":"m","input":[{"role":"user","content":"\\\\"},{"role":"user","content":"{\\"a\\":1,\\"a\\":2}"}],' +
         '"tools":[{"parameters":{"properties":{"Model":{},"model":{}}}}],"metadata":{"ID":"x","id":"y"},"a":[],"b":{},"c":[{}]}',
@@ -261,7 +261,7 @@ describe("bodies", () => {
     ],
     ["a document for Gemini", 100_000, { fileData: { mimeType: "application/pdf", fileUri: "https://example.com/a" } }],
     ["a video for Gemini", 300_000, { file_data: { file_uri: "https://www.youtube.com/watch?v=1" } }],
-  ])("[GW-6] %s that the provider fetches counts, whatever its address", (_, tokens, part) => {
+  ])("[GW-6] %s that the provider fetches counts, whatever its URL", (_, tokens, part) => {
     const { prompt_tokens } = readCallBody(endpoint("/chat/completions"), bytes({ model: "m", input: [part, part] }));
     expect(prompt_tokens).toBeGreaterThan(2 * tokens);
     expect(prompt_tokens).toBeLessThan(2 * tokens + 200);
@@ -311,7 +311,7 @@ describe("bodies", () => {
       },
     ],
     ["cachedContent", google, { generateContentRequest: { cachedContent: "cachedContents/1" } }],
-  ])("[GW-14] a reference to what the provider stores is refused by its name: %s", (name, at, value) => {
+  ])("[GW-14] a reference to data that the provider stores is refused by its name: %s", (name, at, value) => {
     const body = bytes(Object.assign({ model: "m" }, value));
     expect(() => readCallBody(at, body)).toThrow(`\`${name}\``);
   });
@@ -366,7 +366,7 @@ describe("bodies", () => {
       google,
       { contents: [{ parts: [{ fileData: { fileUri: "https://www.youtube.com/watch?v=1" } }] }] },
     ],
-  ])("[GW-14] %s passes as it is", (_, at, value) => {
+  ])("[GW-14] %s is forwarded unchanged", (_, at, value) => {
     const body = bytes(Object.assign({ model: "m" }, value));
     expect(readCallBody(at, body).bytesFor("m")).toBe(body);
   });

@@ -113,7 +113,7 @@ const passInPieces = (tap: UsageTap, text: string, cuts: readonly number[]): str
 
 describe("the usage of an answer", () => {
   test.each(ANSWERS)(
-    "[GW-5] is read from %s, wherever its bytes are cut, and the bytes pass as they are",
+    "[GW-5] is read from %s, however its bytes are split, and the bytes pass unchanged",
     (_, format, type, text, usage) => {
       fc.assert(
         fc.property(fc.array(fc.nat(4_000), { maxLength: 12 }), (cuts) => {
@@ -170,7 +170,7 @@ describe("the usage of an answer", () => {
   });
 
   test.each([1e300, 1e12, Number.POSITIVE_INFINITY])(
-    "[GW-5] a provider that reports %p tokens is not believed",
+    "[GW-5] a provider's report of %p tokens is not used",
     (reported) => {
       const figure = reported === Number.POSITIVE_INFINITY ? "1e999" : String(reported);
       const whole = new UsageTap({ format: "openai_chat", type: JSON_TYPE, hidesUsage: false });
@@ -178,21 +178,21 @@ describe("the usage of an answer", () => {
       expect(whole.tapped.usage).toBeUndefined();
       const stream = new UsageTap({ format: "anthropic", type: EVENTS, hidesUsage: false });
       const start = { type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } };
-      const said = { type: "content_block_delta", delta: { type: "text_delta", text: "x".repeat(40) } };
+      const textDelta = { type: "content_block_delta", delta: { type: "text_delta", text: "x".repeat(40) } };
       const end = `data: {"type":"message_delta","usage":{"output_tokens":${figure}}}\n\n`;
-      passInPieces(stream, encodeEvents(start, said) + end, []);
+      passInPieces(stream, encodeEvents(start, textDelta) + end, []);
       expect(stream.tapped).toMatchObject({ usage: undefined, text_bytes: 40 });
     },
   );
 
   test.each<[string, UsageFormat, object]>([
-    ["no answer beside its text", "openai_chat", { prompt_tokens: 0, completion_tokens: 0 }],
+    ["no answer, only text", "openai_chat", { prompt_tokens: 0, completion_tokens: 0 }],
     [
       "more from the cache than it was asked",
       "openai_chat",
       { prompt_tokens: 10, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 1e9 } },
     ],
-  ])("[GW-5] a provider that reports %s is not believed", (_, format, usage) => {
+  ])("[GW-5] a provider's report of %s is not used", (_, format, usage) => {
     const tap = new UsageTap({ format, type: EVENTS, hidesUsage: false });
     passInPieces(tap, encodeEvents({ choices: [{ delta: { content: "x".repeat(400) } }] }, { choices: [], usage }), []);
     expect(tap.tapped).toMatchObject({ usage: undefined, text_bytes: 400 });
@@ -225,7 +225,7 @@ describe("the usage of an answer", () => {
       { type: "response.output_item.done", item: { type: "image_generation_call", result: PICTURE } },
       6_400,
     ],
-  ])("[GW-5] %s counts where the answer is left before its report", (_, format, event, bytes) => {
+  ])("[GW-5] %s counts if the client disconnects before the usage report", (_, format, event, bytes) => {
     const tap = new UsageTap({ format, type: EVENTS, hidesUsage: false });
     passInPieces(tap, encodeEvents(event), [40]);
     expect(tap.tapped).toMatchObject({ usage: undefined, text_bytes: bytes });
@@ -260,7 +260,7 @@ describe("the usage of an answer", () => {
     },
   );
 
-  test("[GW-5] text counts from the last report of its usage on", () => {
+  test("[GW-5] text after the last usage report counts", () => {
     const tap = new UsageTap({ format: "google", type: EVENTS, hidesUsage: false });
     const reported = {
       candidates: [{ content: { parts: [{ text: TEXT }] } }],
@@ -270,7 +270,7 @@ describe("the usage of an answer", () => {
     expect(tap.tapped).toMatchObject({ usage: { output_tokens: 9 }, text_bytes: 3 });
   });
 
-  test("[GW-9] a line without an end passes on instead of being held, counts as text, and what follows it is read", () => {
+  test("[GW-9] an unterminated line is forwarded instead of held, counts as text, and reading continues after it", () => {
     const tap = new UsageTap({ format: "openai_chat", type: EVENTS, hidesUsage: true });
     const piece = new Uint8Array(256 * 1024).fill(0x7a);
     let size = 0;

@@ -46,13 +46,13 @@ test.each([
   [{ path: "a", limit: null }, { path: "a" }, ['"limit" was null and was left out.']],
   [{ path: "a", either: "3" }, { path: "a", either: 3 }, 1],
   [{ path: "a", reason: "why" }, { path: "a" }, ['"reason" is unknown and was ignored.']],
-] as [unknown, unknown, number | string[]][])("[TO-30] %j is taken as %j", (args, expected, notes) => {
-  const { args: mended, notes: told } = repair(args);
-  expect(mended).toEqual(expected);
-  if (typeof notes === "number") expect(told).toHaveLength(notes);
-  else expect(told).toEqual(notes);
+] as [unknown, unknown, number | string[]][])("[TO-30] %j is repaired to %j", (args, expected, notes) => {
+  const { args: repaired, notes: found } = repair(args);
+  expect(repaired).toEqual(expected);
+  if (typeof notes === "number") expect(found).toHaveLength(notes);
+  else expect(found).toEqual(notes);
   // A repaired value needs no further repair.
-  expect(repair(mended).notes).toEqual([]);
+  expect(repair(repaired).notes).toEqual([]);
 });
 
 test.each([
@@ -63,7 +63,7 @@ test.each([
   { path: { file: "a" } },
   { file_path: "a" },
   { path: "a", Path: "b" },
-])("[TO-30] nothing is guessed of %j", (args) => {
+])("[TO-30] %j is not repaired", (args) => {
   expect(repair(args)).toEqual({ args, notes: [] });
 });
 
@@ -74,7 +74,7 @@ test("[TO-30] truncated text, and anything but an object, is unchanged", () => {
   expect(repairArgs(undefined, { a: 1 })).toEqual({ args: { a: 1 }, notes: [] });
 });
 
-test("[TO-30] JSON that was written as JSON again is read twice, and a plain text is not", () => {
+test("[TO-30] doubly encoded JSON is decoded twice, and plain text is not", () => {
   expect(parseArguments(JSON.stringify(JSON.stringify({ path: "a" })))).toEqual({ path: "a" });
   expect(parseArguments('"path"')).toBe("path");
 });
