@@ -6,7 +6,7 @@ import { checks as sequences } from "./api-sequences.ts";
 import { fetchDocument, listOperations } from "./operations.ts";
 
 test.each(checks.map((check) => [check.name, check] as const))(
-  "[FZ-1] %s, 2 requests each: no 5xx, no undocumented status, no other shape of error, never late",
+  "[FZ-1] %s gets 2 requests each: no 5xx, no undocumented status, no other shape of error, no timeout",
   async (_name, check) => {
     const seen = await check.run({ rounds: 2, seed: 20_261, log: () => {} });
     // A fuzzer whose every request is refused at the door would find nothing.
@@ -15,20 +15,20 @@ test.each(checks.map((check) => [check.name, check] as const))(
   120_000,
 );
 
-test("[FZ-4] as a member, too, 2 requests each: no undocumented type or shape, no forbidden body accepted", async () => {
+test("[FZ-4] a member's 2 requests each return no undocumented type or shape, and no forbidden body is accepted", async () => {
   const seen = await fuzzOperations({ rounds: 2, seed: 20_262, who: "member", log: () => {} });
   expect(seen).toContain("no forbidden body accepted");
 }, 120_000);
 
 test.each(sequences.map((check) => [check.name, check] as const))(
-  "[FZ-3] %s: made, changed, deleted, asked for again, by others and below others, as the model says",
+  "[FZ-3] %s are created, changed, deleted and requested again, by others and below other parents, as the model predicts",
   async (_name, check) => {
     expect(await check.run({ rounds: 8, seed: 20_261, log: () => {} })).toContain("as the model says");
   },
   120_000,
 );
 
-test("[FZ-2] the fuzzer sees every route: the document names them with callers and bodies", async () => {
+test("[FZ-2] the fuzzer covers every route: the document names them with callers and bodies", async () => {
   await using server = await startTestServer();
   const operations = listOperations(await fetchDocument(server.url));
   expect(operations.length).toBeGreaterThan(20);

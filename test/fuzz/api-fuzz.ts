@@ -30,8 +30,11 @@ const seedThings = async (server: TestServer, admin: Client): Promise<FuzzInputs
   const owner = new Client(server.url, seeded.owner_token);
   const user = await seedUser(server, { organization_id: seeded.organization_id });
   const [template] = await admin.get<{ id: string; active_version_id: string }[]>("/api/v2/templates?q=name:local");
-  const said = { content: [{ type: "text", text: "hello" }] };
-  const chat = await owner.post<{ id: string }>("/api/v2/chats", { organization_id: seeded.organization_id, ...said });
+  const message = { content: [{ type: "text", text: "hello" }] };
+  const chat = await owner.post<{ id: string }>("/api/v2/chats", {
+    organization_id: seeded.organization_id,
+    ...message,
+  });
   const skill = { name: "reviews", description: "When code is read.", content: "Read it twice." };
   const made = await owner.post<{ id: string }>("/api/v2/users/me/skills", skill);
   const known = {
@@ -83,7 +86,8 @@ export const fuzzOperations = async ({ rounds, seed, log, who = "administrator" 
     faults.push(`${operation.name} ${why ?? String(outcome.errorInstance)}\n  with ${example}`);
     log(faults.at(-1) as string);
   }
-  if ((await admin.fetch("GET", "/api/v2/users/me")).status !== 200) faults.push("the fuzzer's own session is gone");
+  if ((await admin.fetch("GET", "/api/v2/users/me")).status !== 200)
+    faults.push("the fuzzer's own session was revoked");
   if (faults.length > 0) throw new Error(`seed ${seed}: ${faults.length} operations fail:\n${faults.join("\n")}`);
   return `${tried} requests as ${who}, seed ${seed}, ${reached.size} operations did their work: no 5xx, no undocumented status or shape, no forbidden body accepted`;
 };

@@ -123,7 +123,7 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
   };
 
   for (const kind of all) {
-    // Existing objects by parent (ID by label), and those that have existed.
+    // Existing objects by parent (ID by label), and deleted ones.
     const live = [new Map<string, string>(), new Map<string, string>()];
     const dead = [new Set<string>(), new Set<string>()];
     const read = async (parent: number) => kind.rows(await admin.get(kind.at(parent)));

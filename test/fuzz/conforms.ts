@@ -4,7 +4,7 @@ import type { Schema } from "./operations.ts";
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
 
-/** Returns the first mismatch and its reason; undefined if there is none. */
+/** Returns the first mismatch and its reason, or undefined if the value conforms. */
 export const findMismatch = (schema: Schema, value: unknown, place = "it"): string | undefined => {
   if (value === null && (schema.nullable || allowsAnything(schema))) return undefined;
   if (schema.enum) return schema.enum.includes(value) ? undefined : `${place} is none of ${schema.enum}`;

@@ -85,7 +85,7 @@ export type Operation = {
   parameters: Parameter[];
   /** The schema of a JSON body, if any. */
   body: Schema | undefined;
-  /** The maximum bytes of a body; undefined if there is none. */
+  /** The maximum bytes of a body; undefined if it is unlimited. */
   bodyLimit: number | undefined;
   described: DescribedOperation;
 };

@@ -106,7 +106,7 @@ const drill = async (settings: Record<string, string>, place: string): Promise<v
 
 testNeeding(
   [needs.root],
-  "[HB-15] unpacked on a machine, files leave no device and no program that runs as its owner, and the folder is private",
+  "[HB-15] unpacking creates no device and no setuid program, and the folder is private",
   async () => {
     using home = tempDirectory();
     using second = tempDirectory();
@@ -140,7 +140,7 @@ for (const { engine, needed } of WAYS) {
 
   testNeeding(
     needed,
-    `[HB-4][HB-5] a backup by ${engine} that ends early is no backup; one that was altered is found, and nothing of it is restored`,
+    `[HB-4][HB-5] a backup by ${engine} that ends early does not count; an altered one is detected, and nothing of it is restored`,
     async () => {
       using place = tempDirectory();
       using home = tempDirectory();
@@ -172,7 +172,7 @@ test("[HB-1][HB-2][HB-3][HB-7] a backup without restic is restored from a folder
   await drill({ SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" }, place.path);
 });
 
-test("[HB-2][HB-4] an unchanged home adds almost nothing, one inserted byte little, and a damaged backup is not built on", async () => {
+test("[HB-2][HB-4] an unchanged home adds almost no data, one inserted byte little, and no backup is based on a damaged one", async () => {
   using place = tempDirectory();
   using home = tempDirectory();
   const parts = Array.from({ length: 256 }, () => crypto.getRandomValues(new Uint8Array(65_536)));
@@ -214,7 +214,7 @@ test("[HB-6] a refusing or slow bucket is explained with its settings, and a tra
 
 testNeeding(
   [needs.root],
-  "[HB-5][HB-6] a folder without space is said in words, and what was stored of it is no backup",
+  "[HB-5][HB-6] a full folder is explained, and the partial data does not count as a backup",
   async () => {
     using parent = tempDirectory();
     using home = tempDirectory();
@@ -233,7 +233,7 @@ testNeeding(
   },
 );
 
-test("[HB-8] contradictory settings are refused, and a program that is not restic", async () => {
+test("[HB-8] contradictory settings, and a program that is not restic, are refused", async () => {
   const getConfigError = (env: Record<string, string>): string => {
     try {
       loadConfig({ argv: [], env, readFile: () => "" });

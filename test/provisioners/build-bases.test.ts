@@ -94,7 +94,7 @@ test("[RW-27] a base is fetched and checked for the platform of its FROM", async
   expect(fetched).toEqual(["evil:1 linux/arm64"]);
 });
 
-test("[RW-27] an image that the engine has for the platform is not fetched, and one without that platform is refused", async () => {
+test("[RW-27] an image that the engine already has for the platform is not fetched, and one without that platform is refused", async () => {
   local.set("other:1", { Architecture: "arm64" });
   await build("FROM --platform=linux/arm64/v8 other:1\n");
   await build("FROM --platform=$BUILDPLATFORM other:1\n");
@@ -110,7 +110,7 @@ test("[RW-27] images of stages below the target are not fetched", async () => {
   expect(fetched).toEqual(["node:22"]);
 });
 
-test("[RW-24] a registry that sends a base image too slowly holds the place of a build for 60 minutes at most", async () => {
+test("[RW-24] a registry that sends a base image too slowly blocks a build slot for 60 minutes at most", async () => {
   const pieces = new TransformStream<Uint8Array, Uint8Array>();
   slow = pieces.readable;
   const writer = pieces.writable.getWriter();

@@ -63,7 +63,7 @@ const build = async (
 
 const countRemovals = (): number => asked.filter((one) => one.startsWith("DELETE")).length;
 
-test("[RW-26] each build has a network of its own, which goes with it, as do those of builds that were killed", async () => {
+test("[RW-26] each build has its own network, which is removed with it, and so are networks of killed builds", async () => {
   networks = new Map([
     ["old", hoursAgo(3)],
     ["running", hoursAgo(0.5)],
@@ -118,7 +118,7 @@ test("[RW-26] a build that is canceled while its network is created leaves none 
   expect(isBuilt).toBe(false);
 });
 
-test("[RW-26] without addresses for a network, a build uses the one in which containers are isolated", async () => {
+test("[RW-26] without free addresses for a network, a build uses the isolated network", async () => {
   isFull = true;
   expect(await build()).toBe("slipway");
   expect(asked.slice(-2)).toEqual(["GET /networks/slipway", "POST /networks/create slipway"]);

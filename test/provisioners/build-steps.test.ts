@@ -40,7 +40,7 @@ const startEngine = () => {
 
 const toLine = (id: number): string => ` ---> Running in ${String(id).padStart(12, "0")}\n`;
 
-test("[RW-28] a step that prints what the engine prints takes the limit from no later step", async () => {
+test("[RW-28] a step that imitates the engine's output does not lift the limit of later steps", async () => {
   using world = startEngine();
   const steps = new BuildSteps(world.engine, "slipway-build-1");
   for (let at = 0; at < 3_000; at++) steps.take(toLine(at));
@@ -51,7 +51,7 @@ test("[RW-28] a step that prints what the engine prints takes the limit from no 
   expect([...world.seen.filters]).toEqual(['true {"network":["slipway-build-1"]}']);
 });
 
-test("[RW-28] in the shared network, limits of workspaces and stricter ones stay as they are", async () => {
+test("[RW-28] in the shared network, limits of workspaces and stricter limits are unchanged", async () => {
   using world = startEngine();
   world.containers.set("workspace", { name: "/slipway-1f-main", limit: 0 });
   world.containers.set("strict", { name: "/calm_bee", limit: 100 });

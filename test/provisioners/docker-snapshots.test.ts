@@ -87,7 +87,7 @@ afterAll(async () => {
 
 testNeeding(
   [needs.docker],
-  "[SN-10][SN-11][SN-15] volumes are copied while the containers are paused; a restore changes over at once, another workspace can have the files, and all goes with the workspace",
+  "[SN-10][SN-11][SN-15] volumes are copied while the containers are paused; a restore swaps them in one step, another workspace can use the files, and deleting the workspace removes everything",
   async () => {
     await engine.connect();
     const [id, fork] = [uuid(), uuid()];
@@ -108,7 +108,7 @@ testNeeding(
     expect(await countLabeled("volumes", `slipway.snapshot_id=${snapshot.snapshot_id}`)).toBe(1);
     expect(await countLabeled("containers/json", `slipway.snapshot_id=${snapshot.snapshot_id}`)).toBe(0);
     const seen = await inside(id, "cat /home/dev/two");
-    await until(async () => (await inside(id, "cat /home/dev/two")) !== seen, { what: "it goes on" });
+    await until(async () => (await inside(id, "cat /home/dev/two")) !== seen, { what: "it to continue" });
 
     await inside(id, "rm -rf /home/dev/.keys /home/dev/link; touch /home/dev/new");
     await run(request(id, "stop", { restore: snapshot }));
@@ -181,7 +181,7 @@ const makeTwoVolumeRequest = (
 
 testNeeding(
   [needs.docker],
-  "[SN-11][SN-20] an engine that cannot be reached in the middle of a copy leaves nothing over and nothing paused; a restore of several volumes changes over at one moment",
+  "[SN-11][SN-20] an engine that becomes unreachable during a copy leaves nothing behind and nothing paused; a restore of several volumes swaps all of them together",
   async () => {
     await engine.connect();
     using place = tempDirectory();
@@ -228,7 +228,7 @@ testNeeding(
         .Status;
     expect(await state()).toBe("paused");
     proxy.reconnect();
-    await until(async () => (await state()) === "running", { what: "the container goes on" });
+    await until(async () => (await state()) === "running", { what: "the container to continue" });
     await until(async () => (await countLabeled("volumes", `slipway.snapshot_id=${lost.snapshot_id}`)) === 0);
     expect(await countLabeled("containers/json", `slipway.helper_of=${id}`)).toBe(0);
     await snapshots.stop();

@@ -104,8 +104,8 @@ test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stop
   expect(before).toBe(true);
   const ended = getAgent(connected)?.id;
   expect(await admin.get<object>(`/api/v2/workspaceagents/${ended}`)).toMatchObject({ lifecycle_state: "off" });
-  const said = await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${ended}/logs`);
-  expect(said.map(({ output }) => output)).toEqual(["bye"]);
+  const scriptLogs = await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${ended}/logs`);
+  expect(scriptLogs.map(({ output }) => output)).toEqual(["bye"]);
   expect([engine.containers.size, engine.volumes.size]).toEqual([0, 1]);
 
   await createBuild(admin, id, "start");

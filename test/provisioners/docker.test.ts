@@ -90,7 +90,7 @@ const getOnlyContainer = () => {
   return [...engine.containers.values()][0] as NonNullable<ReturnType<typeof engine.containers.get>>;
 };
 
-test("[PV-1] a start fetches the image, makes volume and container as the template says, puts the daemon in and starts it", async () => {
+test("[PV-1] a start fetches the image, creates volume and container from the template, installs the daemon and starts it", async () => {
   engine.pull = () => [
     { status: "Pulling from library/debian", id: "13" },
     { status: "Downloading", id: "aa", progressDetail: { current: 5, total: 10 } },
@@ -129,7 +129,7 @@ test("[PV-1] a start fetches the image, makes volume and container as the templa
   expect(JSON.stringify(notes.lines)).not.toContain("secret-token");
 });
 
-test("[PV-1] a container without agent runs what the template says, and a command before the daemon runs the daemon", async () => {
+test("[PV-1] a container without an agent runs the template's command, and an entrypoint before the daemon runs the daemon", async () => {
   const resources: Manifest["resources"] = [
     { name: "dev", docker: { ...docker, command: ["tini", "--"] }, agents: [{ name: "main" }] },
     { name: "db", docker: { image: "postgres:18", command: ["postgres", "-c", "fsync=off"], env: { A: "1" } } },
@@ -172,7 +172,7 @@ test("[PV-2] an image ID, an ID prefix and a repository's image are not valid na
   expect(countCreated()).toBe(before);
 });
 
-test("[PV-3] a build that is run again, whatever is left of the one before, ends with exactly one fresh container and the old volume", async () => {
+test("[PV-3] a repeated build ends with exactly one new container and the old volume, whatever the previous run left behind", async () => {
   await run();
   const before = getOnlyContainer().id;
   await run(request({ agents: [{ name: "main", id: "b", token: "fresh" }] }));
@@ -181,7 +181,7 @@ test("[PV-3] a build that is run again, whatever is left of the one before, ends
   expect(engine.volumes.size).toBe(1);
 });
 
-test("[PV-3] stop lets the container end and keeps the volume, delete removes both, and both may be asked again", async () => {
+test("[PV-3] stop ends the container and keeps the volume, delete removes both, and both can be repeated", async () => {
   await run();
   engine.containers.set("foreign", {
     ...getOnlyContainer(),
@@ -232,7 +232,7 @@ test("[PV-4] an engine without free addresses for a network is explained, with w
   );
 });
 
-test("[PV-4] a name that is taken is freed when it is ours and named when it is not", async () => {
+test("[PV-4] a container name in use is freed if it is ours, and reported otherwise", async () => {
   engine.images.set("debian:13", { architecture: "amd64" });
   await run();
   const stranger = { ...getOnlyContainer(), body: { ...getOnlyContainer().body, Labels: {} } };

@@ -103,7 +103,7 @@ test(
 );
 
 test(
-  "[PV-10] [AD-1] a worker that is killed during a build loses it to another",
+  "[PV-10] [AD-1] a build of a killed worker is taken over by another one",
   async () => {
     await using world = await open();
     const { id: template_id } = await makeTemplate(
@@ -165,7 +165,7 @@ test(
 );
 
 test(
-  "[PV-8] two workers share the load, no more builds at once than slots, and the oldest waits least",
+  "[PV-8] two workers share the load, run at most one build per slot, and take the oldest build first",
   async () => {
     await using world = await open();
     const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(external({ hang: true })));
@@ -258,7 +258,7 @@ test(
 );
 
 test(
-  "[PV-9] a worker's workspace stays on its worker: later builds wait for it, and delete ends it there",
+  "[PV-9] a worker's workspace stays on its worker: later builds wait for that worker, and a delete runs there",
   async () => {
     await using world = await open();
     using elsewhere = tempDirectory();
@@ -298,7 +298,7 @@ test(
 );
 
 test(
-  "[PV-14] tokens and the key are in no log of worker or server",
+  "[PV-14] no log of worker or server contains tokens or the key",
   async () => {
     await using world = await open();
     const token = "6f1c9f0a-1111-4222-8333-444455556677";

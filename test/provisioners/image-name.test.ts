@@ -76,7 +76,7 @@ test("[RW-22] an ID that the engine reads from escapes, quotes and continued wor
     refuse(text);
 });
 
-test("[RW-22] what engines read differently is refused, with the line and what to do", () => {
+test("[RW-22] syntax that engines parse differently is refused, with the line and advice", () => {
   for (const [text, message] of [
     ["FROM alpine\rFROM c2\n", "U+000D in line 1"],
     ["FROM alpine\n# x\u2028COPY --from=c2 / /\n", "U+2028 in line 2"],
@@ -94,7 +94,7 @@ test("[RW-22] what engines read differently is refused, with the line and what t
   expect(() => accept('FROM alpine\nCOPY --chown="a\\"b" / /\n')).toThrow("quotes inside");
 });
 
-test("[RW-22] a here-document is refused, in whatever way an engine finds it", () => {
+test("[RW-22] a here-document is refused in every notation that an engine accepts", () => {
   for (const start of [
     "RUN <<'#'",
     'RUN <<""',
@@ -168,7 +168,7 @@ ENTRYPOINT ["node", "/app"]
   accept("# escape=`\r\nFROM debian:13 AS cafe\r\nRUN dir C:\\\r\nFROM cafe\r\n");
 });
 
-test("[RW-22] a stage whose name an engine folds to that of the target is refused", () => {
+test("[RW-22] a stage whose name an engine case-folds to the target's is refused", () => {
   const text = (name: string): string => `FROM a:1 AS div\nFROM evil:1 AS ${name}\n`;
   expect(listImages(text("DIV"), "div")).toEqual(["a:1", "evil:1"]);
   for (const name of ["d\u0130v", "DIV\u017f"])
@@ -199,7 +199,7 @@ test("[RW-27] ADD downloads nothing: the engine would reach the networks of its 
   expect(() => accept("FROM alpine\nRUN --network=host ls\n")).toThrow("a network of their own");
 });
 
-test("[RW-27] a base image may not do by ONBUILD what a Dockerfile may not, and bases are named", () => {
+test("[RW-27] a base image's ONBUILD may not do what a Dockerfile may not, and the refusal names the base", () => {
   const check = (text: string) => () => checkTriggers("evil:1", [text]);
   for (const line of ["COPY --from=c2 / /loot", 'COPY --"from"=c2 / /', "ADD http://127.0.0.1/ /m", "ADD $U /m"])
     expect(check(line)).toThrow(`The image evil:1 has the instruction "ONBUILD ${line}".`);
@@ -220,7 +220,7 @@ test("[RW-27] a base image may not do by ONBUILD what a Dockerfile may not, and 
   expect(listImages("ARG A=a:1\nFROM $A AS one\nFROM one\nFROM scratch\nFROM b:2 as two\n")).toEqual(["a:1", "b:2"]);
 });
 
-test("[RW-27] only the bases of stages that the engine builds are needed: those up to the target", () => {
+test("[RW-27] only the bases of stages up to the target are needed", () => {
   const text = "FROM a:1 AS base\nFROM b:2 AS Dev\nFROM base AS test\nFROM $PROD AS prod\nFROM runtime-${TARGETARCH}\n";
   expect(listImages(text, "dev")).toEqual(["a:1", "b:2"]);
   expect(listImages(text, "BASE")).toEqual(["a:1"]);
@@ -234,7 +234,7 @@ test("[RW-27] only the bases of stages that the engine builds are needed: those 
   expect(listImages("FROM a:1 AS dev\nFROM b:2 AS dev\n", "dev")).toEqual(["a:1", "b:2"]);
 });
 
-test("[RW-27] a base is of the platform that its FROM names, as engines read it", () => {
+test("[RW-27] a base has the platform of its FROM, as engines parse it", () => {
   const read = (platform: string): string[] =>
     accept(`ARG A=arm64\nFROM --platform=${platform} a:1\n`).map((one) =>
       one.platform ? formatPlatform(one.platform) : "",

@@ -14,7 +14,7 @@ import { ECHO } from "#test/support/workspaces.ts";
 const NO_REPORT: Report = { log: () => {}, timing: () => {} };
 const neverAborted = new AbortController().signal;
 
-/** A fake daemon that records its environment, starts a helper in its own session, and succeeds when told to. */
+/** A fake daemon that records its environment, starts a helper in its own session, and succeeds on request. */
 const DAEMON = `
 env > "$HOME/seen.new"; setsid sleep 1000 & echo $! > "$HOME/helper"
 trap 'echo stopped > "$HOME/stopped"; exit 0' TERM

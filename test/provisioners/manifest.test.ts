@@ -204,7 +204,7 @@ describe("manifests that are too expensive", () => {
   });
 });
 
-test("[TP-10] the whole format is accepted, and nothing is lost", () => {
+test("[TP-10] the complete format is accepted, and nothing is lost", () => {
   const { manifest, problems: none } = parseManifest(`
 provisioner: echo
 tags: {pool: big}
@@ -242,7 +242,7 @@ resources:
   expect(manifest?.parameters?.map(({ name }) => name)).toEqual(["size", "tools"]);
 });
 
-test("[TP-8] the example of the format's description is a template", async () => {
+test("[TP-8] the example in the format's description is a valid template", async () => {
   const readme = await Bun.file(new URL("../../src/provisioners/README.md", import.meta.url)).text();
   const [, example = ""] = /```yaml\n([\s\S]*?)```/.exec(readme) ?? [];
   expect(listProblems(example)).toEqual([]);
@@ -297,7 +297,7 @@ test.each([
   expect(problems.map(({ path, reason }) => `${path}: ${reason}`).join("\n")).toContain(reason);
 });
 
-test("[PV-7] takes containers and workers as the format says, with placeholders in every text", () => {
+test("[PV-7] accepts containers and workers as documented, with placeholders in every text", () => {
   const docker = `provisioner: docker
 parameters: [{name: size, default: 2g}]
 resources:

@@ -15,7 +15,7 @@ const event = (Action: string, at: number, more: Record<string, string> = {}) =>
   Actor: { ID: "c1", Attributes: { "slipway.workspace_id": WORKSPACE, "slipway.resource": "db", ...more } },
 });
 
-test("[AG-26] a container counts whose end and kill come together, in either order, and no other", () => {
+test("[AG-26] a container counts only if its exit and its kill are reported together, in either order", () => {
   const killed = { workspace_id: WORKSPACE, resource: "db", killed_at: 1_000 };
   const end = event("die", 1_000, { exitCode: "137" });
   const play = (...events: object[]) => {
@@ -31,7 +31,7 @@ test("[AG-26] a container counts whose end and kill come together, in either ord
   expect(play({ Action: "oom", time: 1, Actor: { ID: "c1" } }, {})).toEqual([]);
 });
 
-testNeeding([needs.docker], "[AG-26] the engine tells of a container that it has ended for memory", async () => {
+testNeeding([needs.docker], "[AG-26] the engine reports a container that was killed for memory", async () => {
   const engine = new Engine(needs.docker.file, systemClock);
   await engine.connect();
   const workspace_id = crypto.randomUUID();

@@ -63,7 +63,7 @@ describe("one value", () => {
     ],
     [{ name: "s", validation: { regex: "a" } }, "x".repeat(5000), undefined, "must be at most 4096 characters long"],
     [{ name: "s" }, "a\0b", undefined, "must not contain NUL"],
-  ])("[TP-24] %j takes %p after %p: %p", (parameter, value, previous, reason) => {
+  ])("[TP-24] %j with %p after %p: %p", (parameter, value, previous, reason) => {
     expect(checkValue(parameter, value, previous)).toBe(reason);
   });
 });
@@ -76,7 +76,7 @@ describe("the values of a build", () => {
     { name: "needed" },
   );
 
-  test("[TP-24] given, then the build before, then the default; ephemeral ones are not kept", () => {
+  test("[TP-24] a value is the given one, the previous build's or the default; ephemeral values are not kept", () => {
     const first = resolveParameters({
       manifest,
       given: [
@@ -171,7 +171,7 @@ describe("patterns", () => {
     );
   });
 
-  test("[TP-12] classes have names inside of a set, as in RE2", () => {
+  test("[TP-12] named classes work inside a set, as in RE2", () => {
     const matchesPattern = (pattern: string, value: string): boolean | undefined => compilePattern(pattern).test(value);
     expect(["a-b", "a b", "-"].map((value) => matchesPattern("^[[:alpha:]-]+$", value))).toEqual([true, false, true]);
     expect(["07f", "0x"].map((value) => matchesPattern("^[[:xdigit:]]+$", value))).toEqual([true, false]);

@@ -100,7 +100,7 @@ const openWorld = (given: { password?: string; repository?: ReturnType<typeof ne
 
 testNeeding(
   [needs.docker],
-  "[RW-13] nothing is built under ids that a plan's writer took from another repository",
+  "[RW-13] no image is built under IDs that a plan's author took from another repository",
   async () => {
     using world = openWorld();
     const { plan } = world.repository;
@@ -114,7 +114,7 @@ testNeeding(
 
 testNeeding(
   [needs.docker],
-  "[RW-23] [RW-24] no step of a build gets a repository's proxies, which the engine would leave out of the key of its layers",
+  "[RW-23] [RW-24] no build step gets a repository's proxies, which the engine would omit from its layer keys",
   async () => {
     const args = { WORD: "given", http_proxy: "http://evil.test:1", HTTPS_PROXY: "http://evil.test:1" };
     const repository = newRepository('test "$WORD" = given -a -z "$http_proxy$HTTPS_PROXY"', args);
@@ -126,22 +126,26 @@ testNeeding(
   },
 );
 
-testNeeding([needs.docker], "[RW-28] a step of a build has a limit of processes", async () => {
+testNeeding([needs.docker], "[RW-28] a build step has a process limit", async () => {
   const find = "cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null";
   const waits = `for i in $(seq 100); do ${find} | grep -q 4096 && echo limited to 4096 && break; sleep 0.1; done`;
   using world = openWorld({ repository: newRepository(waits) });
   expect((await world.build()).text).toContain("\nlimited to 4096");
 });
 
-testNeeding([needs.docker], "[RW-27] an image is not built on one whose ONBUILD copies from another", async () => {
-  const base = "slipway-trigger-test:1";
-  const dockerfile = new TextEncoder().encode('FROM slipway-test:1\nONBUILD COPY --"from"=ab / /loot\n');
-  const tar = joinStreams([createTarEntry("Dockerfile", dockerfile), createTarEnd()]);
-  await engine.lines("build", "POST", "/build", { query: { t: base }, tar }, () => {});
-  made.push(base);
-  using world = openWorld({ repository: newRepository("true", {}, base) });
-  await expect(world.build()).rejects.toThrow(`The image ${base} has the instruction "ONBUILD COPY`);
-});
+testNeeding(
+  [needs.docker],
+  "[RW-27] an image is not built on a base whose ONBUILD copies from another image",
+  async () => {
+    const base = "slipway-trigger-test:1";
+    const dockerfile = new TextEncoder().encode('FROM slipway-test:1\nONBUILD COPY --"from"=ab / /loot\n');
+    const tar = joinStreams([createTarEntry("Dockerfile", dockerfile), createTarEnd()]);
+    await engine.lines("build", "POST", "/build", { query: { t: base }, tar }, () => {});
+    made.push(base);
+    using world = openWorld({ repository: newRepository("true", {}, base) });
+    await expect(world.build()).rejects.toThrow(`The image ${base} has the instruction "ONBUILD COPY`);
+  },
+);
 
 testNeeding(
   [needs.docker, needs.registry],
@@ -231,7 +235,7 @@ test("[IB-2] a registry that does not answer is skipped for a minute, and a fail
 
 testNeeding(
   [needs.docker, needs.registry],
-  "[IB-3] wrong credentials fail no build, are named by their settings, and are kept by the engine nowhere",
+  "[IB-3] wrong credentials fail no build, are reported with their settings, and are not stored by the engine",
   async () => {
     using world = openWorld({ password: "stale-harbour-12" });
     const { text } = await world.build();
@@ -244,7 +248,7 @@ testNeeding(
   },
 );
 
-testNeeding([needs.docker, needs.registry], "[IB-3] images in the registry cannot be named", async () => {
+testNeeding([needs.docker, needs.registry], "[IB-3] templates cannot use images of the registry", async () => {
   using world = openWorld();
   const { build: _, ...rest } = world.repository.plan;
   for (const image of [`${registry?.host}/${NAME}`, `${registry?.host}/${NAME}:1f-amd64`]) {

@@ -56,7 +56,7 @@ test("[TP-20] metadata scripts and commands are treated alike; Windows gets its 
   expect(agent.apps?.[0]?.command).toBe(`y $\{env:SLIPWAY_OWNER_USERNAME}`);
 });
 
-test("[TP-20] texts that no shell reads get the value; the plain braces are written with a backslash", () => {
+test("[TP-20] text outside of shells gets the value; literal braces are written with a backslash", () => {
   const agent = render(
     `        directory: /srv/{{workspace.name}}/{{ parameters.sub-dir }}\n        env: {A: "{{ owner.email }}", B: 'x \\{{ y }}'}\n`,
     { "sub-dir": "{{ owner.email }}" },

@@ -20,7 +20,7 @@ test("[LP-13] delays double up to a minute, and end after ten deaths in a row", 
   expect(pauses()).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000, 60_000]);
 });
 
-test("[LP-13] the death of one that has lived for a minute begins a new row; a start that fails does not", () => {
+test("[LP-13] the count restarts after a daemon has run for a minute, but not after a failed start", () => {
   const good = { deaths: 7, since: 0, retry_at: null };
   expect(scheduleRestart(good, 60_000)).toEqual({ deaths: 1, since: 0, retry_at: 60_500 });
   expect(scheduleRestart(good, 59_999)?.deaths).toBe(8);

@@ -115,12 +115,12 @@ const story = async (root: string, method: SnapshotMethod): Promise<void> => {
   expect([folder.exists, other.exists]).toEqual([false, false]);
 };
 
-test("[SN-14][SN-2][SN-3] an archive has everything that a home can hold, and a damaged one harms nothing", () =>
+test("[SN-14][SN-2][SN-3] an archive contains everything in a home, and a damaged one changes nothing", () =>
   story(directory.path, "archive"));
 
 testNeeding(
   [makeNeed(mounts.btrfs, "mkfs.btrfs")],
-  "[SN-14] on btrfs homes are subvolumes, and copies snapshots of them",
+  "[SN-14] on btrfs, homes are subvolumes and copies are snapshots of them",
   () => story(mounts.btrfs ?? "", "btrfs"),
 );
 
@@ -150,7 +150,7 @@ testNeeding([makeNeed(mounts.btrfs, "mkfs.btrfs")], "[FO-8] on btrfs forks share
 
 testNeeding(
   [needs.root, makeNeed(mounts.reflink, "mkfs.xfs")],
-  "[SN-14] where files can share their data, copies do",
+  "[SN-14] copies share their data if the file system supports it",
   () => story(mounts.reflink ?? "", "reflink"),
 );
 

@@ -91,10 +91,10 @@ describe("starters on the server's machine", () => {
     ["code-server", { version: VERSIONS.codeServer, extensions: '["a.one","b.two"]' }, "VS Code is ready."],
     ["jupyterlab", { version: VERSIONS.jupyterlab }, "JupyterLab is ready."],
   ] as const)(
-    "[TG-1] %s installs itself into the home folder, says so, and its app answers; the next start downloads nothing",
-    async (id, values, said) => {
+    "[TG-1] %s installs itself into the home folder, reports it, and its app answers; the next start downloads nothing",
+    async (id, values, expected) => {
       const workspace = await startAndWait(id, { ...mirror(id), ...values });
-      await waitForLog(workspace, said);
+      await waitForLog(workspace, expected);
       expect(getAgent(workspace).lifecycle_state).toBe("ready");
       const hasApp = id === "node" || id === "code-server" || id === "jupyterlab";
       if (hasApp) await awaitWorkspace(world.admin, workspace.id, isHealthy);
@@ -106,7 +106,7 @@ describe("starters on the server's machine", () => {
 
   testNeeding(
     [needs.chromium, needs.node, requireSingleServer("local")],
-    "[TG-1] what is developed in a workspace of each language is previewed in the browser, at a host of its own",
+    "[TG-1] an app developed in a workspace of each language is previewed in the browser, on its own host",
     async () => {
       const languages = [
         ["node", { version: "24" }],
@@ -143,7 +143,7 @@ describe("starters on the server's machine", () => {
   }, 60_000);
 
   test.each(["node", "rust", "jupyterlab"])(
-    "[TG-2] %s says that the internet is missing, and what to do",
+    "[TG-2] %s explains that the internet is unreachable, and what to do",
     async (id) => {
       const workspace = await startAndWait(id, { download_from: "http://127.0.0.1:9" });
       expect(getAgent(workspace).lifecycle_state).toBe("start_error");
@@ -164,7 +164,7 @@ describe("starters on the server's machine", () => {
     await remove(workspace);
   }, 60_000);
 
-  test("[TG-1] blank is a workspace with a terminal and figures of its own", async () => {
+  test("[TG-1] blank is a workspace with its own terminal and metrics", async () => {
     const workspace = await startAndWait("blank", {});
     const loadFigures = async () =>
       getAgent(await world.admin.get<Workspace>(`/api/v2/workspaces/${workspace.id}`)).metadata.map(
@@ -191,7 +191,7 @@ describe("every starter", () => {
   const ofTerraform = [...EXAMPLES].filter(([, { provisioner }]) => provisioner === "terraform").map(([id]) => id);
 
   testAnywhere.each(ofTerraform)(
-    "[TG-3] %s is read as a template of Terraform, and every variable says what it is for",
+    "[TG-3] %s is a valid Terraform template, and every variable has a description",
     async (id) => {
       using folder = tempDirectory();
       const path = join(folder.path, "archive.zip");
@@ -204,7 +204,7 @@ describe("every starter", () => {
   );
 
   for (const id of ofTerraform) {
-    testNeeding([needs.terraform], `[TG-3] ${id} is written as Terraform's own formatter writes it`, async () => {
+    testNeeding([needs.terraform], `[TG-3] ${id} is formatted as by terraform fmt`, async () => {
       using folder = tempDirectory();
       const files = join(folder.path, "files");
       mkdirSync(files);

@@ -26,7 +26,7 @@ afterAll(() => release[Symbol.dispose]());
 const readRelease = (): Release => JSON.parse(readFileSync(join(release.out, "release.json"), "utf8"));
 
 describe("a release", () => {
-  test("[RL-2] lists every file with size and digest, and each has a signature of its own name and version", async () => {
+  test("[RL-2] lists every file with size and digest, and each file has a signature with its name and version", async () => {
     expect(release.isComplete).toBe(true);
     const keys = [parsePublicKey(readFileSync(join(release.out, "slipway.pub"), "utf8"))];
     const { version, files } = readRelease();
@@ -47,7 +47,7 @@ describe("a release", () => {
     expect(sums.exitCode).toBe(0);
   });
 
-  test("[RL-2] the formula names the programs of this release with their digests", async () => {
+  test("[RL-2] has a formula with this release's programs and their digests", async () => {
     const formula = readFileSync(join(release.out, "slipway.rb"), "utf8");
     expect(formula).not.toMatch(/@[A-Z]/);
     for (const name of ["slipway-darwin-arm64.gz", "slipway-darwin-amd64.gz", "slipway-linux-amd64.gz"]) {
@@ -57,13 +57,13 @@ describe("a release", () => {
     }
   });
 
-  test("[RL-3] the same programs and time give the same bytes", async () => {
+  test("[RL-3] is reproducible from the same programs and time", async () => {
     using again = await createTestRelease({ key, url: RELEASE_URL, only: ["programs", "npm", "chart", "scripts"] });
     const readSums = (out: string): string => readFileSync(join(out, "SHA256SUMS"), "utf8");
     expect(readSums(again.out)).toBe(readSums(release.out));
   });
 
-  testNeeding([needs.nfpm], "[RL-3] packages for Debian and RPM, too", async () => {
+  testNeeding([needs.nfpm], "[RL-3] has reproducible packages for Debian and RPM", async () => {
     using one = await createTestRelease({ only: ["packages"] });
     using two = await createTestRelease({ only: ["packages"] });
     const names = ["slipway-0.2.0-1.aarch64.rpm", "slipway-0.2.0-1.x86_64.rpm"];
@@ -72,7 +72,7 @@ describe("a release", () => {
   });
 
   test(
-    "[RL-4] leaves out what this machine cannot build, and fails if that was requested by name",
+    "[RL-4] leaves out artifacts that this machine cannot build, and fails if one was requested by name",
     async () => {
       const env = { PATH: "/nowhere" };
       using named = await createTestRelease({ env, only: ["packages"] });
@@ -118,7 +118,7 @@ const playRegistry = () => {
 
 testNeeding(
   [needs.node, needs.npm],
-  "[RL-5] npx in an empty folder: the client with arguments, a server without, signals and exit codes pass",
+  "[RL-5] npx in an empty folder runs the client with arguments and a server without, and passes on signals and exit codes",
   async () => {
     await using registry = playRegistry();
     const folder = mkdtempSync(join(tmpdir(), "slipway-npx-"));
@@ -196,7 +196,7 @@ const makeSmallBase = async (folder: string): Promise<string> => {
 
 testNeeding(
   [{ found: busybox !== null, reason: "needs the program busybox", file: "" }, needs.docker],
-  "[RL-6] the image has the digests and sizes it says, and runs in an engine as a plain user who owns its data",
+  "[RL-6] the image has its declared digests and sizes, and runs in an engine as an unprivileged user who owns its data",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "slipway-image-"));
     const base = await makeSmallBase(folder);

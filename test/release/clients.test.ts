@@ -213,7 +213,7 @@ for (const language of LANGUAGES) {
   describe(language.name, () => {
     const story = (title: string, work: () => Promise<void>) => testNeeding([language.need], title, work);
 
-    story("[RL-9] the example makes a workspace and a chat in it, and prints what both say", async () => {
+    story("[RL-9] the example creates a workspace and a chat in it, and prints the output of both", async () => {
       await using example = start(language, "example", world.template_id, "Say hello");
       (await world.models.next()).say("Hello from ", "the model").finish();
       const lines = await example.rest();
@@ -228,7 +228,7 @@ for (const language of LANGUAGES) {
       );
     });
 
-    story("[RL-10] sends again what was lost or refused for now, unless it could happen twice", async () => {
+    story("[RL-10] retries lost and temporarily refused requests, unless they could take effect twice", async () => {
       const prefix = language.name.toLowerCase();
       proxy.seen.length = 0;
       // A chat: created with a lost response, rejected twice, and answered under the same key. A workspace: created with a lost response.
@@ -259,7 +259,7 @@ for (const language of LANGUAGES) {
       ]);
     });
 
-    story("[RL-10] fails after its timeout, on a pause that is too long, and when it is aborted", async () => {
+    story("[RL-10] fails after its timeout, after too long a pause, and when aborted", async () => {
       proxy.seen.length = 0;
       proxy.fates.push("hangs", "hangs", "429 for an hour", "hangs");
       const results = (await start(language, "limits").rest()).map((line) => JSON.parse(line));
@@ -323,7 +323,7 @@ for (const language of LANGUAGES) {
   });
 }
 
-test("[RL-9] the types of the npm package hold for a strict compiler and refuse what the API refuses", async () => {
+test("[RL-9] the types of the npm package compile in strict mode and reject what the API rejects", async () => {
   writeFileSync(
     join(project, "typed.ts"),
     `import { type Schemas, Slipway } from "@slipway/client";
@@ -356,7 +356,7 @@ export default bytes;
   expect(tsc.exitCode).toBe(0);
 });
 
-test("[RL-9] the page shows the examples as they are", () => {
+test("[RL-9] the page shows the current examples", () => {
   const shown = readPage("docs/clients.md");
   expect(shown).toContain(`\`\`\`js\n${readPage("deploy/clients/typescript/example.mjs")}\`\`\``);
   expect(shown).toContain(`\`\`\`py\n${readPage("deploy/clients/python/example.py")}\`\`\``);

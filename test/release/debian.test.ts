@@ -23,7 +23,7 @@ const debian = {
 
 testNeeding(
   [needs.root, needs.nfpm, needs.curl, compiled, debian],
-  "[RL-8] installed by apt on a Debian: service user, first user, upgrade, the version before, removal, purge",
+  "[RL-8] on Debian, apt installs service and first user, upgrades, downgrades, removes and purges",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "slipway-debian-"));
     try {

@@ -210,8 +210,8 @@ testNeeding([needs.generators], "[HT-45] openapi-python-client, without a warnin
     "--config",
     "config.json",
   ];
-  const said = await runCommand([join(GENERATORS, "python/bin/openapi-python-client"), "generate", ...options]);
-  expect(said.trim()).toBe("Generating generated");
+  const printed = await runCommand([join(GENERATORS, "python/bin/openapi-python-client"), "generate", ...options]);
+  expect(printed.trim()).toBe("Generating generated");
   writeFileSync(
     join(folder, "story.py"),
     `import sys

@@ -96,7 +96,7 @@ for (const [name, without] of [
   const need = name === "OpenSSL" ? needs.openssl : needs.minisign;
   testNeeding(
     [needs.curl, need],
-    `[RL-7] installs the program that ${name} has verified, and replaces an older one`,
+    `[RL-7] installs a program verified by ${name}, and replaces an older one`,
     async () => {
       using one = machine(without);
       mkdirSync(one.place);
@@ -111,7 +111,7 @@ for (const [name, without] of [
 
   testNeeding(
     [needs.curl, need],
-    `[RL-7] refuses by ${name} what another key has signed, and leaves what was there`,
+    `[RL-7] refuses a program signed with another key, verified by ${name}, and keeps the existing one`,
     async () => {
       using one = machine(without);
       mkdirSync(one.place);
@@ -132,7 +132,7 @@ for (const [name, without] of [
   );
 }
 
-testNeeding([needs.curl, needs.openssl], "[RL-7] refuses half a download, and an unknown system", async () => {
+testNeeding([needs.curl, needs.openssl], "[RL-7] refuses a partial download and an unknown system", async () => {
   using one = machine();
   const name = `slipway-linux-${process.arch === "x64" ? "amd64" : "arm64"}.gz`;
   const whole = readFileSync(join(release.out, name));
@@ -150,7 +150,7 @@ testNeeding([needs.curl, needs.openssl], "[RL-7] refuses half a download, and an
   expect(await away.install(nowhere)).toEqual({ code: 1, text: expect.stringContaining("cannot fetch") });
 });
 
-test("[RL-7] installs nothing where no program can check the signature, and nothing of a release without one", async () => {
+test("[RL-7] installs nothing without a program to check the signature, and nothing from a release without one", async () => {
   using one = machine(["openssl", "minisign"]);
   expect(await one.install()).toEqual({ code: 1, text: expect.stringContaining("minisign or OpenSSL 3 is needed") });
   expect(one.there()).toEqual([]);

@@ -21,14 +21,14 @@ const SIGNATURE = [
 
 const digest = (text: string): Uint8Array => new Bun.CryptoHasher("blake2b512").update(text).digest();
 
-test("[RL-1] a signature of minisign is accepted, and gives its trusted comment", () => {
+test("[RL-1] a minisign signature is accepted, and returns its trusted comment", () => {
   expect(verifyDigest(digest("hi\n"), SIGNATURE, [parsePublicKey(PUBLIC)])).toBe("slipway 0.2.0 f");
   expect(verifyDigest(digest("hi\n"), SIGNATURE, [parsePublicKey(`untrusted comment: a key\n${PUBLIC}\n`)])).toBe(
     "slipway 0.2.0 f",
   );
 });
 
-test("[RL-1] a changed file, a changed comment, another key and what is no signature are refused", () => {
+test("[RL-1] a changed file, a changed comment, another key and an invalid signature are refused", () => {
   const keys = [parsePublicKey(PUBLIC)];
   const expectRefused = (text: string, file = "hi\n", trusted = keys) =>
     expect(() => verifyDigest(digest(file), text, trusted)).toThrow(SignatureError);
@@ -45,7 +45,7 @@ test("[RL-1] a changed file, a changed comment, another key and what is no signa
   expect(() => parsePublicKey("RWabc")).toThrow(SignatureError);
 });
 
-test("[RL-1] a key of minisign signs, and one with a password is asked for it", () => {
+test("[RL-1] a minisign key signs, and a password is requested for a protected one", () => {
   const key = readSigningKey(SECRET, undefined);
   expect(printPublicKey(key)).toBe(PUBLIC);
   expect(verifyDigest(digest("x"), signDigest(digest("x"), "slipway 1.0.0 y", key), [parsePublicKey(PUBLIC)])).toBe(
@@ -62,7 +62,7 @@ test("[RL-1] a key of minisign signs, and one with a password is asked for it", 
   expect(() => readSigningKey("RWQ=", undefined)).toThrow(SignatureError);
 });
 
-testNeeding([needs.minisign], "[RL-1] minisign accepts what we sign, with a key that we have made", async () => {
+testNeeding([needs.minisign], "[RL-1] minisign accepts our signatures with a key that we have generated", async () => {
   const folder = mkdtempSync(join(tmpdir(), "slipway-signatures-"));
   try {
     const { key, isNew } = openSigningKey(join(folder, "keys", "release.key"), undefined);

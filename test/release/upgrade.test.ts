@@ -55,7 +55,7 @@ describe("refusals", () => {
     expect(world.there()).toEqual(["slipway"]);
   });
 
-  test("[UP-2] an older release, unless it is asked for; a program that is of another version than it is signed as", async () => {
+  test("[UP-2] an older release is refused unless requested, and so is a program whose version differs from its signature's", async () => {
     await world.release({ version: "0.1.0" });
     await expectRefused("older than");
     await expectRefused("the new program does not run on this machine", ["--allow-downgrade"]);
@@ -63,7 +63,7 @@ describe("refusals", () => {
     await expectRefused("the new program reports version 9.9.9");
   });
 
-  test("[UP-2] a key that is not trusted, a changed list, a missing signature, another file in its place", async () => {
+  test("[UP-2] an untrusted key, a changed list, a missing signature and a replaced file are refused", async () => {
     await world.release({ program: PROGRAMS.good, key: generateSigningKey() });
     await expectRefused("which is not trusted here");
     const { out } = await world.release({ program: PROGRAMS.good });
@@ -80,7 +80,7 @@ describe("refusals", () => {
     world.answer(() => undefined);
   });
 
-  test("[UP-7] a second one at the same moment; it works again once the first has ended, or was killed", async () => {
+  test("[UP-7] a second concurrent upgrade is refused until the first has ended or was killed", async () => {
     await world.release({ program: PROGRAMS.good });
     const held = Promise.withResolvers<Response>();
     const reached = Promise.withResolvers<void>();
@@ -105,7 +105,7 @@ describe("refusals", () => {
     await expectRefused("cannot fetch", [], { SLIPWAY_RELEASE_URL: "http://127.0.0.1:1" });
   });
 
-  test("[UP-2] half a download, a changed one, a server that is away", async () => {
+  test("[UP-2] a partial download, a changed one and an unreachable server fail", async () => {
     const { out } = await world.release({ program: PROGRAMS.good });
     const whole = readFileSync(join(out, FILE));
     const serveFile = (bytes: Uint8Array) =>
@@ -120,7 +120,7 @@ describe("refusals", () => {
     await expectRefused("cannot fetch", [], { SLIPWAY_RELEASE_URL: "http://127.0.0.1:1" });
   });
 
-  test("[UP-2] a file without its signature, one for another system, and a service whose data is not found", async () => {
+  test("[UP-2] a file without its signature, one for another system, and a service whose data is not found are refused", async () => {
     const { out } = await world.release({ program: PROGRAMS.good });
     await expectRefused(`this machine needs ${FILE}`, ["--file", join(out, "slipway-darwin-arm64.gz")]);
     const elsewhere = ["--release-key", world.publicKey, "--data-dir", join(world.folder, "nowhere")];
@@ -149,7 +149,7 @@ describe("refusals", () => {
   });
 });
 
-test("[UP-3][UP-4] upgrades with backup and data, is ready as the new version, and goes back when asked; once more from a file", async () => {
+test("[UP-3][UP-4] upgrades with backup and data, is ready as the new version, and goes back on request; then upgrades from a file", async () => {
   await using one = await startWorld();
   expect(await one.signIn()).toContain(VERSION);
   const { out } = await one.release({ program: PROGRAMS.good });
@@ -182,7 +182,7 @@ test("[UP-3] without a service it says how to restart, and replaces a client wit
   expect(one.version()).toContain(NEXT_VERSION);
 });
 
-test("[UP-4] a version that changes the data and does not start: the previous program and data are restored, and the server runs", async () => {
+test("[UP-4] if a version changes the data and does not start, the previous program and data are restored, and the server runs", async () => {
   await using one = await startWorld();
   await one.release({ program: PROGRAMS.bad });
   const failed = await one.upgrade();
@@ -202,7 +202,7 @@ const FORWARD = [
 ] as const;
 const BACKWARD = ["upgrade_stopped", "upgrade_data_back", "upgrade_program_back"] as const;
 
-test("[UP-5] killed at each step forward: the program is complete, the server has its data, and the same command completes it", async () => {
+test("[UP-5] killed at each step of an upgrade, the program is complete, the server has its data, and the same command completes the upgrade", async () => {
   expect([...FORWARD, ...BACKWARD].toSorted()).toEqual([...UPGRADE_FAILPOINTS].toSorted());
   await using one = await startWorld();
   await one.release({ program: PROGRAMS.good });
@@ -216,7 +216,7 @@ test("[UP-5] killed at each step forward: the program is complete, the server ha
   expect(await one.upgrade()).toEqual({ code: 0, text: `Slipway ${NEXT_VERSION} is already installed.\n` });
 }, 180_000);
 
-test("[UP-5] killed at each step back: --back completes it", async () => {
+test("[UP-5] killed at each step back, --back completes it", async () => {
   await using one = await startWorld();
   await one.release({ program: PROGRAMS.bad });
   for (const point of BACKWARD) {

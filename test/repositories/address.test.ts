@@ -99,7 +99,7 @@ const INVALID_LINKS = [
   `https://github.com/acme/${"a".repeat(2_100)}`,
 ];
 
-test("[DK-5] tells a link with a password or token from one with the name of a user", () => {
+test("[DK-5] distinguishes a link with a password or token from one with a username", () => {
   const held = [
     "https://ann:pw@h.example/a/b",
     "ssh://git:pw@h.example/a/b",
@@ -122,7 +122,7 @@ test.each(INVALID_LINKS)("[RW-1] refuses %j", (link) => {
   expect(parseRepositoryAddress(link)).toBeUndefined();
 });
 
-test("[RW-1] tries the shortest branch first where a link does not tell the branch from the folder", () => {
+test("[RW-1] tries the shortest branch first if a link does not separate branch and folder", () => {
   const branches = listCandidateRefs({ branch_and_path: "fix/login/docs" }).filter(({ kind }) => kind === "branch");
   expect(branches).toEqual([
     { ref: "refs/heads/fix", kind: "branch", path: "login/docs" },

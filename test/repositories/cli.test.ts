@@ -16,7 +16,7 @@ await signInAs(world);
 
 testNeeding(
   [needs.git, requireSingleServer("local")],
-  "[RW-6] the command line opens a repository under its own name and waits until it is there",
+  "[RW-6] the command line opens a repository under its own name and waits until it is ready",
   async () => {
     await git.publish("my.app", { "docs/a.txt": "a" });
     const made = await world.runOk([
@@ -44,7 +44,7 @@ const WRONG: readonly (readonly [string, string])[] = [
   ["--repo https://github.com/acme/app --pull-request x", "expected a number"],
 ];
 
-test.each(WRONG as [string, string][])("[RW-6] slipway create %s says what is wrong", async (line, words) => {
+test.each(WRONG as [string, string][])("[RW-6] slipway create %s explains the error", async (line, words) => {
   const { code, err } = await world.run(["create", ...line.split(" ")]);
   expect([code, err]).toEqual([2, expect.stringContaining(words)]);
 });

@@ -152,7 +152,7 @@ test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repositor
     expect([url, await fetchStatus(owner, "POST", "/users/me/deploy-keys", { url })]).toEqual([url, 400]);
 });
 
-test("[DK-4] an address says where ssh reaches the repository, and the host's kind where keys are added", () => {
+test("[DK-4] a URL determines where ssh reaches the repository, and the kind of host where keys are added", () => {
   const places: readonly (readonly [string, string, string?])[] = [
     ["git@github.com:acme/app.git", "ssh://git@github.com/acme/app.git", "/acme/app/settings/keys/new"],
     [

@@ -38,7 +38,7 @@ test("[RW-14] features are installed after their dependencies, without cycles", 
   expect(() => sortByInstallOrder(round)).toThrow("These features wait for each other: a/x/y, a/x/z.");
 });
 
-test("[RW-14] options reach the install script as variables, quoted, and what would give more rights is left out", () => {
+test("[RW-14] options reach the install script as quoted variables, and privileged options are left out", () => {
   const metadata = {
     options: { version: { default: "latest" }, "2fast": { default: true }, "with-it's": { default: "a" } },
     containerEnv: { PATH: `/opt/bin:\${PATH}` },
@@ -57,7 +57,7 @@ test("[RW-14] options reach the install script as variables, quoted, and what wo
   expect(() => readFeature("x", "[")).toThrow("not valid JSON");
 });
 
-test("[RW-17] a feature comes from a registry with an anonymous token, which no other host is shown", async () => {
+test("[RW-17] a feature is fetched from a registry with an anonymous token, which no other host gets", async () => {
   const id = await host.publish("acme/tool", { id: "tool" }, "#!/bin/sh\n");
   const registry = new FeatureRegistry(localOutbound);
   const bytes = await registry.fetch(id, neverAborted);
@@ -65,7 +65,7 @@ test("[RW-17] a feature comes from a registry with an anonymous token, which no 
   expect(host.asked).toEqual(["manifests acme/tool", "blobs acme/tool", "stored"]);
 });
 
-test("[RW-17] what a registry refuses, does not have or sends otherwise is said by the feature's name", async () => {
+test("[RW-17] a feature that a registry refuses, does not have or sends in another form is reported by name", async () => {
   const registry = new FeatureRegistry(localOutbound);
   const closed = new FeatureRegistry(new Outbound({ clock: systemClock, allowed: [] }));
   using liar = Bun.serve({

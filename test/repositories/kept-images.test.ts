@@ -4,7 +4,7 @@ import { nextCheckTime, withBuilt } from "#actors/image-prebuilds/retention.ts";
 
 const makeImages = (commit: string, ...names: string[]) => ({ commit, names });
 
-test("[IB-8] the newest images are kept, and one that another commit needs, too, is not removed", () => {
+test("[IB-8] the newest images are kept, and an image that another commit also needs is not removed", () => {
   const kept = [makeImages("b", "base:1", "full:b"), makeImages("a", "base:1", "full:a")];
   expect(withBuilt(kept, makeImages("c", "base:1", "full:c"), 2)).toEqual({
     images: [makeImages("c", "base:1", "full:c"), makeImages("b", "base:1", "full:b")],
@@ -15,7 +15,7 @@ test("[IB-8] the newest images are kept, and one that another commit needs, too,
   expect(withBuilt(kept, makeImages("d"), 1).removed).toEqual(["base:1", "full:b", "full:a"]);
 });
 
-test("[IB-7] a schedule leads to the next look, and a failed build to a few more before that", () => {
+test("[IB-7] a schedule sets the next check, and a failed build is retried a few times before that", () => {
   const hour = 3_600_000;
   expect(nextCheckTime({ interval_hours: 0, tries: 0 }, 0)).toBeUndefined();
   expect(nextCheckTime({ interval_hours: 6, tries: 0 }, 0)).toBe(6 * hour);

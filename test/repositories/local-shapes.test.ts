@@ -11,7 +11,7 @@ import { openGitWorld, removeWorkspace } from "./world.ts";
 
 testNeeding(
   [needs.git, requireSingleServer("local")],
-  "[RW-2] [RW-7] five shapes of repositories become running workspaces without Docker, with the same properties",
+  "[RW-2] [RW-7] five kinds of repositories become running workspaces without Docker, with the same properties",
   async () => {
     using git = openGitWorld();
     await using world = await openWorld();

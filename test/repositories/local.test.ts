@@ -59,9 +59,9 @@ testNeeding(
     expect(read("side").split("\n").sort()).toEqual(["", "first", "second"]);
     expect(existsSync("/tmp/never")).toBe(false);
     const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${made.latest_build.id}/logs`);
-    const said = logs.map(({ output }) => output).join("\n");
+    const printed = logs.map(({ output }) => output).join("\n");
     for (const words of ["initializeCommand. Would run on the server's machine.", "image. Needs a container"]) {
-      expect(said).toContain(words);
+      expect(printed).toContain(words);
     }
 
     writeFileSync(join(clone, "README.md"), "changed");

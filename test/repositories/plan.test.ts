@@ -206,7 +206,7 @@ const SHAPES: readonly (readonly [string, Record<string, string>, Partial<Reposi
     ["components"],
   ],
   [
-    "flake.nix beside a language",
+    "flake.nix next to a language",
     { "flake.nix": "", "Cargo.toml": "" },
     { source: "language", image: expect.stringContaining("/rust:"), hints: [expect.stringContaining("nix develop")] },
   ],
@@ -281,7 +281,7 @@ test("[RW-3] a file crafted to be slow is parsed in a moment", async () => {
     expect(listDropped(await makePlan({ ".gitpod.yml": file }))).toEqual([".gitpod.yml"]);
 });
 
-test("[RW-2] finds every devcontainer.json, reads the one that was chosen, and looks in the folder that was asked for first", async () => {
+test("[RW-2] finds every devcontainer.json, reads the selected one, and searches the requested folder first", async () => {
   const files = {
     ".devcontainer/b/devcontainer.json": json({ name: "b", image: "b" }),
     ".devcontainer/a/devcontainer.json": json({ name: "a", image: "a" }),

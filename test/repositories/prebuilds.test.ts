@@ -64,7 +64,7 @@ const push = (url: string, headers: Record<string, string>, body = "{}"): Promis
 
 testNeeding(
   [needs.docker, needs.git, requireSingleServer("engine")],
-  "[IB-4] [IB-6] [IB-8] the image of the newest commit is there before anybody opens the repository, after a signed push again; older ones go",
+  "[IB-4] [IB-6] [IB-8] the image of the newest commit is built before a user opens the repository, and again after a signed push; older ones are removed",
   async () => {
     const app = await git.publish("ahead", { Dockerfile: dockerfile(crypto.randomUUID()) });
     const head = (): string => app.git("rev-parse", "HEAD").trim();
@@ -124,7 +124,7 @@ testNeeding(
 
 testNeeding(
   [needs.docker, needs.git, requireSingleServer("engine")],
-  "[IB-5] only people who manage templates add a repository, once, and by its default branch; what fails is shown",
+  "[IB-5] only template managers add a repository, once, with its default branch; failures are shown",
   async () => {
     await git.publish("broken", { Dockerfile: "FROM slipway-test:1\nRUN exit 3\n" });
     const url = git.link("broken");
@@ -151,7 +151,7 @@ testNeeding(
 
 testNeeding(
   [needs.docker, needs.git, requireSingleServer("engine"), requireSingleServer("localOfProcess")],
-  "[IB-9] a server that is killed at each named place has built the image once after its next start, and leaves nothing half",
+  "[IB-9] a server that is killed at each failpoint has built the image once after its next start, and leaves nothing unfinished",
   async () => {
     const app = await git.publish("killed", { Dockerfile: "FROM slipway-test:1\n" });
     const url = git.link("killed");

@@ -18,13 +18,13 @@ export const SIGNED: Readonly<Record<string, Record<string, string>>> = {
   "Bitbucket Data Center": { "x-event-key": "repo:refs_changed", "x-hub-signature": `sha256=${digest}` },
 };
 
-test.each(Object.entries(SIGNED))("[IB-6] a push of %s counts with its signature only", (_, given) => {
+test.each(Object.entries(SIGNED))("[IB-6] a push of %s is accepted only with its signature", (_, given) => {
   expect([isSigned(headers(given), body, SECRET), isPush(headers(given))]).toEqual([true, true]);
   expect(isSigned(headers(given), body, `${SECRET}x`)).toBe(false);
   if (!given["x-gitlab-token"]) expect(isSigned(headers(given), body.slice(1), SECRET)).toBe(false);
 });
 
-test("[IB-6] without a signature, with an empty one or with one by SHA-1 nothing counts; other events are no pushes", () => {
+test("[IB-6] a missing, empty or SHA-1 signature is rejected; other events are not pushes", () => {
   const sha1 = createHmac("sha1", SECRET).update(body).digest("hex");
   const wrong = [{}, { "x-hub-signature-256": "" }, { "x-gitlab-token": "" }, { "x-hub-signature": `sha1=${sha1}` }];
   for (const given of wrong) expect(isSigned(headers(given), body, SECRET)).toBe(false);

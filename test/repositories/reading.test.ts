@@ -86,7 +86,7 @@ const REFUSED: readonly (readonly [object, string])[] = [
 ];
 
 test.each(REFUSED as never[])(
-  "[RW-12] says which host refused what: %j",
+  "[RW-12] names the refusing host and the reason: %j",
   async (asked: RepositoryAsked, words: string) => {
     const { plan, problem } = await read(asked);
     expect(plan).toBeUndefined();
@@ -104,7 +104,7 @@ const INVALID_SELECTIONS: readonly object[] = [
 ];
 
 test.each(INVALID_SELECTIONS as RepositoryAsked[])(
-  "[RW-12] answers 400 and makes nothing of %j",
+  "[RW-12] answers 400 and creates nothing for %j",
   async (repository) => {
     const answer = await admin.fetch("POST", "/api/v2/repositories/read", { repository });
     expect(answer.status).toBe(400);
@@ -121,7 +121,7 @@ test("[RW-10] reads a private repository with the account that its owner has lin
   expect([account?.linked, plan?.source]).toEqual([true, "language"]);
 });
 
-test("[RW-20] a member who does not own the deployment reads nothing of the server's machine or its networks", async () => {
+test("[RW-20] a member who does not own the deployment cannot read from the server's machine or its networks", async () => {
   await using own = await openWorld();
   const { client } = await newPerson(own.admin, "member");
   let asked = 0;
@@ -136,7 +136,7 @@ test("[RW-20] a member who does not own the deployment reads nothing of the serv
   for (const at of [host.url.host, `localhost:${host.port}`, `[::1]:${host.port}`, "10.0.0.1", "169.254.169.254"]) {
     const repository = { url: `http://${at}/app` };
     const { problem } = await client.post<RepositoryFound>("/api/v2/repositories/read", { repository });
-    // What the name leads to is nobody's business here.
+    // The message does not reveal the address that the name resolves to.
     expect(problem).toContain(`${new URL(repository.url).hostname.replace(/^\[|\]$/g, "")} is not a public address.`);
   }
   const repository = { url: `${host.url.origin}/app` };
@@ -172,7 +172,7 @@ test("[RW-10] never calls a non-public address on a server that others use, and 
   expect(asked).toBe(1);
 });
 
-test("[RW-10] shows a token to its own host only, and reads where the host has moved the repository to", async () => {
+test("[RW-10] sends a token only to its own host, and follows a repository that the host has moved", async () => {
   const seen: (string | null)[] = [];
   using host = Bun.serve({
     port: 0,
@@ -191,7 +191,7 @@ test("[RW-10] shows a token to its own host only, and reads where the host has m
   expect(seen).toEqual([`Basic ${btoa("ann:secret")}`]);
 });
 
-test("[RW-11] ends at its limits of time and size, and leaves nothing behind", async () => {
+test("[RW-11] stops at its limits of time and size, and leaves nothing behind", async () => {
   using place = tempDirectory();
   const root = join(place.path, "copies");
   const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
@@ -209,14 +209,14 @@ test("[RW-11] ends at its limits of time and size, and leaves nothing behind", a
   const small = new RepositoryReader({ outbound, clock: systemClock, root, max_bytes: 20_000 });
   await expect(small.open({ url: open.link("big"), refs, isWhole: true })).rejects.toThrow("larger than");
   const gone = new AbortController();
-  gone.abort(new Error("nobody waits"));
-  await expect(slow.open({ url, refs, signal: gone.signal })).rejects.toThrow("nobody waits");
+  gone.abort(new Error("no longer needed"));
+  await expect(slow.open({ url, refs, signal: gone.signal })).rejects.toThrow("no longer needed");
   expect(existsSync(root) ? readdirSync(root) : []).toEqual([]);
 });
 
 testNeeding(
   [needs.git, requireSingleServer("local")],
-  "[RW-9] a link as a parameter's value is read when it is given, and not again with the same value",
+  "[RW-9] a link as a parameter's value is read when it is set, and not again with the same value",
   async () => {
     const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
       name: "kept",

@@ -31,10 +31,10 @@ const start = async (home: string, changes: Partial<RepositoryPlan> = {}, agent 
       stderr: "pipe",
     });
     const [out, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-    return { code: await child.exited, said: out + errors };
+    return { code: await child.exited, output: out + errors };
   });
   const all = await Promise.all(ends);
-  return { codes: all.map(({ code }) => code), said: all.map(({ said }) => said).join("\n") };
+  return { codes: all.map(({ code }) => code), output: all.map(({ output }) => output).join("\n") };
 };
 
 /** Not a blocking call, because the host is in this process. */
@@ -56,8 +56,8 @@ test.each(CLONES as never[])(
   "[RW-7] clones %j",
   async (changes: Partial<RepositoryPlan>, branch: string, count: string) => {
     using home = tempDirectory();
-    const { codes, said } = await start(home.path, changes);
-    expect([codes, said]).toEqual([[0], expect.stringContaining("Cloned")]);
+    const { codes, output } = await start(home.path, changes);
+    expect([codes, output]).toEqual([[0], expect.stringContaining("Cloned")]);
     expect(await gitInClone(home.path, "rev-parse", "--abbrev-ref", "HEAD")).toBe(branch);
     expect(await gitInClone(home.path, "rev-list", "--count", "HEAD")).toBe(count);
     expect(await gitInClone(home.path, "status", "--porcelain")).toBe("");
@@ -72,20 +72,20 @@ test("[RW-8] an interrupted clone starts again; any other content of the folder 
   mkdirSync(join(clone, ".git"), { recursive: true });
   writeFileSync(join(clone, ".git", "slipway-cloning"), "");
   writeFileSync(join(clone, "half"), "");
-  expect((await start(home.path)).said).toContain("The last clone was interrupted.");
+  expect((await start(home.path)).output).toContain("The last clone was interrupted.");
   expect([existsSync(join(clone, "half")), readFileSync(join(clone, "a.txt"), "utf8")]).toEqual([false, "two"]);
   writeFileSync(join(clone, "a.txt"), "mine");
-  expect((await start(home.path)).said).toContain("holds the repository already");
+  expect((await start(home.path)).output).toContain("holds the repository already");
   expect(readFileSync(join(clone, "a.txt"), "utf8")).toBe("mine");
 
   using other = tempDirectory();
   mkdirSync(join(other.path, "app", "empty"), { recursive: true });
-  expect((await start(other.path)).said).toContain("Cloned");
+  expect((await start(other.path)).output).toContain("Cloned");
   using full = tempDirectory();
   mkdirSync(join(full.path, "app"));
   writeFileSync(join(full.path, "app", "notes"), "mine");
-  const { codes, said } = await start(full.path);
-  expect([codes, said.includes("holds other files, so nothing is cloned")]).toEqual([[0], true]);
+  const { codes, output } = await start(full.path);
+  expect([codes, output.includes("holds other files, so nothing is cloned")]).toEqual([[0], true]);
   expect(readFileSync(join(full.path, "app", "notes"), "utf8")).toBe("mine");
 });
 
@@ -93,17 +93,17 @@ test("[RW-12] a refused clone fails with the host's name and a remedy, and later
   using home = tempDirectory();
   const post_create = [[{ run: "touch never" }]];
   const lifecycle = { on_create: [], update_content: [], post_create, post_start: [] };
-  const { codes, said } = await start(home.path, { url: git.link("none"), lifecycle });
+  const { codes, output } = await start(home.path, { url: git.link("none"), lifecycle });
   expect(codes).toEqual([1, 1]);
-  expect(said).toContain(`could not be cloned from ${git.host}`);
-  expect(said).toContain("These commands were skipped");
+  expect(output).toContain(`could not be cloned from ${git.host}`);
+  expect(output).toContain("These commands were skipped");
   using other = tempDirectory();
   const byKey = await start(other.path, { ssh_url: "ssh://git@127.0.0.1:1/acme/app.git" });
-  expect(byKey.said).toContain("Check that your deploy key is still in the repository's settings at 127.0.0.1:1");
+  expect(byKey.output).toContain("Check that your deploy key is still in the repository's settings at 127.0.0.1:1");
   expect(existsSync(join(home.path, "app", "never"))).toBe(false);
 });
 
-test("[RW-7] commands run once until they change, in order, and those that a start does not wait for run behind the others", async () => {
+test("[RW-7] commands run once until they change, in order; commands that a start does not wait for run in the background after the others", async () => {
   using home = tempDirectory();
   const note = (word: string): string => `echo "${word}" >>"$HOME/order"`;
   const lifecycle = {
@@ -121,8 +121,8 @@ test("[RW-7] commands run once until they change, in order, and those that a sta
   await start(home.path, { lifecycle: changed }, "agent-3");
   expect(order().slice(6)).toEqual(["new", "start"]);
   const broken = Object.assign({}, lifecycle, { on_create: [[{ run: "false" }, { run: "true" }]] });
-  const { codes, said } = await start(home.path, { lifecycle: broken }, "agent-4");
-  expect([codes, said.includes("onCreateCommand has failed.")]).toEqual([[1, 1], true]);
+  const { codes, output } = await start(home.path, { lifecycle: broken }, "agent-4");
+  expect([codes, output.includes("onCreateCommand has failed.")]).toEqual([[1, 1], true]);
   expect(order().slice(8)).toEqual([]);
 });
 
@@ -152,15 +152,15 @@ testNeeding([needs.git, needs.gitLfs], "[RW-7] large files are fetched from the 
     "one.bin": pointer,
   });
   using home = tempDirectory();
-  const { codes, said } = await start(home.path, { url: git.link("large") });
-  expect([codes, said]).toEqual([[0], expect.stringContaining("Cloned")]);
-  expect([readFileSync(join(home.path, "app", "one.bin"), "utf8"), said]).toEqual([content, expect.anything()]);
+  const { codes, output } = await start(home.path, { url: git.link("large") });
+  expect([codes, output]).toEqual([[0], expect.stringContaining("Cloned")]);
+  expect([readFileSync(join(home.path, "app", "one.bin"), "utf8"), output]).toEqual([content, expect.anything()]);
   expect(asked).toEqual(["POST /lfs/objects/batch", "GET /object"]);
 
   // If a host does not serve them, the large files are missing, but the clone succeeds.
   await lfs.stop(true);
   using other = tempDirectory();
   const without = await start(other.path, { url: git.link("large") });
-  expect([without.codes, without.said]).toEqual([[0], expect.stringContaining("Large files could not be fetched")]);
+  expect([without.codes, without.output]).toEqual([[0], expect.stringContaining("Large files could not be fetched")]);
   expect(readFileSync(join(other.path, "app", "one.bin"), "utf8")).toBe(pointer);
 });

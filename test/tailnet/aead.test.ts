@@ -31,7 +31,7 @@ test("[TL-18] packets are encrypted and decrypted like other implementations, at
   }
 });
 
-test("[TL-18] padding is zeros, whatever was sealed before; what is too large or too short is refused", () => {
+test("[TL-18] padding is always zeros; too large or too short packets are refused", () => {
   const key = new Uint8Array(32).fill(7);
   const head = new Uint8Array(HEAD_BYTES);
   seal(head, { key, counter: 1, plain: new Uint8Array(96).fill(255), padded: 96 });
@@ -44,6 +44,6 @@ test("[TL-18] padding is zeros, whatever was sealed before; what is too large or
   expect(() => seal(head, tooLarge)).toThrow(RangeError);
 });
 
-test("[TL-18] the committed code is what its source compiles to", async () => {
+test("[TL-18] the committed code equals the compiled source", async () => {
   expect(Buffer.from(await compileAead()).toString("base64")).toBe(AEAD_CODE);
 }, 60_000);

@@ -6,7 +6,7 @@ import vectors from "./nacl-vectors.json" with { type: "json" };
 const bytes = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, "hex"));
 const hex = (some: Uint8Array | undefined): string | undefined => some && Buffer.from(some).toString("hex");
 
-test.each(vectors.boxes)("[TL-1] a box is byte for byte what libsodium makes of it: $name", (vector) => {
+test.each(vectors.boxes)("[TL-1] a box equals libsodium's byte for byte: $name", (vector) => {
   const sender = createKeyPair(bytes(vector.sender_secret));
   const receiver = createKeyPair(bytes(vector.receiver_secret));
   expect([hex(sender.public), hex(receiver.public)]).toEqual([vector.sender_public, vector.receiver_public]);

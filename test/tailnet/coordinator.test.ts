@@ -41,17 +41,21 @@ const tunnel = (id: string) => ({ addTunnel: { id: uuidToBytes(id) } });
 const makeReady = (...ids: string[]) => ({ readyForHandshake: ids.map((id) => ({ id: uuidToBytes(id) })) });
 
 /** Abbreviates an update about a peer. */
-const abbreviate = (told: CoordinateResponse_PeerUpdate | string): [string, string, number?] | string =>
-  typeof told === "string"
-    ? told
-    : [Kind[told.kind], uuidFromBytes(told.id), ...(told.node ? ([Number(told.node.id)] as const) : ([] as const))];
+const abbreviate = (received: CoordinateResponse_PeerUpdate | string): [string, string, number?] | string =>
+  typeof received === "string"
+    ? received
+    : [
+        Kind[received.kind],
+        uuidFromBytes(received.id),
+        ...(received.node ? ([Number(received.node.id)] as const) : ([] as const)),
+      ];
 const nextUpdate = async (stream: Awaited<ReturnType<typeof coordinate>>): Promise<CoordinateResponse_PeerUpdate> => {
-  const told = await stream.next();
-  if (typeof told === "string") throw new Error(told);
-  return told;
+  const received = await stream.next();
+  if (typeof received === "string") throw new Error(received);
+  return received;
 };
 
-describeInside("finding each other", () => {
+describeInside("connecting peers", () => {
   testInside(
     "[TL-8] a client and an agent exchange nodes, the agent says it is ready, and packets go through the relay",
     async () => {
@@ -116,7 +120,7 @@ describeInside("finding each other", () => {
       await using again = await agent();
       const atAgent = await coordinate(again.tailnet);
       expect(abbreviate(await atAgent.next())).toEqual(["NODE", client_id, 2]);
-      // It disconnects before it has identified itself: nobody was notified of it, so nobody is notified of its end.
+      // It disconnects before it has identified itself: no peer knew of it, so no peer is notified of its end.
       await atAgent.send({ disconnect: {} });
       expect(await atAgent.next()).toBe("end");
       const back = await coordinate(again.tailnet);
@@ -152,7 +156,7 @@ describeInside("finding each other", () => {
   });
 });
 
-describeInside("what peers may", () => {
+describeInside("permissions of peers", () => {
   testInside(
     "[TL-10] wrong versions, tokens and resume tokens are refused in the words that clients compare",
     async () => {
@@ -186,7 +190,7 @@ describeInside("what peers may", () => {
   );
 
   testInside(
-    "[TL-11] an agent has its own addresses and opens no tunnels; what breaks that ends its stream, not its connection",
+    "[TL-11] an agent has its own addresses and opens no tunnels; a violation ends its stream, not its connection",
     async () => {
       await using agentSide = await agent();
       const other = uuid();
@@ -230,7 +234,7 @@ describeInside("what peers may", () => {
       expect(parseSingleAddress(wrong)).toBeUndefined();
   });
 
-  testInside("[TL-12] a client of one agent tunnels there only; it says nothing about readiness", async () => {
+  testInside("[TL-12] a client of one agent opens tunnels only to that agent, and reports no readiness", async () => {
     const other = await seedAgent(server);
     const wrong: [object, string][] = [
       [tunnel(other.agent_id), "for one agent only"],
@@ -248,7 +252,7 @@ describeInside("what peers may", () => {
   });
 
   testInside(
-    "[TL-12] a client of all agents tunnels to those its user may enter, for as long as they may",
+    "[TL-12] a client of all agents opens tunnels to agents that its user may access, while they may",
     async () => {
       const shared = await seedAgent(server);
       const hidden = await seedAgent(server);
@@ -278,7 +282,7 @@ describeInside("what peers may", () => {
   );
 
   testInside(
-    "[TL-12] a connection to one agent ends with access to its workspace, every connection with its key",
+    "[TL-12] a connection to one agent ends with the user's access to its workspace, and every connection with its key",
     async () => {
       const shared = await seedAgent(server);
       const guest = await seedUser(server, { organization_id: shared.organization_id });
@@ -305,7 +309,7 @@ describeInside("what peers may", () => {
     },
   );
 
-  testInside("[TL-12] a newer build ends the agent's part; its clients are told that it is lost", async () => {
+  testInside("[TL-12] a newer build disconnects the old agent, and its clients learn that it is lost", async () => {
     const old = await seedAgent(server);
     await using connection = await client(coordinatePath(old.agent_id), old.owner_token);
     const stream = await coordinate(connection.tailnet);
@@ -319,9 +323,9 @@ describeInside("what peers may", () => {
   });
 });
 
-describeInside("coming back", () => {
+describeInside("resuming", () => {
   testInside(
-    "[TL-14] with its resume token a client is the peer it was; nobody else is, and not elsewhere",
+    "[TL-14] a resume token restores the client's peer ID; another user and another endpoint get 401",
     async () => {
       await using agentSide = await agent();
       const atAgent = await coordinate(agentSide.tailnet);

@@ -18,8 +18,8 @@ const nodes = (...names: string[]) => {
   const clock = new ManualClock();
   const state: { first: string | undefined; isCut: boolean } = { first: names[0], isCut: false };
   const made = new Map<string, { relay: Relay; far: RemoteRelay }>();
-  let under_way = 0;
-  let most_under_way = 0;
+  let inFlight = 0;
+  let maxInFlight = 0;
   for (const name of names) {
     const parts: Parts = {
       comings: 0,
@@ -37,13 +37,13 @@ const nodes = (...names: string[]) => {
       clock,
       parts,
       relay,
-      async send(node, said) {
-        under_way += 1;
-        most_under_way = Math.max(most_under_way, under_way);
+      async send(node, message) {
+        inFlight += 1;
+        maxInFlight = Math.max(maxInFlight, inFlight);
         await turn();
-        under_way -= 1;
+        inFlight -= 1;
         if (state.isCut) throw new Error("cut");
-        made.get(node.id)?.far.receive(name, JSON.parse(JSON.stringify(said)) as RelayMessage);
+        made.get(node.id)?.far.receive(name, JSON.parse(JSON.stringify(message)) as RelayMessage);
       },
     });
     relay.others = far;
@@ -53,8 +53,8 @@ const nodes = (...names: string[]) => {
     clock,
     state,
     node: (name: string) => made.get(name) as { relay: Relay; far: RemoteRelay },
-    most: () => most_under_way,
-    said: () => until(() => under_way === 0),
+    most: () => maxInFlight,
+    settled: () => until(() => inFlight === 0),
   };
 };
 
@@ -85,11 +85,11 @@ const peer = (relay: Relay) => {
   return { key: key.public, got, link, send };
 };
 
-test("[CP-64] a peer of another node and a client of the first node's relay reach each other, whoever speaks first", async () => {
-  const { node, said } = nodes("a", "b", "c");
+test("[CP-64] a peer of another node and a client of the first node's relay reach each other, whichever side sends first", async () => {
+  const { node, settled } = nodes("a", "b", "c");
   const agent = client(node("a").relay);
   const [own, other] = [peer(node("b").relay), peer(node("c").relay)];
-  await said();
+  await settled();
   agent.send(own.key, "from the agent");
   await until(() => own.got.length === 1);
   own.send(agent.key, "one");
@@ -99,27 +99,27 @@ test("[CP-64] a peer of another node and a client of the first node's relay reac
   expect([own.got, agent.got.sort()]).toEqual([["from the agent"], ["one", "three", "two"]]);
 });
 
-test("[CP-64] when another node becomes the first one, clients that come to it are reached, and reach the peers of all", async () => {
-  const { node, state, clock, said } = nodes("a", "b", "c");
+test("[CP-64] when another node becomes the first one, its new clients and all nodes' peers reach each other", async () => {
+  const { node, state, clock, settled } = nodes("a", "b", "c");
   const own = peer(node("c").relay);
   state.first = undefined;
-  own.send(createKeyPair().public, "to nobody");
+  own.send(createKeyPair().public, "to an absent peer");
   expect(own.link.dropped).toBe(1);
   state.first = "b";
   const agent = client(node("b").relay);
   clock.advance(2_000);
-  await said();
+  await settled();
   agent.send(own.key, "again");
   await until(() => own.got.length === 1);
   own.send(agent.key, "still here");
   await until(() => agent.got.length === 1);
 });
 
-test("[CP-64] what does not arrive is dropped: little waits for a node, and little is on its way", async () => {
-  const { node, state, most, said } = nodes("a", "b");
+test("[CP-64] undeliverable packets are dropped: few are queued for a node, and few are in transit", async () => {
+  const { node, state, most, settled } = nodes("a", "b");
   const agent = client(node("a").relay);
   const own = peer(node("b").relay);
-  await said();
+  await settled();
   for (let i = 0; i < 5_000; i++) own.send(agent.key, String(i));
   await until(() => agent.got.includes("4999"));
   // The newest 512 packets of one turn.

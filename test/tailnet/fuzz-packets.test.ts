@@ -71,7 +71,7 @@ describe(`with seed ${SEED}`, () => {
   );
 
   test(
-    "[TL-29] damaged messages of a tunnel leave it as it was, and memory flat",
+    "[TL-29] damaged messages do not affect a tunnel, and memory stays flat",
     async () => {
       const { sim, say, sent, got, ends } = makeTunnels();
       say("a", "one");
@@ -98,7 +98,7 @@ describe(`with seed ${SEED}`, () => {
   );
 
   test(
-    "[TL-29] damaged segments, and segments made up, hold no more than a peer may",
+    "[TL-29] damaged and invented segments use no more memory than a peer may",
     async () => {
       const world = makeStacks({ seed: SEED });
       const connection = await world.connect();

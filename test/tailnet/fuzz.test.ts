@@ -48,7 +48,7 @@ const testTalking = async (server: TestServer, during: () => Promise<void>): Pro
   await work;
 };
 
-test("[TL-7] invalid input to the relay closes its sender with a reason and affects nobody else", async () => {
+test("[TL-7] invalid input to the relay closes its sender with a reason and affects no other client", async () => {
   await using server = await startTestServer();
   await testTalking(server, async () => {
     for (let seed = 1; seed <= ROUNDS; seed += 1) {
@@ -115,8 +115,8 @@ testInside(
         { updateSelf: { node: { addresses: Array(next(200) + 1).fill("x".repeat(next(300))) } } },
       ];
       await stream.send(requests[next(requests.length)] as object);
-      const told = await stream.next();
-      expect([seed, typeof told, told === "end"]).toEqual([seed, "string", false]);
+      const message = await stream.next();
+      expect([seed, typeof message, message === "end"]).toEqual([seed, "string", false]);
       expect(await stream.next()).toBe("end");
       await connection.tailnet.postTelemetry({});
     };
@@ -127,7 +127,7 @@ testInside(
   30_000,
 );
 
-test("[TL-2] frames come out whole however they are cut; a frame above its limit is refused before it has come in", () => {
+test("[TL-2] frames are decoded whole however they are split; a frame above its limit is refused before its payload has arrived", () => {
   const frame = fc.record({ type: fc.integer({ min: 0, max: 255 }), payload: fc.uint8Array({ maxLength: 300 }) });
   const splitBytes = (bytes: Uint8Array, sizes: number[]): Uint8Array[] => {
     const pieces: Uint8Array[] = [];
@@ -172,7 +172,7 @@ test("[TL-2] frames come out whole however they are cut; a frame above its limit
   }
 }, 30_000);
 
-test("[TL-7] a flood of frames that never become whole leaves nothing behind", () => {
+test("[TL-7] a flood of incomplete frames leaves nothing behind", () => {
   const relay = new Relay(new ManualClock());
   const head = new Uint8Array(HEADER_BYTES);
   head[0] = FRAME.client_info;

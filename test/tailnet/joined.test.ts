@@ -27,7 +27,7 @@ const connectClient = (relay: Relay) => {
 };
 
 describe("frames of one turn", () => {
-  testInside("[TL-17] leave as one message, in order, and count as waiting until then", async () => {
+  testInside("[TL-17] are sent as one message, in order, and count as queued until then", async () => {
     const relay = new Relay(new ManualClock());
     const [a, b] = [connectClient(relay), connectClient(relay)];
     for (const word of ["one", "two", "three"]) a.client.push(encodeFrame(FRAME.send_packet, b.key, text(word)));
@@ -40,7 +40,7 @@ describe("frames of one turn", () => {
     expect(b.client.waiting.bytes).toBe(0);
   });
 
-  testInside("[TL-17] leave earlier when there are 64 KiB of them", () => {
+  testInside("[TL-17] are sent earlier when they reach 64 KiB", () => {
     const relay = new Relay(new ManualClock());
     const [a, b] = [connectClient(relay), connectClient(relay)];
     for (let i = 0; i < 100; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, new Uint8Array(1_310)));
@@ -49,7 +49,7 @@ describe("frames of one turn", () => {
     expect(b.client.waiting.bytes).toBeGreaterThan(0);
   });
 
-  testInside("[TL-17] are sent before a client is closed for what it did; not to one that has gone", async () => {
+  testInside("[TL-17] are sent before a client is closed for a violation, but not to a disconnected one", async () => {
     const relay = new Relay(new ManualClock());
     const [a, b] = [connectClient(relay), connectClient(relay)];
     a.client.push(encodeFrame(FRAME.send_packet, b.key, text("last words")));

@@ -16,8 +16,8 @@ const server = await forFile(startTestServer());
 
 const text = (message: string): Uint8Array => new TextEncoder().encode(message);
 
-describe("getting there", () => {
-  test("[TL-3] a WebSocket of the subprotocol derp is taken; the bare form is sent to it with 426; the probe answers 200", async () => {
+describe("connecting", () => {
+  test("[TL-3] a WebSocket of the subprotocol derp is accepted; the plain form is answered with 426, the probe with 200", async () => {
     await using peer = await RelayPeer.join(server);
     expect(peer.socket.protocol).toBe("derp");
     for (const headers of [
@@ -33,7 +33,7 @@ describe("getting there", () => {
     expect([probe.status, await probe.text()]).toEqual([200, ""]);
   });
 
-  testInside("[TL-1] [TL-3] the frames of an introduction are those of an independent implementation", () => {
+  testInside("[TL-1] [TL-3] the frames of an introduction match an independent implementation's", () => {
     const secret = new Uint8Array(Buffer.from(vectors.frames.relay_secret, "hex"));
     const relay = new Relay(new ManualClock(), createKeyPair(secret));
     const sent: string[] = [];
@@ -50,7 +50,7 @@ describe("getting there", () => {
 });
 
 describe("packets", () => {
-  test("[TL-4] reach the peer with that key, in order, whole, from whom they come, however messages are cut", async () => {
+  test("[TL-4] reach the peer with that key, in order, complete, with their sender, however messages are split", async () => {
     await using a = await RelayPeer.join(server);
     await using b = await RelayPeer.join(server);
     a.packet(b, "one");
@@ -70,23 +70,23 @@ describe("packets", () => {
 
   test("[TL-4] reports an absent key as not here, answers a ping, and skips unknown frames", async () => {
     await using a = await RelayPeer.join(server);
-    const nobody = createKeyPair().public;
-    a.packet(nobody, "hello?");
+    const absent = createKeyPair().public;
+    a.packet(absent, "hello?");
     expect(await a.next()).toEqual({
       type: FRAME.peer_gone,
-      payload: Buffer.concat([nobody, Uint8Array.of(1)]) as never,
+      payload: Buffer.concat([absent, Uint8Array.of(1)]) as never,
     });
     a.send(encodeFrame(FRAME.note_preferred, Uint8Array.of(1)));
     a.send(encodeFrame(0x77, text("of a later version")));
     a.send(encodeFrame(FRAME.ping, text("12345678")));
     expect(await a.next()).toEqual({ type: FRAME.pong, payload: text("12345678") });
     // Only a few of these per second: further packets reveal nothing new.
-    for (let i = 0; i < 200; i += 1) a.packet(nobody, "hello?");
+    for (let i = 0; i < 200; i += 1) a.packet(absent, "hello?");
     a.send(encodeFrame(FRAME.ping, text("87654321")));
-    let told = 0;
-    for (let frame = await a.next(); frame?.type === FRAME.peer_gone; frame = await a.next()) told += 1;
-    expect(told).toBeGreaterThan(0);
-    expect(told).toBeLessThan(200);
+    let notices = 0;
+    for (let frame = await a.next(); frame?.type === FRAME.peer_gone; frame = await a.next()) notices += 1;
+    expect(notices).toBeGreaterThan(0);
+    expect(notices).toBeLessThan(200);
   });
 
   test("[TL-4] when a peer leaves, notifies only peers it had sent to; a peer with a second connection is still present", async () => {
@@ -116,7 +116,7 @@ describe("packets", () => {
 
 describe("peers that do not read", () => {
   testInside(
-    "[TL-5] lose the oldest of what waits for them, hold little memory and stall nobody",
+    "[TL-5] peers that do not read lose their oldest queued packets, use little memory and stall no other peer",
     async () => {
       const relay = new Relay(new ManualClock());
       let isFull = false;
@@ -148,7 +148,7 @@ describe("peers that do not read", () => {
     30_000,
   );
 
-  test("[TL-5] one that reads nothing delays neither the sender nor a third", async () => {
+  test("[TL-5] a peer that reads nothing delays neither the sender nor other peers", async () => {
     await using a = await RelayPeer.join(server);
     await using c = await RelayPeer.join(server);
     const b = await RelayPeer.join(server);
@@ -176,7 +176,7 @@ const connectClient = (relay: Relay, transmit: (bytes: Uint8Array) => number) =>
   return { client, key: pair.public };
 };
 
-describe("those who break the rules", () => {
+describe("clients that break the rules", () => {
   const sendUntilClosed = async (messages: (Uint8Array | string)[], introduced: boolean) => {
     const peer = introduced ? await RelayPeer.join(server) : new RelayPeer(server);
     if (!introduced) await peer.readGreeting();
@@ -213,7 +213,7 @@ describe("those who break the rules", () => {
   });
 
   testInside(
-    "[TL-6] who does not introduce itself within 10 seconds is closed; who did is kept alive each minute",
+    "[TL-6] a client without an introduction is closed after 10 seconds; the others get a keep-alive each minute",
     async () => {
       const clock = new ManualClock();
       await using other = await startTestServer({ clock });

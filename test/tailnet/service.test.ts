@@ -12,7 +12,7 @@ import { getContext, seedAgent, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { connectTailnet } from "./peers.ts";
 
-test("[TL-15] the relay map and the connection info have exactly the specification's names, and name this server", async () => {
+test("[TL-15] the relay map and the connection info have exactly the specified members, and name this server", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const map = {
@@ -68,7 +68,7 @@ test("[TL-15] the relay map and the connection info have exactly the specificati
   expect(await closed).toBe(1002);
 });
 
-testInside("[TL-15] one agent's connection info is for those who see it; agents get the same map", async () => {
+testInside("[TL-15] users who can see an agent get its connection info; agents get the same map", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
   const path = `/api/v2/workspaceagents/${seeded.agent_id}/connection`;
@@ -92,7 +92,7 @@ testInside("[TL-15] one agent's connection info is for those who see it; agents 
   expect((await agent.agent.getManifest({})).derpMap?.regions["999"]?.nodes[0]?.name).toBe("999b");
 });
 
-test("[TL-15] behind TLS the relay is at the access URL's port, without force", () => {
+test("[TL-15] behind TLS the relay is on the access URL's port, without forced WebSockets", () => {
   const [json] = buildDerpMapJson(new URL("https://slip.example.com/")).regions["999"]?.nodes ?? [];
   expect(json).toMatchObject({ hostName: "slip.example.com", derpport: 443, forceHTTP: false });
   const [six] = buildDerpMapJson(new URL("http://[::1]:7080/")).regions["999"]?.nodes ?? [];
@@ -102,66 +102,63 @@ test("[TL-15] behind TLS the relay is at the access URL's port, without force", 
   });
 });
 
-testInside(
-  "[TL-16] a client follows its user's workspaces: first all of them, then what has changed, and no one else's",
-  async () => {
-    await using server = await startTestServer();
-    const { store, topics, clock } = getContext(server);
-    const mine = await seedAgent(server);
-    const other = await seedAgent(server);
-    await using connection = await connectTailnet(server, "/api/v2/tailnet?version=2.3", mine.owner_token);
-    const updates = connection.tailnet.workspaceUpdates({ workspaceOwnerId: uuidToBytes(mine.owner_id) });
-    const nextSummary = async () => summarizeUpdate((await updates.next()).value as WorkspaceUpdate);
-    const change = async (id: string, set: Parameters<typeof updateWorkspace>[1]) => {
-      await store.commit([updateWorkspace(id, set)]);
-      topics.publish("workspace", id, { version: 1, latest_build_id: mine.build_id });
-    };
-    expect(await nextSummary()).toEqual({
-      workspaces: [[mine.workspace_id, "dev", "PENDING"]],
-      agents: [[mine.agent_id, "main", mine.workspace_id]],
-      gone: [],
-      gone_agents: [],
-    });
-    await change(other.workspace_id, { status: "running" });
-    // Nothing visible has changed, so nothing is sent.
-    topics.publish("workspace", mine.workspace_id, { version: 1, latest_build_id: mine.build_id });
-    await change(mine.workspace_id, { status: "running", name: "renamed" });
-    expect(await nextSummary()).toEqual({
-      workspaces: [[mine.workspace_id, "renamed", "RUNNING"]],
-      agents: [],
-      gone: [],
-      gone_agents: [],
-    });
-    const id = uuid();
-    const now = clock.now();
-    const first = (await store.get(findWorkspace({ id: mine.workspace_id }))) as WorkspaceRow;
-    await store.commit([
-      insertWorkspace({
-        ...first,
-        id,
-        name: "second",
-        latest_build_id: uuid(),
-        created_at: now,
-        updated_at: now,
-      }),
-    ]);
+testInside("[TL-16] a client follows its user's workspaces only: first all of them, then changes", async () => {
+  await using server = await startTestServer();
+  const { store, topics, clock } = getContext(server);
+  const mine = await seedAgent(server);
+  const other = await seedAgent(server);
+  await using connection = await connectTailnet(server, "/api/v2/tailnet?version=2.3", mine.owner_token);
+  const updates = connection.tailnet.workspaceUpdates({ workspaceOwnerId: uuidToBytes(mine.owner_id) });
+  const nextSummary = async () => summarizeUpdate((await updates.next()).value as WorkspaceUpdate);
+  const change = async (id: string, set: Parameters<typeof updateWorkspace>[1]) => {
+    await store.commit([updateWorkspace(id, set)]);
     topics.publish("workspace", id, { version: 1, latest_build_id: mine.build_id });
-    expect((await nextSummary()).workspaces).toEqual([[id, "second", "RUNNING"]]);
-    // The next build has no agents.
-    await change(mine.workspace_id, { status: "stopped", latest_build_id: uuid() });
-    expect(await nextSummary()).toEqual({
-      workspaces: [[mine.workspace_id, "renamed", "STOPPED"]],
-      agents: [],
-      gone: [],
-      gone_agents: [mine.agent_id],
-    });
-    await change(id, { deleted: true });
-    expect((await nextSummary()).gone).toEqual([id]);
-    await updates.return();
-  },
-);
+  };
+  expect(await nextSummary()).toEqual({
+    workspaces: [[mine.workspace_id, "dev", "PENDING"]],
+    agents: [[mine.agent_id, "main", mine.workspace_id]],
+    gone: [],
+    gone_agents: [],
+  });
+  await change(other.workspace_id, { status: "running" });
+  // Nothing visible has changed, so nothing is sent.
+  topics.publish("workspace", mine.workspace_id, { version: 1, latest_build_id: mine.build_id });
+  await change(mine.workspace_id, { status: "running", name: "renamed" });
+  expect(await nextSummary()).toEqual({
+    workspaces: [[mine.workspace_id, "renamed", "RUNNING"]],
+    agents: [],
+    gone: [],
+    gone_agents: [],
+  });
+  const id = uuid();
+  const now = clock.now();
+  const first = (await store.get(findWorkspace({ id: mine.workspace_id }))) as WorkspaceRow;
+  await store.commit([
+    insertWorkspace({
+      ...first,
+      id,
+      name: "second",
+      latest_build_id: uuid(),
+      created_at: now,
+      updated_at: now,
+    }),
+  ]);
+  topics.publish("workspace", id, { version: 1, latest_build_id: mine.build_id });
+  expect((await nextSummary()).workspaces).toEqual([[id, "second", "RUNNING"]]);
+  // The next build has no agents.
+  await change(mine.workspace_id, { status: "stopped", latest_build_id: uuid() });
+  expect(await nextSummary()).toEqual({
+    workspaces: [[mine.workspace_id, "renamed", "STOPPED"]],
+    agents: [],
+    gone: [],
+    gone_agents: [mine.agent_id],
+  });
+  await change(id, { deleted: true });
+  expect((await nextSummary()).gone).toEqual([id]);
+  await updates.return();
+});
 
-testInside("[TL-16] only one's own workspaces are followed, and only over the connection of a user", async () => {
+testInside("[TL-16] only a user's own workspaces are followed, and only over a user's connection", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
   const stranger = await seedUser(server);

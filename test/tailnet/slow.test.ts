@@ -79,8 +79,8 @@ testInside(
     });
     for (let id = 1n; !isOver; id += 1n) {
       await talker.send({ updateSelf: { node: { id, endpoints: padding } } });
-      const told = await read.next();
-      expect(typeof told === "string" ? told : told.node?.id).toBe(id);
+      const update = await read.next();
+      expect(typeof update === "string" ? update : update.node?.id).toBe(id);
     }
     expect(await over).toEqual({ code: 1013, reason: "the peer does not read what it is sent" });
   },

@@ -107,7 +107,7 @@ test("[CB-12] each ended turn is counted once, also one that started and ended w
     [reset],
   ];
   expect(countTurns([opened, ...slow])).toEqual([0, 0, 0, 1, 1]);
-  // Everything arrived at once, and the states before and after are equal.
+  // Everything arrived together, and the states before and after are equal.
   expect(countTurns([opened, [asks, status("running"), answers, status("waiting")]])).toEqual([0, 1]);
   expect(countTurns([opened, [asks, answers]])).toEqual([0, 1]);
   expect(countTurns([opened, [status("running")], [status("error")]])).toEqual([0, 0, 1]);
@@ -227,7 +227,7 @@ test("[CB-3] suggestions while typing: commands at the start, files after an @",
   ]);
 });
 
-test("[CB-13] the always-allow button names the rules the server would add, and is absent if there are none", () => {
+test("[CB-13] the always-allow button names the rules the server would add, and is absent without any", () => {
   const label = (command: string) => formatAlwaysLabel(makeRules({ tool_name: "execute", args: { command } }, "allow"));
   expect(label("git status -s")).toBe("Always allow git status");
   expect(label("cd src && npm test")).toBe("Always allow cd src, npm test");
@@ -249,7 +249,7 @@ test("[CB-13] a folder below the workspace's home is shown relative to it, and e
   expect(shortenFolder(`${home}/work`, undefined)).toBe(`${home}/work`);
 });
 
-test("[CB-13] a call is asked about in words, and its arguments are rows of a form", () => {
+test("[CB-13] a call is described in words, and its arguments are rows of a form", () => {
   const request = (tool_name: string, args: unknown) => ({ tool_call_id: "c", tool_name, args: JSON.stringify(args) });
   expect(formatQuestion(request("execute", { command: "ls" }), false)).toBe("Run this command?");
   expect(formatQuestion(request("write_file", { path: "a/b.ts" }), true)).toBe("Create b.ts?");
@@ -296,7 +296,7 @@ test("[CB-1] chats that need the user come first, and a sub-chat's question mark
   ]);
 });
 
-test("[CB-1] answers to questions have the form promised to the model, and a summary resets the context meter", () => {
+test("[CB-1] answers to questions have the form that the model was given, and a summary resets the context meter", () => {
   const question = (header: string) => ({ header, question: "?", options: [] });
   expect(formatAnswers([question("a")], ["Other: x"])).toBe("Other: x");
   expect(formatAnswers([question("a"), question("b")], ["x", "y"])).toBe("1. a: x\n2. b: y");

@@ -71,8 +71,8 @@ const LINES: readonly [Route, path: string, body: unknown, line: string | undefi
   [
     "POST /tasks/:user",
     "/tasks/me",
-    { input: "Mend it's login", template_id: "t1", name: "login", coding_agent: "codex" },
-    "slipway tasks create 'Mend it'\\''s login' --template harbour --name login --agent codex",
+    { input: "Fix it's login", template_id: "t1", name: "login", coding_agent: "codex" },
+    "slipway tasks create 'Fix it'\\''s login' --template harbour --name login --agent codex",
   ],
   [
     "POST /tasks/:user",
@@ -203,15 +203,15 @@ const LINES: readonly [Route, path: string, body: unknown, line: string | undefi
   ],
 ];
 
-test.each(LINES)("[WB-32] %s of %s has its line", (route, path, body, line) => {
+test.each(LINES)("[WB-32] %s of %s has its command line", (route, path, body, line) => {
   const method = route.slice(0, route.indexOf(" "));
   expect(toCliLine({ method, path, route, body })).toBe(line as string);
   if (line === undefined) return;
   // The verb and its subcommand exist, and accept every flag.
-  const said = line.slice(line.indexOf("slipway ") + "slipway ".length);
-  const verb = VERBS.find(({ name }) => said.startsWith(`${name} `));
-  const word = verb?.words?.find(({ name }) => `${said} `.startsWith(`${verb.name} ${name} `));
+  const invocation = line.slice(line.indexOf("slipway ") + "slipway ".length);
+  const verb = VERBS.find(({ name }) => invocation.startsWith(`${name} `));
+  const word = verb?.words?.find(({ name }) => `${invocation} `.startsWith(`${verb.name} ${name} `));
   expect(word?.name).toBeDefined();
   const taken = word?.usage.match(/--[a-z-]+/g) ?? [];
-  for (const flag of said.match(/(?<= )--[a-z-]+/g) ?? []) expect(taken).toContain(flag);
+  for (const flag of invocation.match(/(?<= )--[a-z-]+/g) ?? []) expect(taken).toContain(flag);
 });

@@ -29,7 +29,7 @@ test.each([
   ["snake_case_name, 2 * 3 * 4, **left open, a\\*b", "snake_case_name, 2 * 3 * 4, **left open, a*b"],
   // Only web and mail links are kept, and HTML is shown as text.
   ["[run](javascript:alert(1)) <b onclick=x>b</b> [file](file:///etc/passwd)", "run <b onclick=x>b</b> file"],
-])("[WB-81] %j is drawn as %j", (text, drawn) => expect(formatPieces(readInline(text))).toBe(drawn));
+])("[WB-81] %j is rendered as %j", (text, drawn) => expect(formatPieces(readInline(text))).toBe(drawn));
 
 test("[WB-81] a text crafted to be expensive is parsed quickly, and one that is too long not at all", () => {
   const began = performance.now();

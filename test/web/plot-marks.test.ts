@@ -11,7 +11,7 @@ test.each([
   ["large counts", SHORT_COUNT, 9e9],
   ["cost", MONEY, 9e10],
   ["time", TIME, 3e8],
-])("[WB-82] two marks of %s never read the same", (_, { format, steps, mark, least }, most) => {
+])("[WB-82] two axis labels of %s are never equal", (_, { format, steps, mark, least }, most) => {
   for (let top = least; top < most; top = Math.ceil(top * 1.07)) {
     const step = steps.find((one) => top / one <= MAX_MARKS) ?? 0;
     expect(Number.isInteger(step) && step > 0).toBe(true);

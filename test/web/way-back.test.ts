@@ -8,7 +8,7 @@ test.each([
   ["/settings/tokens", "/settings/tokens"],
   ["/cli-auth?for=me", "/cli-auth?for=me"],
   [undefined, "/"],
-])("[PG-3] the way back to %s is %s", (asked, expected) => {
+])("[PG-3] the redirect for %s is %s", (asked, expected) => {
   const query = asked === undefined ? "" : `?redirect=${encodeURIComponent(asked)}`;
   expect(getRedirectTarget(query, ORIGIN)).toBe(ORIGIN + expected);
 });
@@ -24,7 +24,7 @@ test.each([
   "javascript:alert(1)",
   "//[",
   "",
-])("[PG-3] %j as the way back stays here", (asked) => {
+])("[PG-3] a redirect to %j stays on this site", (asked) => {
   const to = getRedirectTarget(`?redirect=${encodeURIComponent(asked)}`, ORIGIN);
   expect(to).toStartWith(`${ORIGIN}/`);
   expect(new URL(to, `${ORIGIN}/login`).origin).toBe(ORIGIN);

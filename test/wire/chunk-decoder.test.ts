@@ -21,7 +21,7 @@ const failure = (...pieces: string[]): string => {
   }
 };
 
-test("[TN-8] chunks of any size, cut anywhere, are what was sent, and what follows is left", () => {
+test("[TN-8] chunks of any size, split anywhere, decode to the sent bytes, and bytes after them remain", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ minLength: 1, maxLength: 40 })), fc.array(fc.nat(300)), (parts, cuts) => {
       const chunks = parts.map((part) => {
@@ -44,7 +44,7 @@ test("[TN-8] chunks of any size, cut anywhere, are what was sent, and what follo
   );
 });
 
-test("[TN-8] chunks of one byte come together, and malformed or endless ones are refused", () => {
+test("[TN-8] one-byte chunks are joined, and malformed or endless ones are refused", () => {
   const decoder = new ChunkDecoder();
   const { payload } = decoder.push(bytes("1\r\na\r\n".repeat(40_000)));
   expect([payload.byteLength, decoder.isOver]).toEqual([40_000, false]);

@@ -8,7 +8,7 @@ import { ascii, serveHandlers, text, unary, waitForAbort } from "./calls.ts";
 import { hex, makePattern, nextTurn, readAll, sessionPair } from "./support.ts";
 
 describe("a call", () => {
-  test("[WI-13] unary, byte for byte like the Go client's request and its response", async () => {
+  test("[WI-13] that is unary equals the Go client's request and its response byte for byte", async () => {
     const { client, server, clock } = sessionPair();
     const answer = call(client, "/svc/Echo", ascii("hello"));
     const stream = await server.accept();
@@ -40,7 +40,7 @@ describe("a call", () => {
     expect(clock.timers).toBe(0);
   });
 
-  test("[WI-13] metadata before the method is skipped", async () => {
+  test("[WI-13] with metadata before the method skips it", async () => {
     const { client } = serveHandlers({ "/svc/Echo": unary((request) => request) });
     const raw = await client.open();
     await raw.write(
@@ -53,7 +53,7 @@ describe("a call", () => {
     expect(await new PacketReader(raw).next()).toMatchObject({ kind: KIND.message, body: ascii("hi") });
   });
 
-  test("[WI-13] of 3 MiB goes there and back through 256 KiB windows", async () => {
+  test("[WI-13] of 3 MiB is sent and answered through 256 KiB windows", async () => {
     const { client } = serveHandlers({ "/svc/Echo": unary((request) => request) });
     const request = makePattern(3 * 1024 * 1024);
     const answer = await call(client, "/svc/Echo", request);
@@ -81,7 +81,7 @@ describe("a call", () => {
     expect(await raw.read()).toBeUndefined();
   });
 
-  test("[WI-19] of unfinished messages on many streams is refused beyond 8 MiB, and those that end or are handled make room", async () => {
+  test("[WI-19] unfinished messages on many streams are refused beyond 8 MiB, and finished or handled ones free their space", async () => {
     const { client } = serveHandlers({ "/svc/Size": unary(({ byteLength }) => ascii(String(byteLength))) });
     const size = 3 * 1024 * 1024;
     const [start, rest] = (() => {
@@ -116,7 +116,7 @@ describe("a call", () => {
     await expect(long.read()).rejects.toMatchObject({ failure: "reset" });
   });
 
-  test("[WI-19] that sends messages its handler never takes is refused beyond 8 MiB, and makes room when it ends", async () => {
+  test("[WI-19] that sends messages its handler never reads is refused beyond 8 MiB, and frees their space when it ends", async () => {
     const { client } = serveHandlers({
       "/svc/Size": unary(({ byteLength }) => ascii(String(byteLength))),
       "/svc/Watch": {

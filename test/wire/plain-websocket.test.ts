@@ -39,16 +39,16 @@ const listen = (
 
 /** A TCP server with a given upgrade response: `after` is sent after a valid handshake. */
 const startRawServer = (answer: (key: string) => string, after: readonly Uint8Array[] = []): URL => {
-  const heard = new WeakMap<object, string>();
+  const received = new WeakMap<object, string>();
   const server = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
     socket: {
       data(socket, chunk) {
-        const before = heard.get(socket) ?? "";
-        heard.set(socket, before + chunk.toString("latin1"));
-        if (before.includes("\r\n\r\n") || !heard.get(socket)?.includes("\r\n\r\n")) return;
-        const key = /sec-websocket-key: (.*)\r\n/i.exec(heard.get(socket) ?? "")?.[1] ?? "";
+        const before = received.get(socket) ?? "";
+        received.set(socket, before + chunk.toString("latin1"));
+        if (before.includes("\r\n\r\n") || !received.get(socket)?.includes("\r\n\r\n")) return;
+        const key = /sec-websocket-key: (.*)\r\n/i.exec(received.get(socket) ?? "")?.[1] ?? "";
         socket.write(answer(key));
         for (const bytes of after) socket.write(bytes);
       },
@@ -170,7 +170,7 @@ describe("a plain WebSocket", () => {
   });
 });
 
-describe("what a server may not do", () => {
+describe("a misbehaving server", () => {
   test("[WI-17] a refused upgrade reports its status", async () => {
     const failure = await catchError(
       connect(startRawServer(() => "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")),
@@ -182,13 +182,13 @@ describe("what a server may not do", () => {
   const nonsense: [string, (key: string) => string][] = [
     ["an answer to another key", () => acceptResponse("another")],
     [
-      "an extension nobody asked for",
+      "an unrequested extension",
       (key) => acceptResponse(key).replace("\r\n\r\n", "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n"),
     ],
     ["no HTTP", () => "SSH-2.0-hello\r\n\r\n"],
     ["an endless head", () => `HTTP/1.1 101 OK\r\nx: ${"y".repeat(40_000)}`],
   ];
-  test.each(nonsense)("[WI-17] %s is no connection", async (_, answer) => {
+  test.each(nonsense)("[WI-17] %s does not open a connection", async (_, answer) => {
     const failure = await catchError(connect(startRawServer(answer)));
     expect(failure).toBeInstanceOf(WireError);
     expect((failure as WireError).failure).toBe("protocol");

@@ -87,7 +87,7 @@ describe("the agent's services", () => {
     expect(pushed).toBe(1);
   });
 
-  test("[WI-18] count what is in messages, maps, lists and unknown fields, and end on bytes that are no message", () => {
+  test("[WI-18] count the contents of messages, maps, lists and unknown fields, and stop at bytes that are not a message", () => {
     const countFields = (schema: DescMessage, bytes: Uint8Array): number => {
       let most = 0;
       while (hasMoreFields(schema, bytes, most)) most += 1;

@@ -74,7 +74,7 @@ describe("a yamux session", () => {
     expect(Buffer.concat([first!, rest])).toEqual(Buffer.from(data));
   });
 
-  test("[WI-5] a reader that keeps up for 1 MiB gets twice the window, once; one that lags does not", async () => {
+  test("[WI-5] a reader that keeps up for 1 MiB gets twice the window, once; a slow one does not", async () => {
     const { session, peer, end } = openBarePeer();
     peer.send(encodeHeader(FRAME.window, FLAG.syn, 1, 0));
     const stream = await session.accept();
@@ -173,7 +173,7 @@ describe("a yamux session", () => {
     expect(clock.timers).toBe(0);
   });
 
-  test("[WI-6] a full socket holds writers back and loses nothing", async () => {
+  test("[WI-6] a full socket makes writers wait and loses nothing", async () => {
     const pair = sessionPair();
     const { ours, theirs } = await openStreamPair(pair);
     pair.a.stop();
@@ -298,7 +298,7 @@ describe("a yamux session", () => {
     expect(await stream.closed).toMatchObject({ failure: "timeout" });
   });
 
-  test("[WI-10] streams beyond the accept backlog and beyond the bound are reset, the session lives", async () => {
+  test("[WI-10] streams beyond the accept backlog and beyond the limit are reset, and the session continues", async () => {
     const { session, peer, end } = openBarePeer({ accept_backlog: 2, max_streams: 3 });
     const open = (id: number): void => peer.send(encodeHeader(FRAME.window, FLAG.syn, id, 0));
     open(1);
@@ -359,7 +359,7 @@ describe("a yamux session", () => {
     expect(end.closed).toEqual({ code: 1002, reason: failure?.message });
   });
 
-  test("[WI-4] garbage at worst ends the session", async () => {
+  test("[WI-4] invalid bytes at worst end the session", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 20 }), async (chunks) => {
         const { session, peer, end, clock } = openBarePeer();

@@ -9,7 +9,7 @@ import { awaitBuild, awaitWorkspace, createBuild } from "#test/support/workspace
 
 testNeeding(
   [needs.terraform],
-  "[TF-16] [TF-25] a claimed workspace continues with the machine and the token it has, and is its owner's",
+  "[TF-16] [TF-25] a claimed workspace keeps its machine and token, and belongs to its owner",
   async () => {
     await using world = await openTerraformWorld();
     const { admin } = world;

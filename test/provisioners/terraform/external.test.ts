@@ -61,7 +61,7 @@ const machine = (command: string, more: Record<string, string> = {}) => {
 
 testNeeding(
   wanted,
-  "[TF-17] an agent on any machine joins with the command that people of its workspace get, by either name of the program",
+  "[TF-17] an agent on any machine joins with the command that its workspace's users get, with either name of the program",
   async () => {
     const { template, version } = await makeTerraformTemplate(world.admin, { "main.tf": MAIN }, "outside");
     expect(version.has_external_agent).toBe(true);
@@ -83,7 +83,7 @@ testNeeding(
     const fetched = `curl -fsSL "${url.href}bin/coder-linux-amd64" -o coder && chmod 755 coder && exec ./coder agent`;
     await using _again = machine(fetched, { CODER_AGENT_URL: url.href, CODER_AGENT_TOKEN: credentials.agent_token });
     await until(isConnected);
-    const missing = world.admin.get(`${path}/external-agent/nobody/credentials`);
+    const missing = world.admin.get(`${path}/external-agent/missing/credentials`);
     expect(((await missing.catch((error) => error)) as ApiError).status).toBe(404);
   },
   120_000,

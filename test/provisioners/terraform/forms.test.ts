@@ -43,7 +43,7 @@ testNeeding(wanted, "[TF-15] the parameters, options and defaults depend on earl
   expect(findParameter(far, "gpu_kind")?.default_value).toEqual({ value: "large", valid: true });
   // A value for a parameter that is no longer shown is not an error; a name that the template does not have is one.
   expect((await evaluateForm({ gpu: "false", gpu_kind: "large", required_one: "x" })).diagnostics).toEqual([]);
-  expect((await evaluateForm({ nobody: "x" })).diagnostics.map(({ detail }) => detail)).toEqual(["nobody"]);
+  expect((await evaluateForm({ unknown: "x" })).diagnostics.map(({ detail }) => detail)).toEqual(["unknown"]);
 });
 
 testNeeding(wanted, "[TF-15] the template's refusals are shown next to their parameter, in its own words", async () => {
@@ -65,7 +65,7 @@ testNeeding(wanted, "[TF-15] on the socket the newest request wins, and its resp
 
 testNeeding(
   wanted,
-  "[TF-15] a build takes the parameters that its values ask for, and refuses what the template refuses",
+  "[TF-15] a build accepts the parameters that its values require, and rejects what the template rejects",
   async () => {
     const create = (name: string, values: Record<string, string>) =>
       createWorkspace(world.admin, template_id, name, {
@@ -74,8 +74,8 @@ testNeeding(
     const refused = await create("bad", { required_one: "x", cpus: "99" }).catch((error) => error);
     expect(refused).toBeInstanceOf(ApiError);
     expect([refused.status, JSON.stringify(refused.body)]).toEqual([400, expect.stringContaining('"field":"cpus"')]);
-    const strange = await create("odd", { required_one: "x", nobody: "y" }).catch((error) => error);
-    expect([strange.status, JSON.stringify(strange.body)]).toEqual([400, expect.stringContaining('"field":"nobody"')]);
+    const strange = await create("odd", { required_one: "x", unknown: "y" }).catch((error) => error);
+    expect([strange.status, JSON.stringify(strange.body)]).toEqual([400, expect.stringContaining('"field":"unknown"')]);
     // It requests tags and waits for a worker that has them; its values are stored by then.
     const { latest_build } = await create("good", { required_one: "x", gpu: "true", gpu_kind: "large" });
     type Value = { name: string; value: string };
@@ -107,7 +107,7 @@ testNeeding(wanted, "[TF-15] a template without dependent parameters is answered
 
 testNeeding(
   wanted,
-  "[TF-41] a pattern that only Terraform's own engine reads is checked by a plan, and one of several lists can be chosen",
+  "[TF-41] a pattern that only Terraform can parse is checked by a plan, and one of several lists can be selected",
   async () => {
     const main = `terraform {
   required_providers {

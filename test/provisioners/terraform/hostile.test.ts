@@ -56,7 +56,7 @@ test("[TF-38] sets an unreadable state aside and never uses it; a state that cou
   expect(await session.readState()).toBe(newer);
 });
 
-test("[TF-48] a delete over a state that OpenTofu has encrypted asks the template, and is not over before it has begun", async () => {
+test("[TF-48] a delete of a state that OpenTofu has encrypted plans it with the template instead of treating it as empty", async () => {
   const plain = JSON.stringify({ version: 4, lineage: "a", serial: 2, resources: [] });
   const sealed = JSON.stringify({
     serial: 2,
@@ -76,7 +76,7 @@ test("[TF-48] a delete over a state that OpenTofu has encrypted asks the templat
   expect(await ended(sealed)).toEqual({ state: sealed });
 });
 
-test("[TF-33] [TF-28] programs of a run give way to the server, each tells its own, and none leads the next one's words elsewhere", async () => {
+test("[TF-33] [TF-28] programs of a run have a lower priority than the server, have separate output, and cannot redirect the next one's output", async () => {
   using place = tempDirectory();
   const { signal } = new AbortController();
   const run = async (script: string, folder = place.path) => {
@@ -116,7 +116,7 @@ test("[TF-33] parallel commands together get about the CPU weight of one; nicene
   expect([first.toPrefix("plan").at(-1), second.toPrefix("apply").at(-1)]).toEqual(["16", "10"]);
 });
 
-test("[TF-28] a command that has ended before it is looked at is known by when it began, as what it has started is", async () => {
+test("[TF-28] a command that has already exited is identified by its start time, and so are its children", async () => {
   const child = Bun.spawn(["true"]);
   // Not awaited; otherwise it would have been reaped.
   const ended = `until grep -q "^State:.Z" /proc/${child.pid}/status; do sleep 0.01; done`;
@@ -128,7 +128,7 @@ test("[TF-28] a command that has ended before it is looked at is known by when i
   await child.exited;
 });
 
-test("[TF-28] what a plan has started ends with it; what an apply has started may be the workspace", async () => {
+test("[TF-28] processes that a plan has started end with it; processes of an apply continue, because they may be the workspace", async () => {
   using place = tempDirectory();
   const program = join(place.path, "program");
   // One in the group of the run, and one that has left it.
@@ -150,7 +150,7 @@ test("[TF-28] what a plan has started ends with it; what an apply has started ma
   for (const pid of left) process.kill(pid, "SIGKILL");
 });
 
-test("[TF-39] a template that prints endlessly and ignores stop requests fills no disk, delays nobody and is killed", async () => {
+test("[TF-39] a template that prints endlessly and ignores stop requests fills no disk, delays no other build and is killed", async () => {
   using place = tempDirectory();
   const script = 'trap "" INT; while :; do head -c 200000 /dev/zero | tr "\\0" "x\\n"; echo; done';
   let lines = 0;
@@ -182,7 +182,7 @@ test("[TF-39] a template that prints endlessly and ignores stop requests fills n
   expect(longest).toBeLessThan(1_000);
 });
 
-test("[TF-39] one whose lines cannot be taken, as when its state has grown too large, is interrupted and has ended before anyone hears so", async () => {
+test("[TF-39] a run whose lines cannot be accepted, as when its state has grown too large, is interrupted and has exited before the failure is reported", async () => {
   using place = tempDirectory();
   const { path: folder } = place;
   const { signal } = new AbortController();
@@ -197,7 +197,7 @@ test("[TF-39] one whose lines cannot be taken, as when its state has grown too l
   expect([readFileSync(join(folder, "ended"), "utf8"), findProcesses(`WHERE=${folder}`)]).toEqual(["kept\n", []]);
 });
 
-test("[TF-39] one whose registry does not answer holds back others for half a minute and not forever, and none that is cancelled", async () => {
+test("[TF-39] a run whose registry does not answer delays others for half a minute at most, and canceled ones not at all", async () => {
   const clock = new ManualClock(0);
   const turns = new InitTurns();
   const { signal } = new AbortController();

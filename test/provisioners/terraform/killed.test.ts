@@ -39,7 +39,7 @@ const mortal = (name: "terraform" | "tofu", dies: string) => {
 for (const name of ["terraform", "tofu"] as const) {
   testNeeding(
     [needs.terraform],
-    `[TF-44] whichever command of ${name} is killed, the job names it, the signal and what may be the cause`,
+    `[TF-44] if any command of ${name} is killed, the job names the command, the signal and the possible cause`,
     async () => {
       // The second one is how a shell around the program reports it.
       using program = mortal(name, name === "tofu" ? "exit 137" : "kill -9 $$");
@@ -67,7 +67,7 @@ for (const name of ["terraform", "tofu"] as const) {
 
 testNeeding(
   [needs.terraform],
-  "[TF-44] an apply that is killed in the middle keeps what it has made and leaves nobody running; another signal is named as it is",
+  "[TF-44] an apply that is killed midway keeps its resources and leaves no process running; the error names any other signal",
   async () => {
     await using world = await openTerraformWorld();
     const { admin, folder } = world;
@@ -99,8 +99,8 @@ resource "terraform_data" "second" {
     expect(hung.latest_build.job.error).toMatch(/apply was killed by SIGHUP\.$/);
     await createBuild(admin, id, "start");
     process.kill(await pid(), "SIGTERM");
-    const told = await awaitBuild(admin, id);
-    expect(told.latest_build.job.error).toMatch(
+    const interrupted = await awaitBuild(admin, id);
+    expect(interrupted.latest_build.job.error).toMatch(
       /apply: it was interrupted from outside, by SIGINT or SIGTERM\. \(and \d more/,
     );
     await until(() => findProcesses(`${folder}/open`).length === 0);
@@ -119,7 +119,7 @@ resource "terraform_data" "second" {
 
 testNeeding(
   [needs.terraform],
-  "[TF-44] a plan for a form or for a new workspace that is killed says so, too",
+  "[TF-44] a killed plan for a form or for a new workspace is reported, too",
   async () => {
     using program = mortal("terraform", "kill -9 $$");
     await using world = await openTerraformWorld({ env: { SLIPWAY_TERRAFORM_BINARY: program.path } });

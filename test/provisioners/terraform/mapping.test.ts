@@ -20,7 +20,7 @@ import {
 for (const name of TEMPLATES) {
   describe(`the template ${name}`, () => {
     for (const half of ["start", "stop"] as const) {
-      test(`[TF-1] its plan of a ${half} gives what is expected`, async () => {
+      test(`[TF-1] its plan of a ${half} maps to the expected result`, async () => {
         const expected = await loadExpected(name);
         const plan = await loadRecorded<PlanDocument>(name, `plan-${half}.json`);
         const mapped = mapPlan(plan, await loadRecordedText(name, "graph.dot"));
@@ -35,7 +35,7 @@ for (const name of TEMPLATES) {
         expect(mapped.has_external_agent).toBe(expected.has_external_agent);
       });
 
-      test(`[TF-1] its state after a ${half} gives what is expected`, async () => {
+      test(`[TF-1] its state after a ${half} maps to the expected result`, async () => {
         const expected = await loadExpected(name);
         const state = await loadRecorded<StateDocument>(name, `state-${half}.json`);
         const { resources } = mapState(state, await loadRecordedText(name, "graph.dot"));
@@ -45,7 +45,7 @@ for (const name of TEMPLATES) {
   });
 }
 
-test("[TF-2] what is mapped becomes a manifest: tokens and ids of apps from the state, cron texts with seconds", async () => {
+test("[TF-2] a mapping becomes a manifest: tokens and IDs of apps from the state, cron expressions with seconds", async () => {
   const state = await loadRecorded<StateDocument>("apps-and-scripts", "state-start.json");
   const resources = toResources(mapState(state, await loadRecordedText("apps-and-scripts", "graph.dot")).resources);
   const [agent] = resources.flatMap(({ agents = [] }) => agents);
@@ -58,7 +58,7 @@ test("[TF-2] what is mapped becomes a manifest: tokens and ids of apps from the 
   expect(agent?.metadata?.map(({ key }) => key)).toEqual(["disk", "cpu"]);
 });
 
-test("[TF-2] parameters keep names with blanks, limits only where they count, and an empty default is no missing one", async () => {
+test("[TF-2] parameters keep names with spaces and only effective limits, and an empty default is not a missing one", async () => {
   const plan = await loadRecorded<PlanDocument>("parameters", "plan-start.json");
   const { parameters } = mapPlan(plan, await loadRecordedText("parameters", "graph.dot"));
   const byName = new Map(parameters.map((one) => [one.name, toParameter(one)]));
@@ -89,7 +89,7 @@ test("[TF-2] presets keep their expiry and their hours", async () => {
   });
 });
 
-describe("where names and addresses mislead", () => {
+describe("misleading names and addresses", () => {
   const makeManaged = (address: string, values: Record<string, unknown> = {}) => {
     const label = toLabel(address).split(".");
     const [type = "", name = ""] = label.slice(-2);
@@ -113,7 +113,7 @@ describe("where names and addresses mislead", () => {
     expect(getModule("t.n[0]")).toBe("");
   });
 
-  test("[TF-3] in a module that is made several times each agent runs on the machine of its own instance", () => {
+  test("[TF-3] in a module with several instances, each agent runs on the machine of its own instance", () => {
     const graph = makeGraph([["module.box.terraform_data.machine", "module.box.coder_agent.main"]]);
     const one = mapResources(
       [makeManaged("module.box[0].terraform_data.machine"), makeManaged("module.box[0].coder_agent.main", agent)],
@@ -124,7 +124,7 @@ describe("where names and addresses mislead", () => {
     ]);
   });
 
-  test("[TF-3] an agent of a counted machine is there once, on the first", () => {
+  test("[TF-3] an agent of a machine with `count` exists once, on the first instance", () => {
     const graph = makeGraph([["terraform_data.machine", "coder_agent.main"]]);
     const { resources } = mapResources(
       [
@@ -137,7 +137,7 @@ describe("where names and addresses mislead", () => {
     expect(resources.map(({ agents }) => agents.length)).toEqual([1, 0]);
   });
 
-  test("[TF-3] an agent without a machine is left out; an external one hangs on its own resource", () => {
+  test("[TF-3] an agent without a machine is left out; an external one belongs to its own resource", () => {
     const graph = makeGraph([["coder_external_agent.it", "coder_agent.away"]]);
     const { resources } = mapResources(
       [
@@ -152,7 +152,7 @@ describe("where names and addresses mislead", () => {
     ]);
   });
 
-  test("[TF-4] two agents or apps of one name, a name with an underscore, two metadata of one resource are refused", () => {
+  test("[TF-4] two agents or apps with one name, a name with an underscore, and two metadata of one resource are refused", () => {
     const graph = makeGraph([
       ["terraform_data.a", "coder_agent.one"],
       ["terraform_data.b", "module.m.coder_agent.One"],
@@ -196,7 +196,7 @@ describe("where names and addresses mislead", () => {
     expect(toParameters([{ ...one, values: { name: "constructor" } }]).length).toBe(1);
   });
 
-  test("[TF-4] variables are merged as they say, and one that must be alone fails with its name", () => {
+  test("[TF-4] variables are merged as declared, and a conflict with an exclusive one fails with its name", () => {
     const graph = makeGraph([
       ["terraform_data.a", "coder_agent.one"],
       ["coder_env.a", "coder_agent.one"],

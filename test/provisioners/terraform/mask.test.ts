@@ -14,11 +14,11 @@ const makeMask = (...secrets: string[]): Mask => {
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
-test("[TF-11] a secret is hidden in JSON, in HCL, in addresses and in base64, wherever it stands in what was encoded", () => {
+test("[TF-11] a secret is hidden in JSON, in HCL, in URLs and in base64, at any position in the encoded text", () => {
   const mask = makeMask(ODD);
   const goJson = JSON.stringify(ODD).replace(/[<>&]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);
   const query = encodeURIComponent(ODD).replaceAll("%20", "+");
-  for (const said of [
+  for (const encoded of [
     ODD,
     JSON.stringify(ODD),
     goJson,
@@ -26,8 +26,8 @@ test("[TF-11] a secret is hidden in JSON, in HCL, in addresses and in base64, wh
     encodeURIComponent(ODD),
     query,
   ]) {
-    expect(mask.hide(`before ${said} behind`)).toMatch(/^before [\\"]*\(hidden\)[\\"]* behind$/);
-    expect(mask.hide(said.toLowerCase().replace(/%[0-9a-f]{2}/g, (code) => code))).toBeDefined();
+    expect(mask.hide(`before ${encoded} behind`)).toMatch(/^before [\\"]*\(hidden\)[\\"]* behind$/);
+    expect(mask.hide(encoded.toLowerCase().replace(/%[0-9a-f]{2}/g, (code) => code))).toBeDefined();
   }
   expect(mask.hide(encodeURIComponent(ODD).replace(/%../g, (code) => code.toLowerCase()))).toBe("(hidden)");
   expect(mask.hide(ODD.replaceAll("%{", "%%{").replaceAll('"', '\\"').replaceAll("\\%", "\\\\%"))).toContain(
@@ -35,8 +35,8 @@ test("[TF-11] a secret is hidden in JSON, in HCL, in addresses and in base64, wh
   );
   for (const before of ["", "u", "us", "usr", "name:"]) {
     for (const behind of ["", "\n", "!!", ":more"]) {
-      for (const said of [base64(before + ODD + behind), Buffer.from(before + ODD + behind).toString("base64url")]) {
-        const hidden = mask.hide(`token=${said}`);
+      for (const encoded of [base64(before + ODD + behind), Buffer.from(before + ODD + behind).toString("base64url")]) {
+        const hidden = mask.hide(`token=${encoded}`);
         expect(hidden).toContain("(hidden)");
         // The bits shared with neighbors at the boundaries reveal less than a byte of it.
         expect(hidden.length).toBeLessThanOrEqual("token=(hidden)".length + base64(`${before}${behind}`).length + 6);
@@ -45,7 +45,7 @@ test("[TF-11] a secret is hidden in JSON, in HCL, in addresses and in base64, wh
   }
 });
 
-test("[TF-11] a key of many lines is hidden line by line, as one text of JSON, and in base64 that is broken into lines", () => {
+test("[TF-11] a multi-line key is hidden line by line, as one JSON string, and in wrapped base64", () => {
   const { privateKey } = generateKeyPairSync("rsa", {
     modulusLength: 2048,
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
@@ -62,7 +62,7 @@ test("[TF-11] a key of many lines is hidden line by line, as one text of JSON, a
   }
 });
 
-test("[TF-11] secrets that overlap are hidden whole, and ordinary text stays as it is", () => {
+test("[TF-11] overlapping secrets are hidden completely, and ordinary text is unchanged", () => {
   const mask = makeMask("abcdefgh", "efghijkl", "abc");
   expect(mask.hide("x abcdefghijkl y abc")).toBe("x (hidden) y abc");
   expect(mask.hide("abcdefgh abcdefgh")).toBe("(hidden) (hidden)");

@@ -18,7 +18,7 @@ const [lines = ""] = findMarkedBlocks(readPage("docs/templates-terraform.md"), "
 
 testNeeding(
   [needs.terraform],
-  "[TF-31] [RP-8] the lines of the page work as they stand, alongside a server that has its data, program and configuration in relative places",
+  "[TF-31] [RP-8] the page's commands work as printed, with a server whose data, program and configuration have relative paths",
   async () => {
     using folder = tempDirectory();
     await using model = await startRunningModel();
@@ -62,8 +62,8 @@ testNeeding(
     expect([code, code === 0 ? "" : err]).toEqual([0, ""]);
     const [, machine = "none"] = /^(\/tmp\/slipway-tf-[0-9a-f-]+)$/m.exec(out) ?? [];
     expect(machine).not.toBe("none");
-    for (const said of ["mine is running.", "mine is stopped.", "It said:", "mine is deleted."])
-      expect(out).toContain(said);
+    for (const words of ["mine is running.", "mine is stopped.", "It said:", "mine is deleted."])
+      expect(out).toContain(words);
     expect(findProcesses(machine)).toEqual([]);
     rmSync(machine, { recursive: true, force: true });
     server.kill("SIGTERM");

@@ -1,4 +1,4 @@
-// Numbers are parsed consistently, and every error has the same name, wherever values are entered: a new workspace, a build, the live form,
+// Numbers are parsed consistently, with the same error name, in every place where values are entered: a new workspace, a build, the live form,
 // the command line; for a Terraform template with planned parameters, for one without, and for a template.yaml.
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
@@ -129,7 +129,7 @@ const createTemplate = async (kind: string, name = kind.replace(/\W/g, "")) => {
 for (const kind of ["static", "planned", "template.yaml"]) {
   testNeeding(
     wanted,
-    `[TF-46] a number with a rule is a whole one wherever it is given, for a ${kind === "template.yaml" ? kind : `${kind} template of Terraform`}`,
+    `[TF-46] a number with a rule must be an integer in every place where it is entered, for a ${kind === "template.yaml" ? kind : `${kind} template of Terraform`}`,
     async () => {
       const { admin, server } = world;
       const { template_id, version_id } = await createTemplate(kind);
@@ -175,7 +175,7 @@ for (const kind of ["static", "planned", "template.yaml"]) {
 
 testNeeding(
   wanted,
-  "[TF-46] what is refused of a question that the import has not asked is named as people know it, and stays in the form",
+  "[TF-46] an error of a parameter that the import has not asked for uses its display name, and stays in the form",
   async () => {
     const { template_id, version_id } = await createTemplate("planned", "kinds");
     const given = { gpu: "true", "Kind of GPU": "5.5", zones: '["a","b"]', "size of b": "9" };

@@ -19,7 +19,7 @@ import { tempDirectory } from "#test/support/server.ts";
 
 const DAY_MS = 86_400_000;
 
-test("[TF-27] a start removes plugins that nobody has used for 30 days, folders of imports and of old forms, and never that of a build", async () => {
+test("[TF-27] a start removes plugins unused for 30 days, folders of imports and of old forms, and never the folder of a build", async () => {
   using place = tempDirectory();
   const root = place.path;
   const clock = new ManualClock(Date.now());
@@ -71,7 +71,7 @@ test("[TF-37] removes a build's kept state once it is stored, unless a newer one
   expect(listBuildFolders()).toEqual(["b", "torn"]);
 });
 
-test("[TF-29] a run keeps its providers when another one replaces those that all share", async () => {
+test("[TF-29] a run keeps its providers when another run replaces the shared ones", async () => {
   using place = tempDirectory();
   const [shared, mirror, work] = ["shared", "mirror", "work"].map((one) => join(place.path, one)) as [
     string,

@@ -49,8 +49,10 @@ const createRunning = async (name: string) => {
   const push = async (pushed: string | object, query = ""): Promise<string> => {
     const body = { state: base64(typeof pushed === "string" ? pushed : JSON.stringify(pushed)) };
     const answer = await admin.fetch("PUT", `${at}${query}`, body);
-    const told = answer.ok ? {} : ((await answer.json()) as { message?: string; validations?: { detail: string }[] });
-    return `${answer.status} ${told.validations?.[0]?.detail ?? told.message ?? ""}`.trim();
+    const refusal = answer.ok
+      ? {}
+      : ((await answer.json()) as { message?: string; validations?: { detail: string }[] });
+    return `${answer.status} ${refusal.validations?.[0]?.detail ?? refusal.message ?? ""}`.trim();
   };
   return { id, text, state, good: JSON.parse(state) as State, push };
 };
@@ -98,9 +100,9 @@ testNeeding(
         encryption_version: "v0",
       },
     };
-    const said: Record<string, string> = {};
-    for (const [what, pushed] of Object.entries(bad)) said[what] = await push(pushed, "?force=true");
-    expect(said).toEqual(
+    const answers: Record<string, string> = {};
+    for (const [what, pushed] of Object.entries(bad)) answers[what] = await push(pushed, "?force=true");
+    expect(answers).toEqual(
       Object.fromEntries(
         Object.keys(bad).map((what) => [what, expect.stringMatching(/^400 must be an? (Terraform|unencrypted) state/)]),
       ),
@@ -119,7 +121,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-45] a state of another lineage, an older one, and an empty one where something is there need force; a newer one does not",
+  "[TF-45] a state of another lineage, an older one, and an empty one over an existing one require force; a newer one does not",
   async () => {
     const { admin } = world;
     const { id, text, state, good, push } = await createRunning("replaced");
@@ -174,11 +176,11 @@ testNeeding(
   async () => {
     const { id, text, good, push } = await createRunning("at-once");
     const next = [1, 2, 3].map((n) => ({ ...good, serial: good.serial + n }));
-    const said = await Promise.all(next.map((one) => push(one)));
-    expect(said.filter((words) => words === "204").length).toBeGreaterThan(0);
-    for (const words of said) expect(words).toMatch(/^(204$|409 )/);
+    const answers = await Promise.all(next.map((one) => push(one)));
+    expect(answers.filter((words) => words === "204").length).toBeGreaterThan(0);
+    for (const words of answers) expect(words).toMatch(/^(204$|409 )/);
     const { serial } = JSON.parse(await text()) as State;
-    const last = Math.max(...next.filter((_, i) => said[i] === "204").map((one) => one.serial));
+    const last = Math.max(...next.filter((_, i) => answers[i] === "204").map((one) => one.serial));
     expect(serial).toBe(last);
     expect((await deleteAndWait(world.admin, id)).latest_build.job.error).toBeUndefined();
   },

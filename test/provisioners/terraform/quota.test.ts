@@ -17,7 +17,7 @@ const [RUNNING, STOPPED] = [23, 3];
 for (const where of ["the server", "a worker"]) {
   testNeeding(
     [needs.terraform],
-    `[GR-7] [TF-32] a build at ${where} that would cost more than the owner may spend ends after its plan and makes nothing`,
+    `[GR-7] [TF-32] a build at ${where} that exceeds the owner's budget fails after its plan and creates nothing`,
     async () => {
       const isAway = where === "a worker";
       await using world = await openTerraformWorld({ env: { SLIPWAY_TERRAFORM_WORKERS: String(isAway) } });
@@ -57,12 +57,12 @@ for (const where of ["the server", "a worker"]) {
       expect(job.error).toContain(`${2 * RUNNING}, and ${RUNNING + 2} are allowed`);
       // Only the plan was made: no resource and no state.
       const lines = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${second.latest_build.id}/logs`);
-      const said = lines.map(({ output }) => output).join("\n");
-      expect(said).toContain("Plan: 7 to add");
-      expect(said).not.toContain("Creating...");
+      const printed = lines.map(({ output }) => output).join("\n");
+      expect(printed).toContain("Plan: 7 to add");
+      expect(printed).not.toContain("Creating...");
       expect(await loadState(second)).not.toContain("terraform_data");
 
-      // The rest concerns only the server, wherever builds run.
+      // The rest concerns only the server, no matter where builds run.
       if (isAway) return;
       // A stopped workspace costs what is kept of it, and the remaining budget is still too small for the other one.
       expect((await buildAndWait(first.id, "stop")).latest_build.daily_cost).toBe(STOPPED);

@@ -54,7 +54,7 @@ const loadState = async ({ latest_build }: Workspace): Promise<string> =>
 
 testNeeding(
   wanted,
-  "[TF-43] an archive that is cut off, damaged, of something else or leads elsewhere is refused or fails its import with a reason, and leaves nothing",
+  "[TF-43] an archive that is truncated, damaged, of another kind or with outside paths is refused or fails its import with a reason, and leaves nothing behind",
   async () => {
     const { admin } = world;
     const whole = await createTar({ "main.tf": makeTemplateText("true"), "more.txt": "x".repeat(100_000) });
@@ -73,11 +73,11 @@ testNeeding(
       "no HCL": await createTar({ "main.tf": "resource {{{ \0 \u{1f4a3}" }),
       "HCL without end": await createTar({ "main.tf": "[".repeat(200_000) }),
     };
-    const said: Record<string, string> = {};
+    const answers: Record<string, string> = {};
     for (const [what, body] of Object.entries(bodies)) {
       const sent = await sendFile(admin, body);
       if (!sent.ok) {
-        said[what] = `${sent.status}`;
+        answers[what] = `${sent.status}`;
         continue;
       }
       const { hash } = (await sent.json()) as { hash: string };
@@ -85,9 +85,10 @@ testNeeding(
       const made = await admin.post<TemplateVersion>(path, { storage_method: "file", file_id: hash });
       await followImport(admin, made.id);
       const { job } = await admin.get<TemplateVersion>(`/api/v2/templateversions/${made.id}`);
-      said[what] = `${job.status}: ${job.error}`;
+      answers[what] = `${job.status}: ${job.error}`;
     }
-    for (const [what, words] of Object.entries(said)) expect(`${what}: ${words}`).toMatch(/: (4\d\d|failed: .{10,})$/s);
+    for (const [what, words] of Object.entries(answers))
+      expect(`${what}: ${words}`).toMatch(/: (4\d\d|failed: .{10,})$/s);
     await waitUntilEmpty();
     expect((await admin.fetch("GET", "/readyz")).status).toBe(200);
   },
@@ -96,7 +97,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-43] a command that prints far more than anyone reads fails its build, keeps what was made and stops nobody else",
+  "[TF-43] a command that prints far more than anyone reads fails its build, keeps created resources and stops no other build",
   async () => {
     const { admin } = world;
     const { template } = await makeTerraformTemplate(
@@ -132,7 +133,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-43] twenty builds asked for at once, a delete and a state while one runs, and a cancel said many times: one runs, the rest are refused, and the end is a delete that leaves nothing",
+  "[TF-43] of twenty concurrent builds, a delete, a pushed state and repeated cancels, one build runs and the rest are refused; a final delete leaves nothing behind",
   async () => {
     const { admin, folder } = world;
     const { template } = await makeTerraformTemplate(

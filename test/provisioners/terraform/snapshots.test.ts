@@ -150,7 +150,7 @@ const build = async (client: Client, id: string, transition: string): Promise<vo
 
 testNeeding(
   wanted,
-  "[TF-51] the template's module makes snapshots, restores and forks, and removes what it has made",
+  "[TF-51] the template's module creates snapshots, restores and forks, and removes its resources",
   async () => {
     using place = tempPlace();
     place.put("open");
@@ -208,7 +208,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-52] [SN-7] a module that cannot be used fails the import, and what one made before it failed is removed",
+  "[TF-52] [SN-7] an unusable module fails the import, and resources of a failed one are removed",
   async () => {
     using place = tempPlace();
     const { admin } = world;
@@ -251,7 +251,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-53] a server that is killed while a module makes or removes a snapshot ends that, and makes nothing twice",
+  "[TF-53] a server that is killed while a module creates or removes a snapshot ends that run, and creates nothing twice",
   async () => {
     using folder = tempPlace();
     using place = tempPlace();

@@ -156,7 +156,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-9] an update to a version without a part removes the part, and what the old version needs is still found",
+  "[TF-9] an update to a version without a resource removes it, and the old version's provider is still found",
   async () => {
     using place = tempPlace();
     place.put("open");
@@ -229,7 +229,7 @@ resource "terraform_data" "loud" {
   }
 }`;
     const { admin } = world;
-    const user_variable_values = [{ name: "api_key", value: "tell-nobody-this" }];
+    const user_variable_values = [{ name: "api_key", value: "a-secret-key-value" }];
     const version = await importVersion(admin, { "main.tf": main }, { user_variable_values });
     expect(version.job.error).toBeUndefined();
     const body = { name: "loud", template_version_id: version.id };
@@ -237,14 +237,14 @@ resource "terraform_data" "loud" {
     const { id } = await createWorkspace(admin, template_id, "loud");
     const failed = await awaitBuild(admin, id);
     expect(failed.latest_build.status).toBe("failed");
-    const said = (await readOutputs(admin, failed)) + failed.latest_build.job.error;
-    expect(said).toContain("key=(hidden)");
-    expect(said).toContain("token=(hidden)");
+    const printed = (await readOutputs(admin, failed)) + failed.latest_build.job.error;
+    expect(printed).toContain("key=(hidden)");
+    expect(printed).toContain("token=(hidden)");
     const state = await loadState(admin, failed);
     const [, token = "none"] = /"token": "([^"]+)"/.exec(state) ?? [];
     const [, session = "none"] = /"session_token": "([^"]+)"/.exec(state) ?? [];
     expect(session).toMatch(/^[\w]{10}-[\w]{20,}$/);
-    for (const secret of ["tell-nobody-this", token, session]) expect(said).not.toContain(secret);
+    for (const secret of ["a-secret-key-value", token, session]) expect(printed).not.toContain(secret);
     // With a debug log level, the build's log has Terraform's own steps, without its traces.
     await createBuild(admin, id, "start", { log_level: "debug" });
     const again = await awaitBuild(admin, id);
@@ -252,16 +252,16 @@ resource "terraform_data" "loud" {
     const lines = await admin.get<Line[]>(`/api/v2/workspacebuilds/${again.latest_build.id}/logs`);
     expect(lines.filter(({ log_level }) => log_level === "debug").length).toBeGreaterThan(20);
     expect(lines.filter(({ log_level }) => log_level === "trace")).toEqual([]);
-    const told = JSON.stringify(lines);
+    const log = JSON.stringify(lines);
     const newest = await loadState(admin, again);
     const secrets = [...newest.matchAll(/"(?:session_token|token)": "([^"]{8,})"/g)].map(([, one = ""]) => one);
     expect(secrets.length).toBeGreaterThan(1);
-    for (const secret of ["tell-nobody-this", ...secrets]) expect(told).not.toContain(secret);
+    for (const secret of ["a-secret-key-value", ...secrets]) expect(log).not.toContain(secret);
     expect((await deleteAndWait(admin, id)).latest_build.status).toBe("deleted");
   },
 );
 
-testNeeding(wanted, "[TF-12] a template sees the variables on the list and nothing of the server's own", async () => {
+testNeeding(wanted, "[TF-12] a template sees the listed variables and none of the server's own", async () => {
   using place = tempPlace();
   const environment = {
     AWS_PROFILE: "mine",

@@ -53,7 +53,7 @@ const followBuild = async ({ latest_build }: Workspace): Promise<void> => {
 
 testNeeding(
   wanted,
-  "[TF-6] an import plans both halves and tells what it finds; nothing of it stays behind",
+  "[TF-6] an import plans start and stop and reports its findings; it leaves nothing behind",
   async () => {
     const version = await importVersion(world.admin, readTemplateFiles("metadata-cost"));
     expect(version.job.error).toBeUndefined();
@@ -84,7 +84,7 @@ testNeeding(wanted, "[TF-6] template errors are reported with file and line, and
 
 testNeeding(
   wanted,
-  "[TF-6] variables without a value fail the import and can be read; a file of the template may give them",
+  "[TF-6] variables without a value fail the import and are listed; a file of the template may set them",
   async () => {
     const declared = 'variable "region" {}\nvariable "zones" { type = list(string) }\n';
     const files = { ...readTemplateFiles("minimal"), "variables.tf": declared };
@@ -160,7 +160,7 @@ for (const name of TEMPLATES) {
   if (name === "minimal") continue;
   testNeeding(
     wanted,
-    `[TF-7] a workspace of the template ${name} lives through start, stop, start and delete`,
+    `[TF-7] a workspace of the template ${name} can be started, stopped, started and deleted`,
     async () => {
       const { admin } = world;
       const { template } = await makeTerraformTemplate(admin, readTemplateFiles(name), name);

@@ -4,7 +4,7 @@ import { toPlainVariables } from "#src/provisioners/terraform/environment.ts";
 import { formatVariablesFile, parseDeclaredVariables, parseGivenNames } from "#src/provisioners/terraform/variables.ts";
 import { loadExpected, templateFolder } from "./comparison.ts";
 
-test("[TF-5] the variables of a template with their types, defaults and secrets", async () => {
+test("[TF-5] the variables of a template are parsed with their types, defaults and secrets", async () => {
   const text = await Bun.file(`${templateFolder("parameters")}/main.tf`).text();
   const { variables = [] } = await loadExpected("parameters");
   const declared = parseDeclaredVariables([{ name: "main.tf", text }]);
@@ -14,7 +14,7 @@ test("[TF-5] the variables of a template with their types, defaults and secrets"
   expect(declared.map((one) => one.default)).toEqual(["registry.example.com", "", "16", '["a", "b"]']);
 });
 
-test("[TF-5] what only looks like a variable is none: comments, texts, heredocs, other words, inner blocks", () => {
+test("[TF-5] text that only looks like a variable is ignored: comments, strings, heredocs, other words, inner blocks", () => {
   const text = `# variable "comment" {}
 locals { my_variable = "variable \\"text\\" {" }
 /* variable "long_comment" {} */
@@ -44,7 +44,7 @@ variable "required" {}`;
   ]);
 });
 
-test("[TF-5] the JSON form, files by their names, and values that a file gives", () => {
+test("[TF-5] the JSON form, the order of files, and values from a file are supported", () => {
   const json = JSON.stringify({ variable: { b: { type: "number", default: 3 }, c: [{ description: "C" }] } });
   const names = parseDeclaredVariables([
     { name: "z.tf.json", text: json },
@@ -60,7 +60,7 @@ test("[TF-5] the JSON form, files by their names, and values that a file gives",
   );
 });
 
-test("[TF-5] a value can neither end its line nor be read as a template", () => {
+test("[TF-5] a value can neither end its line nor be evaluated as a template", () => {
   const written = formatVariablesFile(
     [
       { name: "text", type: "string" },

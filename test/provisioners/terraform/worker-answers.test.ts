@@ -22,7 +22,7 @@ const MADE = { resources: [], daily_cost: 0, secrets: [] };
 
 testNeeding(
   [needs.terraform],
-  "[TF-40] a worker's answer takes the place of a state only when it is a newer one of it; until the worker says what is there, its workspace waits for it and for nobody else",
+  "[TF-40] a worker's state replaces the stored one only if it is a newer version of it; until the worker has answered, its workspace waits for that worker only",
   async () => {
     await using world = await openTerraformWorld();
     const { admin } = world;

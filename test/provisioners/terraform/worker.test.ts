@@ -109,7 +109,7 @@ const buildAndWait = async (client: Client, id: string, transition: "stop" | "de
 
 testNeeding(
   wanted,
-  "[TF-18] [TF-19] a template that asks for tags waits for a worker that has them; it gets files and secrets, and its agents, lines and state are the server's",
+  "[TF-18] [TF-19] a template that asks for tags waits for a worker with them; the worker gets files and secrets, and returns agents, lines and state to the server",
   async () => {
     await using world = await open();
     const { admin, parts } = world;
@@ -117,8 +117,8 @@ testNeeding(
   os   = "linux"
   arch = "amd64"
 }
-${makePart(parts, "box", "depends_on = [coder_agent.main, terraform_data.told]", `; echo it is $(cat ${parts}/token)`)}
-resource "terraform_data" "told" {
+${makePart(parts, "box", "depends_on = [coder_agent.main, terraform_data.token]", `; echo it is $(cat ${parts}/token)`)}
+resource "terraform_data" "token" {
   input = data.coder_workspace_owner.me.session_token
   provisioner "local-exec" { command = "printf %s \\"\${self.input}\\" > ${parts}/token" }
 }
@@ -154,9 +154,9 @@ resource "coder_metadata" "box" {
     // The owner's token has reached the worker, and no log.
     const token = readFileSync(join(parts, "token"), "utf8");
     expect(token).toMatch(/^\w{10}-\w{22}$/);
-    const said = await readOutputs(admin, latest_build.id);
-    expect(said).toContain("it is");
-    expect(said).not.toContain(token);
+    const printed = await readOutputs(admin, latest_build.id);
+    expect(printed).toContain("it is");
+    expect(printed).not.toContain(token);
     expect(worker.errors()).not.toContain(token);
     // Only the server has its result.
     const state = await loadState(admin, workspace);
@@ -178,7 +178,7 @@ resource "coder_metadata" "box" {
 
 testNeeding(
   wanted,
-  "[TF-19] an apply that fails or is canceled on a worker keeps its resources, and nothing keeps running there",
+  "[TF-19] an apply that fails or is canceled on a worker keeps its resources, and no process remains there",
   async () => {
     await using world = await open({ SLIPWAY_TERRAFORM_WORKERS: "true" });
     const { admin, parts } = world;
@@ -261,7 +261,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-22] imports and dry runs are a worker's too: the server runs no code of a template that asks for tags, and a lost worker's import goes to another",
+  "[TF-22] imports and dry runs of a template that asks for tags run on a worker, never on the server, and a lost worker's import goes to another",
   async () => {
     await using world = await open({ SLIPWAY_TERRAFORM_BINARY: "/nowhere/terraform" });
     const { admin, parts } = world;
@@ -310,9 +310,9 @@ module "box" {
     const { lines } = await followImport(admin, pushed.id);
     const version = await admin.get<TemplateVersion>(`/api/v2/templateversions/${pushed.id}`);
     expect([version.job.error, version.job.worker_name]).toEqual([undefined, "second"]);
-    const said = lines.map(({ output }) => output).join("\n");
-    expect(said).toContain("No worker with the tags");
-    expect(said).toContain("The worker first was lost");
+    const printed = lines.map(({ output }) => output).join("\n");
+    expect(printed).toContain("No worker with the tags");
+    expect(printed).toContain("The worker first was lost");
 
     const at = `/api/v2/templateversions/${version.id}/dry-run`;
     const rich_parameter_values = [{ name: "size", value: "3" }];

@@ -43,9 +43,9 @@ const upload = async (counterpart: Counterpart, length: number, wait = 0): Promi
   await connection.write(bytes(`${wait}\n`));
   await connection.write(data);
   await connection.end();
-  let told = "";
-  for await (const chunk of connection) told += text(chunk);
-  expect(told).toBe(`${length} ${sha1(data)}`);
+  let summary = "";
+  for await (const chunk of connection) summary += text(chunk);
+  expect(summary).toBe(`${length} ${sha1(data)}`);
 };
 
 const download = async (counterpart: Counterpart, length: number, shut_ms = 0): Promise<string> => {
@@ -68,7 +68,7 @@ const echoing: CounterpartOptions["accept"] = (connection) => {
 
 testNeeding(
   wanted,
-  "[TL-31] either side begins; bytes go both ways, whole",
+  "[TL-31] either side can start; bytes arrive complete in both directions",
   async () => {
     await using ours = await start({ accept: echoing });
     await expectEcho(await ours.dial(PORT.echo), "from our side");
@@ -85,7 +85,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TL-31] keys are renewed under a connection, before they wear out and after",
+  "[TL-31] keys are renewed during a connection, before and after they expire",
   async () => {
     await using counterpart = await start();
     const connection = await counterpart.dial(PORT.echo);
@@ -103,7 +103,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TL-31] what is sent again is taken once, by either side",
+  "[TL-31] retransmitted packets are accepted once, by either side",
   async () => {
     let echoed = 0;
     await using counterpart = await start({
@@ -129,7 +129,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TL-20][TL-31] cookies: ours are understood, theirs are brought back",
+  "[TL-20][TL-31] our cookies are accepted, and theirs are returned",
   async () => {
     // We are under load: their handshake is repeated with our cookie.
     await using asked = await start({ accept: echoing });
@@ -171,7 +171,7 @@ const SPOILT: Record<string, Faults> = {
 for (const [name, faults] of Object.entries(SPOILT)) {
   testNeeding(
     wanted,
-    `[TL-23][TL-31] a way with ${name} delivers everything once, both ways`,
+    `[TL-23][TL-31] a path with ${name} delivers everything once, in both directions`,
     async () => {
       await using counterpart = await start({ accept: echoing });
       const clear = await download(counterpart, 1_000_000);
@@ -187,7 +187,7 @@ for (const [name, faults] of Object.entries(SPOILT)) {
 
 testNeeding(
   wanted,
-  "[TL-23][TL-31] a window that is shut for a while loses nothing, on either side",
+  "[TL-23][TL-31] a temporarily closed window loses nothing, on either side",
   async () => {
     await using counterpart = await start();
     await upload(counterpart, 8_000_000, 1_500);
@@ -201,7 +201,7 @@ testNeeding(
 const DAMAGED = Number(process.env.SLIPWAY_TEST_DAMAGED ?? 20_000);
 testNeeding(
   wanted,
-  "[TL-29][TL-31] damaged packets in thousands leave a connection and our memory as they were",
+  "[TL-29][TL-31] thousands of damaged packets affect neither a connection nor our memory",
   async () => {
     await using counterpart = await start();
     const connection = await counterpart.dial(PORT.echo);

@@ -58,7 +58,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
   /** The test is over and the process has ended: nothing receives what our side sends while closing. */
   let isOver = false;
   void process_.exited.then((code) => {
-    if (!isOver) throw new Error(`the counterpart ended by itself: ${process_.signalCode ?? code}`);
+    if (!isOver) throw new Error(`the counterpart exited unexpectedly: ${process_.signalCode ?? code}`);
   });
   const frame = (type: number, body: Uint8Array): void => {
     if (isOver) return;

@@ -24,7 +24,7 @@ const anyUint16 = fc.integer({ min: 0, max: 0xffff });
 const anyUint32 = fc.integer({ min: 0, max: 0xffffffff });
 
 describe("addresses", () => {
-  test("[TL-22] are read in every spelling, and nothing else is", () => {
+  test("[TL-22] are parsed in every notation, and nothing else is", () => {
     expect(formatIp6(addresses.source)).toBe("fd7a:115c:a1e0:0000:0000:0000:0000:0001");
     expect(formatIp6(parseAddress("::"))).toBe(`${"0000:".repeat(7)}0000`);
     for (const text of ["", "1:2:3", "1:2:3:4:5:6:7:8:9", "g::", "1::2::3::4::5::6::7::8", "12345::"]) {
@@ -34,7 +34,7 @@ describe("addresses", () => {
 });
 
 describe("segments", () => {
-  test("[TL-22] of any content are read as they were made", () => {
+  test("[TL-22] of any content are parsed as they were written", () => {
     const blocks = fc.array(fc.record({ from: anyUint32, to: anyUint32 }), { maxLength: 4 });
     const data = fc.uint8Array({ maxLength: 1_220 });
     fc.assert(
@@ -71,7 +71,7 @@ describe("segments", () => {
     );
   });
 
-  test("[TL-22] that open a connection say what their sender can", () => {
+  test("[TL-22] that open a connection carry their sender's capabilities", () => {
     for (const syn of [
       { mss: 1_220, scale: 6, mayBlocks: true },
       { mss: 536, scale: undefined, mayBlocks: true },
@@ -87,7 +87,7 @@ describe("segments", () => {
     }
   });
 
-  test("[TL-22] with time stamps and unknown options between are read; options that make no sense end there", () => {
+  test("[TL-22] with timestamps and unknown options are parsed; parsing of invalid options stops there", () => {
     // Ports 1 and 2, a 48-byte header: time stamps, an unknown option, selective acknowledgment of one block.
     const head = "0001 0002 00000007 00000009 c0 10 1000 0000 0000";
     const options = "0101 080a 00000001 00000002 fd04 abcd 01 050a 0000000a 00000014";
@@ -102,7 +102,7 @@ describe("segments", () => {
 });
 
 describe("datagrams and pings", () => {
-  test("[TL-22] datagrams are read as they were made; with a wrong checksum or length they are released", () => {
+  test("[TL-22] datagrams are parsed as they were written; with a wrong checksum or length they are dropped", () => {
     fc.assert(
       fc.property(anyUint16, anyUint16, fc.uint8Array({ maxLength: 1_200 }), (sourcePort, targetPort, data) => {
         const packet = encodeDatagram(addresses, { sourcePort, targetPort, data });
@@ -114,7 +114,7 @@ describe("datagrams and pings", () => {
     expect(parseDatagram(parseValid(createPacket(PROTOCOL.udp, addresses, 7)))).toBeUndefined();
   });
 
-  test("[TL-22] an ICMPv6 echo as the system's ping sends it returns to its sender; padding is no part of it", () => {
+  test("[TL-22] an ICMPv6 echo from the system's ping is returned to its sender, without padding", () => {
     const request = createPacket(PROTOCOL.icmp, addresses, 16);
     request.set(hex("80 00 0000 1234 0001 6162636465666768"), 40);
     new DataView(request.buffer).setUint16(42, computePacketChecksum(request));
@@ -129,7 +129,7 @@ describe("datagrams and pings", () => {
     expect(encodePong(parseValid(request))).toBeUndefined();
   });
 
-  test("[TL-22] a TSMP ping returns with its id", () => {
+  test("[TL-22] a TSMP ping is answered with its ID", () => {
     const id = hex("0102030405060708");
     const answer = parseValid(encodePong(parseValid(encodePing(addresses, id))) as Uint8Array);
     expect(parsePongId(answer)).toBe("0102030405060708");

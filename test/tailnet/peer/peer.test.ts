@@ -13,7 +13,7 @@ const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode
 const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
 
 describeInside("an agent's peer", () => {
-  test("[TL-27] is dialled on any port, through coordinator and relay; where nothing listens it refuses", async () => {
+  test("[TL-27] accepts connections on any port, through coordinator and relay, and refuses ports without a listener", async () => {
     await using world = await openSeededWorld(server);
     const { client, seeded } = world;
     const connection = await client.peer.dial(seeded.agent_id, 8_080);
@@ -32,7 +32,7 @@ describeInside("an agent's peer", () => {
     expect(took).toBeLessThan(5_000);
   });
 
-  test("[TL-27] carries megabytes both ways at once, whole", async () => {
+  test("[TL-27] transfers megabytes in both directions concurrently without loss", async () => {
     await using world = await openSeededWorld(server);
     const connection = await world.client.peer.dial(world.seeded.agent_id, 80);
     const block = crypto.getRandomValues(new Uint8Array(65_536));
@@ -49,7 +49,7 @@ describeInside("an agent's peer", () => {
     expect(back.digest("hex")).toBe(there.digest("hex"));
   }, 30_000);
 
-  test("[TL-28] keeps what runs when the coordinator goes away and returns, on either side", async () => {
+  test("[TL-28] keeps its connections when either side's coordinator connection is lost and returns", async () => {
     await using world = await openSeededWorld(server);
     const { client, agent, seeded } = world;
     const connection = await client.peer.dial(seeded.agent_id, 80);
@@ -69,7 +69,7 @@ describeInside("an agent's peer", () => {
   });
 });
 
-describeInside("access that ends", () => {
+describeInside("revoked access", () => {
   const access = async () => {
     const world = await openSeededWorld(server);
     const { client, agent, seeded } = world;
@@ -85,7 +85,7 @@ describeInside("access that ends", () => {
     return { world, cutOff, revoke: () => key.post("/api/v2/users/logout") };
   };
 
-  test("[TL-28] cuts a live tunnel off at the agent within a second, whatever runs in it", async () => {
+  test("[TL-28] closes a live tunnel at the agent within a second, whatever runs in it", async () => {
     const { world, cutOff, revoke } = await access();
     await using _world = world;
     await revoke();
@@ -94,7 +94,7 @@ describeInside("access that ends", () => {
     expect((await world.client.closed).code).toBe(1008);
   });
 
-  test("[TL-28] cuts off one that has release the coordinator and kept its tunnel, too", async () => {
+  test("[TL-28] closes the tunnel of a client that has left the coordinator, too", async () => {
     const { world, cutOff, revoke } = await access();
     await using _world = world;
     await world.client.lose();

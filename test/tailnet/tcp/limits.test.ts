@@ -13,7 +13,7 @@ const syn = (port: number, flags: number = FLAG.syn, data?: Uint8Array): Packet 
 const listFlags = (world: ReturnType<typeof makeStacks>) =>
   world.carried.map((bytes) => parseSegment((parsePacket(bytes) as Packet).payload)?.flags);
 
-test("[TL-26] nothing is answered to a connection before it is accepted; one that is refused hears so", async () => {
+test("[TL-26] a connection gets no answer before it is accepted, and a reset if it is refused", async () => {
   const world = makeStacks({ accept: (connection) => connection.reset("nothing listens there") });
   await expect(world.connect()).rejects.toMatchObject({ failure: "refused" });
   expect(world.server.figures.connections).toBe(0);
@@ -28,7 +28,7 @@ test("[TL-26] a connection that is not accepted is refused after 30 seconds", as
   expect([world.client.figures.connections, world.server.figures.connections]).toEqual([0, 0]);
 });
 
-test("[TL-26] a flood of connections that are never opened holds no more than its bound, and ends", async () => {
+test("[TL-26] a flood of half-open connections is bounded, and expires", async () => {
   const world = makeStacks();
   world.become({ loss: 1 });
   for (let port = 1_000; port < 21_000; port += 1) world.server.push(syn(port));
@@ -37,7 +37,7 @@ test("[TL-26] a flood of connections that are never opened holds no more than it
   expect(world.server.figures.connections).toBe(0);
 });
 
-test("[TL-26] beyond so many connections the next are refused; a segment of none is answered with a reset", async () => {
+test("[TL-26] connections beyond the limit are refused; a segment of an unknown connection is answered with a reset", async () => {
   const world = makeStacks();
   for (let i = 0; i < MAX_CONNECTIONS; i += 1) await world.connect();
   expect(world.accepted).toHaveLength(MAX_CONNECTIONS);
@@ -71,7 +71,7 @@ test("[TL-26] unread data is bounded over all connections, also when it arrives 
   expect(crumbs.server.figures.held).toBeLessThan(2_000_000);
 }, 30_000);
 
-test("[TL-26] a packet that is no segment is released", () => {
+test("[TL-26] a packet that is not a segment is dropped", () => {
   const world = makeStacks();
   world.server.push(parsePacket(createPacket(PROTOCOL.tcp, { source: CLIENT, target: SERVER }, 12)) as Packet);
   expect(world.server.figures.connections).toBe(0);

@@ -35,7 +35,7 @@ const transfer = async (world: World, size: number): Promise<number> => {
 describe("bytes", () => {
   const faults: Faults = { delay: 2, loss: 0.03, doubled: 0.03, reordered: 0.05 };
   for (let seed = 1; seed <= 12; seed += 1) {
-    test(`[TL-23] arrive whole and in order both ways, whatever the network does to packets (seed ${seed})`, async () => {
+    test(`[TL-23] arrive complete and in order in both directions, whatever the network does to packets (seed ${seed})`, async () => {
       const world = makeStacks({ seed, faults, hasLargeSegments: seed % 2 === 0 });
       const ours = await world.connect();
       const theirs = await awaitAccepted(world);
@@ -56,7 +56,7 @@ describe("bytes", () => {
     });
   }
 
-  test("[TL-23] of a side that has ended still come in; a reset breaks both directions and what waits to be written", async () => {
+  test("[TL-23] of a half-closed side still arrive; a reset breaks both directions and pending writes", async () => {
     const world = makeStacks();
     const ours = await world.connect();
     const theirs = await awaitAccepted(world);
@@ -70,7 +70,7 @@ describe("bytes", () => {
     expect((await world.sim.until(ours.closed))?.failure).toBe("reset");
   });
 
-  test("[TL-23] wait while the reader takes none, for minutes, and go on once it does", async () => {
+  test("[TL-23] wait while the reader reads none, for minutes, and continue once it does", async () => {
     const world = makeStacks({ faults: { delay: 1 } });
     const ours = await world.connect();
     const theirs = await awaitAccepted(world);
@@ -89,7 +89,7 @@ describe("segments", () => {
     Math.max(...carried.map(({ byteLength }) => byteLength - IP6_HEADER_BYTES - 20));
   const fast: Faults = { delay: 0.5, rate: 40_000, queue: 4_000_000 };
 
-  test("[TL-32] between two peers of ours are large on a fast way, and as everyone's on a slow one", async () => {
+  test("[TL-32] segments between two of our peers are large on a fast path, and standard size on a slow one", async () => {
     const world = makeStacks({ faults: fast });
     await transfer(world, 20_000_000);
     expect(largest(world)).toBe(LARGE_SEGMENT);
@@ -99,7 +99,7 @@ describe("segments", () => {
     expect(largest(slow)).toBeLessThan(5 * MSS);
   });
 
-  test("[TL-32] are no larger than others' with a peer that does not say it takes larger ones, whoever dials", async () => {
+  test("[TL-32] segments to a peer that does not announce large ones have the standard size, whichever side dials", async () => {
     const dialled = makeStacks({ faults: fast, hasLargeSegments: false });
     await transfer(dialled, 5_000_000);
     expect(largest(dialled)).toBe(MSS);
@@ -112,7 +112,7 @@ describe("segments", () => {
 });
 
 describe("a network that", () => {
-  test("[TL-24] is clear is filled; about five milliseconds of queue stand on it", async () => {
+  test("[TL-24] is free is fully used, with about five milliseconds of queue", async () => {
     const world = makeStacks({ faults: { delay: 0.5, rate: 40_000, queue: 4_000_000 } });
     expect(await transfer(world, 20_000_000)).toBeGreaterThan(35);
     expect((await world.connect()).figures.rtt).toBeLessThan(12);
@@ -123,13 +123,13 @@ describe("a network that", () => {
     expect(await transfer(world, 10_000_000)).toBeGreaterThan(10);
   });
 
-  test("[TL-24] is far away is filled, too", async () => {
+  test("[TL-24] is far away is fully used, too", async () => {
     expect(
       await transfer(makeStacks({ faults: { delay: 40, rate: 10_000, queue: 1_000_000 } }), 20_000_000),
     ).toBeGreaterThan(7);
   });
 
-  test("[TL-25] has room for few packets only costs few of them", async () => {
+  test("[TL-25] has room for few packets loses few of them", async () => {
     const world = makeStacks({ faults: { delay: 1, rate: 5_000, queue: 20_000 } });
     expect(await transfer(world, 5_000_000)).toBeGreaterThan(4);
     expect(world.carried.length).toBeLessThan((5_000_000 / 1_220) * 2.2);
@@ -190,7 +190,7 @@ describe("a network that", () => {
     await world.sim.until(Promise.all([sent, other, first.end(), drained]));
   });
 
-  test("[TL-24] is far away is filled while someone types, too; who types on a thousand connections costs no more", async () => {
+  test("[TL-24] is far away is fully used while a user types, too; typing on a thousand connections costs no more", async () => {
     const world = makeStacks({ faults: { delay: 40, rate: 10_000, queue: 1_000_000 } });
     const words: TcpConnection[] = [];
     for (let i = 0; i < 900; i += 1) words.push(await world.connect());
@@ -207,7 +207,7 @@ describe("a network that", () => {
     expect(20_000 / (world.sim.monotonic() - begun)).toBeGreaterThan(6);
   });
 
-  test("[TL-25] loses the last of what was sent has it sent again within a moment", async () => {
+  test("[TL-25] loses the last packet gets it again quickly", async () => {
     const world = makeStacks({ faults: { delay: 1 } });
     const ours = await world.connect();
     const theirs = await awaitAccepted(world);
@@ -223,7 +223,7 @@ describe("a network that", () => {
     expect(world.sim.monotonic() - begun).toBeLessThan(60);
   });
 
-  test("[TL-33] returns is used immediately, whichever side has something to say", async () => {
+  test("[TL-33] returns is used immediately, whichever side has data to send", async () => {
     const world = makeStacks({ faults: { delay: 1 } });
     const ours = await world.connect();
     const theirs = await awaitAccepted(world);
@@ -242,7 +242,7 @@ describe("a network that", () => {
     }
   });
 
-  test("[TL-23] goes away breaks what waits for it after some minutes, and not before", async () => {
+  test("[TL-23] disappears breaks waiting connections after some minutes, and not before", async () => {
     const world = makeStacks({ faults: { delay: 1 } });
     const ours = await world.connect();
     await awaitAccepted(world);
@@ -254,7 +254,7 @@ describe("a network that", () => {
   });
 });
 
-test("[TL-25] a peer that does not report what has arrived is served as well, by repeated acknowledgements", async () => {
+test("[TL-25] works with a peer without selective acknowledgements, by repeated acknowledgements", async () => {
   const { FLAG, encodeSegment } = await import("#src/tailnet/packets/segment.ts");
   // Removes the SACK-permitted option from both SYNs in transit.
   const world = makeStacks({ faults: { delay: 1, loss: 0.01, rate: 20_000, queue: 1_000_000 } });

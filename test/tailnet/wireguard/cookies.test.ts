@@ -23,7 +23,7 @@ test("[TL-20] a host under load answers with a cookie, and a peer that returns w
   load.cancel();
 });
 
-test("[TL-20] a cookie is for one address and two minutes, and one that is altered is not taken", async () => {
+test("[TL-20] a cookie is valid for one address and two minutes, and an altered one is not accepted", async () => {
   const { sim, hosts, sent, say } = makeTunnels();
   say("a", "one");
   const [initiation] = sent.a as [Uint8Array];
@@ -45,7 +45,7 @@ test("[TL-20] a cookie is for one address and two minutes, and one that is alter
   expect([jar.fresh, cookies.hasMac2(initiation, 116, own)]).toEqual([undefined, false]);
 });
 
-test("[TL-19] the window takes each counter once, and none that is too old, in whatever order they come", () => {
+test("[TL-19] the window accepts each counter once, and none that is too old, in any order", () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.nat(200), fc.nat(20_000), fc.nat(2 ** 40)), { maxLength: 400 }), (counters) => {
       const window = new ReplayWindow();
@@ -63,7 +63,7 @@ test("[TL-19] the window takes each counter once, and none that is too old, in w
   );
 });
 
-test("[TL-20] the load is over a second after the last flood", async () => {
+test("[TL-20] the load ends a second after the last flood", async () => {
   const sim = new Simulation();
   const { HandshakeLoad } = await import("#src/tailnet/wireguard/load.ts");
   const load = new HandshakeLoad(sim);

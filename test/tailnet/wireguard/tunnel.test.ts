@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { listMessageTypes, makeTunnels } from "./tunnels.ts";
 
 describe("a handshake", () => {
-  test("[TL-19] is begun by what is to be sent, which waits for it; the responder sends nothing before the initiator has", async () => {
+  test("[TL-19] starts with the first packet, which waits for it; the responder sends no data before the initiator has", async () => {
     const { sim, say, got, sent, ends } = makeTunnels();
     say("a", "one");
     say("a", "two");
@@ -17,7 +17,7 @@ describe("a handshake", () => {
     expect([ends.a.handshakes, ends.b.handshakes]).toEqual([1, 1]);
   });
 
-  test("[TL-19] works when both begin immediately, and over a network that loses, doubles and reorders", async () => {
+  test("[TL-19] works when both sides start at the same time, and over a network that loses, duplicates and reorders", async () => {
     for (let seed = 1; seed <= 20; seed += 1) {
       const world = makeTunnels({ seed, faults: { delay: 3, loss: 0.2, doubled: 0.2, reordered: 0.3 } });
       world.say("a", "hello");
@@ -38,7 +38,7 @@ describe("a handshake", () => {
     }
   });
 
-  test("[TL-19] of someone else, an old one again, or an altered one is not answered", async () => {
+  test("[TL-19] from an unknown peer, a replayed one and an altered one are not answered", async () => {
     const world = makeTunnels();
     const other = makeTunnels({ seed: 9 });
     world.say("a", "one");
@@ -62,7 +62,7 @@ describe("a handshake", () => {
     expect(world.ends.b.handshakes).toBe(1);
   });
 
-  test("[TL-21] is tried again every five seconds, and given up after ninety; what waited is released", async () => {
+  test("[TL-21] is retried every five seconds, and given up after ninety; waiting packets are dropped", async () => {
     const { sim, say, sent, got, become } = makeTunnels({ faults: { loss: 1 } });
     say("a", "lost");
     await sim.advance(200_000);
@@ -77,7 +77,7 @@ describe("a handshake", () => {
 });
 
 describe("data", () => {
-  test("[TL-19] comes out once: replayed, altered and forged packets do not", async () => {
+  test("[TL-19] is delivered once; replayed, altered and forged packets are not delivered", async () => {
     const { sim, say, sent, got, ends } = makeTunnels();
     say("a", "one");
     await sim.advance(10);
@@ -112,7 +112,7 @@ describe("keys", () => {
     expect([ends.a.handshakes, ends.b.handshakes]).toEqual([3, 3]);
   });
 
-  test("[TL-21] of a session that never rests are renewed without losing a packet, for an hour", async () => {
+  test("[TL-21] of a busy session are renewed without losing a packet, for an hour", async () => {
     const { sim, say, ends, got } = makeTunnels({ faults: { delay: 20 } });
     for (let i = 0; i < 3_600; i += 1) {
       say(i % 2 ? "a" : "b", String(i));
@@ -138,7 +138,7 @@ describe("keys", () => {
     expect(got.b.at(-1)).toBe("heard");
   });
 
-  test("[TL-21] one that only receives says that it is there after ten seconds", async () => {
+  test("[TL-21] a peer that only receives sends a keepalive after ten seconds", async () => {
     const { sim, say, sent } = makeTunnels();
     say("a", "one");
     await sim.advance(9_000);

@@ -5,7 +5,7 @@ import { openStage } from "./stage.ts";
 
 testNeeding(
   [needs.terraform],
-  "[TF-30] a workspace is made, worked in by terminal and chat, stopped, changed, failed, cancelled, updated and deleted; nothing is lost, left or told",
+  "[TF-30] a workspace is created, used by terminal and chat, stopped, changed, failed, canceled, updated and deleted; nothing is lost, left behind or leaked",
   async () => {
     await using stage = await openStage("server");
     await runLife(stage, { template: "minimal" });

@@ -25,12 +25,12 @@ const toParameterValues = (values: Record<string, string>) => ({
 
 /**
  * A second version of each template has two additional resources: one that the next version drops, and one that interferes with an apply:
- * it fails while the file `fail` exists, and waits while the file `wait` exists. It also outputs the owner's token wherever a template can.
+ * it fails while the file `fail` exists, and waits while the file `wait` exists. It also outputs the owner's token in every way a template can.
  */
 const makeOutputs = (parts: string): string => `
-data "coder_workspace_owner" "told" {}
-output "told" {
-  value     = data.coder_workspace_owner.told.session_token
+data "coder_workspace_owner" "leaked" {}
+output "leaked" {
+  value     = data.coder_workspace_owner.leaked.session_token
   sensitive = true
 }
 resource "terraform_data" "dropped" {
@@ -45,8 +45,8 @@ resource "terraform_data" "hurdle" {
   depends_on       = [terraform_data.dropped]
   triggers_replace = [timestamp()]
   provisioner "local-exec" {
-    environment = { TOLD = nonsensitive(data.coder_workspace_owner.told.session_token) }
-    command     = "echo told=$TOLD; echo error=$TOLD >&2; touch ${parts}/reached; while [ -e ${parts}/wait ]; do sleep 0.05; done; [ ! -e ${parts}/fail ]"
+    environment = { LEAKED = nonsensitive(data.coder_workspace_owner.leaked.session_token) }
+    command     = "echo out=$LEAKED; echo error=$LEAKED >&2; touch ${parts}/reached; while [ -e ${parts}/wait ]; do sleep 0.05; done; [ ! -e ${parts}/fail ]"
   }
 }
 `;
@@ -169,7 +169,7 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
   rmSync(join(parts, "wait"));
 
   const again = await start("start after it", version);
-  assert(secrets.hasSession, "the owner's token was never told");
+  assert(secrets.hasSession, "the owner's token was never output");
   assert(readFileSync(join(parts, "dropped"), "utf8") === "made\n", "what was made is made twice");
   await checkWorking(again.state, "start after it");
 

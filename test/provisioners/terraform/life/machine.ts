@@ -1,4 +1,4 @@
-// The machine that a template represents: starts what its user data would start. Only the template `minimal` starts one by itself.
+// The machine that a template represents: starts what its user data would start. Only the template `minimal` starts one on its own.
 import { mkdirSync } from "node:fs";
 import { findProcesses } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";

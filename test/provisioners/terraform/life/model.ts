@@ -12,13 +12,13 @@ const toText = (content: unknown): string =>
 export const startRunningModel = async (): Promise<ModelServer> => {
   const server = await ModelServer.start();
   void server.answerAll((call) => {
-    const told = (call.body.messages ?? []) as PromptMessage[];
-    const asked = told.findLastIndex(({ role }) => role === "user");
-    const command = /Run (.+)/.exec(toText(told[asked]?.content))?.[1] ?? "true";
-    const answers = told.slice(asked + 1).filter(({ role }) => role === "tool");
+    const messages = (call.body.messages ?? []) as PromptMessage[];
+    const asked = messages.findLastIndex(({ role }) => role === "user");
+    const command = /Run (.+)/.exec(toText(messages[asked]?.content))?.[1] ?? "true";
+    const answers = messages.slice(asked + 1).filter(({ role }) => role === "tool");
     const args = JSON.stringify({ command, timeout: "1m" });
     if (answers.length === 0) {
-      call.say({ call: { id: `call-${told.length}`, name: "execute", args } }, { finish: "tool_calls" }).end();
+      call.say({ call: { id: `call-${messages.length}`, name: "execute", args } }, { finish: "tool_calls" }).end();
     } else call.say({ text: `It said: ${toText(answers.at(-1)?.content)}` }, { finish: "stop" }).end();
   });
   return server;

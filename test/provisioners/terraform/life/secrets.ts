@@ -44,8 +44,9 @@ export class Secrets {
       "the log of server or worker": this.#stage.logged(),
     };
     for (const file of this.#stage.stored()) places[file] = readOr(file);
-    for (const [place, told] of Object.entries(places)) {
-      for (const secret of this.#known) if (told.includes(secret)) throw new Error(`${where}: a secret is in ${place}`);
+    for (const [place, content] of Object.entries(places)) {
+      for (const secret of this.#known)
+        if (content.includes(secret)) throw new Error(`${where}: a secret is in ${place}`);
     }
   }
 }

@@ -14,7 +14,7 @@ import { startRunningModel } from "./model.ts";
 
 export type Victim = "server" | "worker";
 
-/** `builtBy`: the worker builds all templates, or only those that request its tags. */
+/** `builtBy`: the worker builds all templates, or only the ones that request its tags. */
 export const openStage = async (builtBy: Victim) => {
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await ServerPlace.make());
@@ -28,7 +28,7 @@ export const openStage = async (builtBy: Victim) => {
     SLIPWAY_LOG_LEVEL: "debug",
     SLIPWAY_TERRAFORM_WORKERS: String(builtBy === "worker"),
   };
-  let told = "";
+  let endedLog = "";
   await place.start({ env });
   const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
   const provider = { provider: "openai-compat", display_name: "Runner", base_url: `${model.url}/v1`, api_key: "k" };
@@ -56,13 +56,13 @@ export const openStage = async (builtBy: Victim) => {
   const kill = {
     server: async () => {
       place.newest.kill("SIGKILL");
-      told += (await place.newest.ended).errors;
+      endedLog += (await place.newest.ended).errors;
       await place.start({ env });
     },
     worker: async () => {
       worker.signal("SIGKILL");
       await worker.exited;
-      told += worker.errors();
+      endedLog += worker.errors();
       worker = begin();
       await worker.connected();
     },
@@ -76,8 +76,8 @@ export const openStage = async (builtBy: Victim) => {
     /** Kills it and waits until it is back. */
     kill: (who: Victim) => kill[who](),
     /** Returns what server and worker have logged, at the level debug. */
-    logged: () => told + place.newest.errors + worker.errors(),
-    /** Returns the build folders of this workspace, wherever they are. */
+    logged: () => endedLog + place.newest.errors + worker.errors(),
+    /** Returns the build folders of this workspace, in the server and in the worker. */
     folders: (workspace_id: string) =>
       [place.directory, directory].map((root) => join(root, "terraform", "builds", workspace_id)),
     /** Returns all files of server and worker. */
