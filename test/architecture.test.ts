@@ -124,13 +124,13 @@ describe("the rules detect violations", () => {
   });
 
   // biome-ignore format: a table of cases
-  const said: string[] = [
+  const forbiddenLines: string[] = [
     "const t = Date.now();", "const t = new Date();", "performance.now();", "setTimeout(f, 1);", "setInterval(f, 1);", "await Bun.sleep(1);",
     "AbortSignal.timeout(5)", "Math.random()", "crypto.randomUUID()", "process.env.HOME", "Bun.env.HOME", "process.exit(1)",
     'process.on("SIGTERM", f)', 'console.log("x")', "db.transaction(() => {})",
     "Uint8Array.from(chunk)",
   ];
-  test.each(said)("[RP-3] an actor may not say %s", (line) => {
+  test.each(forbiddenLines)("[RP-3] an actor may not say %s", (line) => {
     expect(findSourceProblems("actors/x.ts", `// first\n${line}\n`)).toEqual([
       expect.stringContaining("actors/x.ts:2: "),
     ]);

@@ -6,7 +6,7 @@ import { listAllRules } from "./support/rules.ts";
 
 const read = (name: string): string => readFileSync(join(import.meta.dir, name), "utf8");
 
-test("[RP-9] every test that a README names exists, with the rules it is said to show, and every long check has run", () => {
+test("[RP-9] every test that a README names exists with the listed rules, and every long check has run", () => {
   const rules = new Set(listAllRules().map(({ id }) => id));
   const results = read("results/torture.md");
   const plan = read("crash/torture.ts");

@@ -45,7 +45,7 @@ test("[RP-4] the rules of one prefix are in one file, and RULES.md lists every f
   expect(listed.sort()).toEqual(actual.filter((line) => !line.endsWith(" RULES.md")).sort());
 });
 
-test("[RP-4] the reading of both sides finds what it should", () => {
+test("[RP-4] the parsers of rules and citations find every form", () => {
   expect(parseRules("| id | rule |\n|---|---|\n| AB-1 | x |\n|AB-12| see | AB-2 | |\ntext AB-3")).toEqual([
     "AB-1",
     "AB-12",

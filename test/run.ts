@@ -48,7 +48,7 @@ const SECOND_TRIES = 8;
 /** Processes that share the files of a step: most tests wait for a server, a daemon or a disk more than half of the time. */
 const WORKERS = Math.min(4, availableParallelism() + 2);
 /** Processes for the steps next to the large one: with one process, they take equally long. */
-const BESIDE = 1;
+const OTHER_STEPS_WORKERS = 1;
 const TEMP = chooseTempFolder();
 /** One seed for all random tests, in both runs. */
 const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
@@ -72,7 +72,7 @@ interface Tally {
 }
 
 /**
- * Tests that also run on PostgreSQL: those that depend most on a database's dialect and on concurrency (lists, searches, reports, guards on
+ * Tests that also run on PostgreSQL: the ones that depend most on a database's dialect and on concurrency (lists, searches, reports, guards on
  * other rows, timers, queues), and servers that are killed. `bun run test:postgres` runs all API tests.
  */
 const ON_POSTGRES = [
@@ -170,11 +170,11 @@ try {
     if (isBuilt) step.env = { SLIPWAY_TEST_PROGRAM: BINARY, ...step.env };
     if (isTriedBuilt && step.name === "unit") step.ignored = BINARY_ONLY;
   }
-  const [unit, beside] = [trials.filter(isUnit), trials.filter((step) => !isUnit(step))];
+  const [unit, others] = [trials.filter(isUnit), trials.filter((step) => !isUnit(step))];
   await Promise.all([
     checking,
     runSequentially(unit, WORKERS),
-    runSequentially(beside, unit.length > 0 ? BESIDE : WORKERS),
+    runSequentially(others, unit.length > 0 ? OTHER_STEPS_WORKERS : WORKERS),
   ]);
   await sweep();
   reportFlaky();
@@ -243,7 +243,7 @@ async function runStep(step: Step, workers: number): Promise<void> {
   const [code, cost] = await runTests(step, report, workers);
   const expected = listExpectedFiles(TEST_FILES, { paths: step.tests ?? [], ignored: step.ignored ?? [] });
   const cases = withUnreported(casesIn(report), expected);
-  settle(step, countTests(await steady(step, cases), code), cost);
+  settle(step, countTests(await retryFailed(step, cases), code), cost);
   summary.push(...formatSlowest(cases, Number(options.slowest)));
 }
 
@@ -264,9 +264,9 @@ async function reportAdvisories(): Promise<void> {
   const limit = setTimeout(() => child.kill(), ADVISORIES_MS);
   const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   clearTimeout(limit);
-  const said = `${output}${errors}`.trim().split("\n").slice(-ADVISORY_LINES);
+  const lines = `${output}${errors}`.trim().split("\n").slice(-ADVISORY_LINES);
   if (code === 0) summary.push("        advisories: none");
-  else summary.push("        advisories (a warning):", ...said.map((text) => `          ${text}`));
+  else summary.push("        advisories (a warning):", ...lines.map((text) => `          ${text}`));
 }
 
 function skipStep(step: Step, needed: string): void {
@@ -326,15 +326,15 @@ function casesIn(report: string): TestCase[] {
 }
 
 /** Returns the same tests, with the results of a second run if a few failed. */
-async function steady(step: Step, cases: TestCase[]): Promise<{ cases: readonly TestCase[]; mended: boolean }> {
+async function retryFailed(step: Step, cases: TestCase[]): Promise<{ cases: readonly TestCase[]; recovered: boolean }> {
   const files = listFailedFiles(cases);
-  if (files.length === 0 || files.length > SECOND_TRIES) return { cases, mended: false };
+  if (files.length === 0 || files.length > SECOND_TRIES) return { cases, recovered: false };
   printLine(`\n== ${step.name}, once more: ${files.join(", ")}`);
   const report = join(scratch, `${step.name}-again.xml`);
   await runTests({ ...step, tests: files }, report, 1);
   const judged = judgeRetries(cases, casesIn(report));
   unsteady.push(...judged.unsteady);
-  return { cases: judged.cases, mended: listFailedFiles(judged.cases).length === 0 };
+  return { cases: judged.cases, recovered: listFailedFiles(judged.cases).length === 0 };
 }
 
 /** Lists flaky files at the end, where they are seen. A few do not block a release; each is a defect of the test or product to fix. */
@@ -346,7 +346,7 @@ function reportFlaky(): void {
 }
 
 /** A run that failed without a failed test (a crash of the runner itself) counts as one failure. */
-function countTests({ cases, mended }: { cases: readonly TestCase[]; mended: boolean }, code: number): Tally {
+function countTests({ cases, recovered }: { cases: readonly TestCase[]; recovered: boolean }, code: number): Tally {
   const count = (outcome: TestCase["outcome"]): number => cases.filter((one) => one.outcome === outcome).length;
   for (const one of cases) {
     if (one.outcome === "failed") summary.push(`        failed: ${one.file}: ${one.title}`, ...formatReason(one));
@@ -355,7 +355,7 @@ function countTests({ cases, mended }: { cases: readonly TestCase[]; mended: boo
   const failed = count("failed");
   return {
     passed: count("passed"),
-    failed: failed === 0 && code !== 0 && !mended ? 1 : failed,
+    failed: failed === 0 && code !== 0 && !recovered ? 1 : failed,
     skipped: count("skipped"),
   };
 }

@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const ALLOWED_LICENSES =
   /^(MIT|MIT-0|MPL-2\.0|Apache-2\.0|ISC|0BSD|BSD-[23]-Clause|CC0-1\.0|AFL-2\.1|Unlicense|OFL-1\.1|BlueOak-1\.0\.0)$/;
 
-test("[RP-31] THIRD_PARTY.md names every package that is shipped, as they are now", () => {
+test("[RP-31] THIRD_PARTY.md names every shipped package and is current", () => {
   expect(readFileSync(`${ROOT}THIRD_PARTY.md`, "utf8")).toBe(formatThirdParty());
 });
 
@@ -28,7 +28,7 @@ test("[RP-31] every shipped package has a license that allows redistribution", (
   expect(packages.map(({ name }) => name)).not.toContain("@biomejs/biome");
 });
 
-test("[RP-31] the bill of materials has each of them once, with its hash and what it needs", () => {
+test("[RP-31] the bill of materials has each package once, with its hash and dependencies", () => {
   const { components, dependencies } = toBillOfMaterials();
   const refs = components.map((one) => one["bom-ref"]);
   expect(new Set(refs).size).toBe(refs.length);

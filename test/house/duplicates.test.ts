@@ -50,7 +50,7 @@ const findDuplicates = (sources: readonly Source[]): string[] => {
 /** Generated files: the routes as types, and the protocol messages. */
 const isPrinted = (file: string): boolean => file === "src/schema/routes.ts" || file.startsWith("src/wire/gen/");
 
-test(`[RP-41] no more than ${CEILING} runs of ${LINES} lines stand in two places`, () => {
+test(`[RP-41] no more than ${CEILING} runs of ${LINES} lines are duplicated`, () => {
   const files = ["src", "actors", "db"].flatMap((folder) => [
     ...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync({ cwd: ROOT }),
   ]);

@@ -19,7 +19,7 @@ const listFiles = (): string[] =>
     .split("\0")
     .filter((path) => path !== "" && pathExists(path));
 
-test(`[RP-18] no folder of the code holds more than ${MAX_ENTRIES} files, but those with a reason`, () => {
+test(`[RP-18] no folder of the code has more than ${MAX_ENTRIES} files without a reason`, () => {
   const counts = Map.groupBy(
     listFiles().filter((path) => /^(src|actors|db|test)\/.*\.tsx?$/.test(path)),
     (path) => dirname(path),

@@ -11,7 +11,7 @@ setDefaultTimeout(scaleTimeout(60_000));
 const ROOT = join(import.meta.dir, "../..");
 const MAKES = /(\w+)(?:\(\))?\s*\.ask\((\w+), "(?:create|fork)"/g;
 
-test("[CP-23] anyone who asks an actor to be made has said of which part it is", () => {
+test("[CP-23] every caller that creates an actor declares its shard first", () => {
   const makers = ["actors", "src"].flatMap((folder) =>
     [...new Bun.Glob("**/*.ts").scanSync({ cwd: join(ROOT, folder) })].flatMap((file) => {
       const text = readFileSync(join(ROOT, folder, file), "utf8");

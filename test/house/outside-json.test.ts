@@ -88,7 +88,7 @@ const sources = ["src", "actors"].flatMap((folder) =>
 const filesWith = (pattern: RegExp): string[] =>
   sources.filter((file) => pattern.test(readPage(file).replace(/^\s*(?:\/\/|\/?\*).*$/gm, ""))).sort();
 
-test("[RP-46] JSON is parsed without a limit only where it is the server's own, and each such place has a reason", () => {
+test("[RP-46] only the server's own JSON is parsed without a limit, and each such place has a reason", () => {
   expect(filesWith(/\bJSON\.parse\(|(?<!Response)\.json\(\)/)).toEqual(Object.values(OWN).flat().sort());
 });
 

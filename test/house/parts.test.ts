@@ -9,17 +9,17 @@ import { ROOT, readPage } from "#test/support/documents.ts";
  */
 const WITHOUT: Readonly<Record<string, readonly [number, string]>> = {
   "actors/chat/background/search-upkeep.ts": [1, "each node's own index"],
-  "actors/chat/recovery.ts": [1, "the only server, at its start"],
-  "actors/chat/spending/ledger.ts": [1, "what was spent is spent, whoever says so: beside its request, too"],
-  "actors/chat/spending/recording-retention.ts": [1, "what is too much goes, whichever node has recorded it"],
-  "actors/hooks/ledger.ts": [1, "what a hook has said is said, whoever writes it down: beside its request, too"],
-  "actors/tasks/keeper.ts": [1, "a timer alone, of a chat that is gone"],
+  "actors/chat/recovery.ts": [1, "runs only on a single server, when it starts"],
+  "actors/chat/spending/ledger.ts": [1, "money that was spent is recorded, even after the shard has moved"],
+  "actors/chat/spending/recording-retention.ts": [1, "rows beyond the limit are removed, whichever node wrote them"],
+  "actors/hooks/ledger.ts": [1, "a hook's response is recorded, even after the shard has moved"],
+  "actors/tasks/keeper.ts": [1, "only clears the timer of a deleted chat"],
   "actors/usage/collector.ts": [
     3,
-    "sums of several parts, added in any order; what is refused is written with the next",
+    "sums of several shards, added in any order; a rejected batch is written with the next one",
   ],
-  "src/domain/connections/retention.ts": [1, "a setting, asked of the first node"],
-  "src/domain/connections/log.ts": [2, "of several parts: at the start and the end of a node"],
+  "src/domain/connections/retention.ts": [1, "a setting that the first node reads"],
+  "src/domain/connections/log.ts": [2, "rows of several shards, when a node starts and stops"],
 };
 
 /** Counts the arguments between the parentheses that open at `at`. */
@@ -42,7 +42,7 @@ const countWithoutPart = (path: string): number => {
   ).length;
 };
 
-test("[CP-68] anyone who writes alongside the actors names the part", () => {
+test("[CP-68] every write outside of actors names its shard", () => {
   const places = ["actors/**/*.ts", "src/domain/connections/*.ts"];
   const written = places.flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)]);
   const found = Object.fromEntries(
@@ -52,7 +52,7 @@ test("[CP-68] anyone who writes alongside the actors names the part", () => {
   expect(found).toEqual(right);
 });
 
-test("[CP-68] a call's arguments are counted as they are", () => {
+test("[CP-68] a call's arguments are counted correctly", () => {
   expect(argumentsAt("(a, b)", 0)).toBe(2);
   expect(argumentsAt("([a, b], { c, d }, f(1, 2))", 0)).toBe(3);
   expect(argumentsAt("(\n  [a],\n  undefined,\n  part,\n)", 0)).toBe(3);

@@ -5,7 +5,7 @@ import { copyAsJson, findProblems, takeNonJsonValues } from "#test/support/clust
 
 class Shape {}
 
-test("[CP-34] what JSON would lose of a message is seen, wherever it is", () => {
+test("[CP-34] finds values that JSON would lose, at any depth of a message", () => {
   const plain = { a: [1, "b", null, { c: true }], left_out: undefined };
   expect(findProblems(plain, "")).toEqual([]);
   expect(copyAsJson<unknown>(plain)).toEqual({ a: [1, "b", null, { c: true }] });

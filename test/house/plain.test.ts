@@ -20,10 +20,10 @@ test("[RP-19] no object literal is spread into another", () => {
 
 // biome-ignore format: a table of cases
 const spreads: string[] = ["  ...{ a, b },", "  ...({ kind: \"x\" } as const),", "  {...{ hidden: true }}", "  ...{", "f({ ...{ a }, b })"];
-test.each(spreads)("[RP-19] is found: %s", (line) => {
+test.each(spreads)("[RP-19] detects %s", (line) => {
   expect(linesWith("x.ts", line)).toHaveLength(1);
 });
 
-test("[RP-19] what depends on something may be spread, and so may what has a name", () => {
+test("[RP-19] conditional and named objects may be spread", () => {
   expect(linesWith("x.ts", "{ ...rest, ...(is ? { a } : {}), ...[a, b], ...of({ a }) }")).toEqual([]);
 });

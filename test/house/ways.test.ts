@@ -11,7 +11,7 @@ const MAX_FILES: Readonly<Record<string, number>> = {
   "Reading a workspace": 8,
 };
 
-type DocumentedPath = { readonly name: string; readonly said: number; readonly lines: readonly string[] };
+type DocumentedPath = { readonly name: string; readonly count: number; readonly lines: readonly string[] };
 
 const parseDocumentedPaths = (): DocumentedPath[] => {
   const [, text = ""] = readPage("docs/architecture.md").split("## Four ways");
@@ -21,8 +21,8 @@ const parseDocumentedPaths = (): DocumentedPath[] => {
     .slice(1)
     .map((section) => {
       const [name = "", ...rest] = section.split("\n");
-      const said = Number(/^(\d+) files on the server/m.exec(rest.join("\n"))?.[1]);
-      return { name, said, lines: /^```\n([\s\S]*?)^```/m.exec(section)?.[1]?.trimEnd().split("\n") ?? [] };
+      const count = Number(/^(\d+) files on the server/m.exec(rest.join("\n"))?.[1]);
+      return { name, count, lines: /^```\n([\s\S]*?)^```/m.exec(section)?.[1]?.trimEnd().split("\n") ?? [] };
     });
 };
 
@@ -47,18 +47,18 @@ const listImports = (file: string): Set<string> => {
   );
 };
 
-test("[RP-17] the four ways are drawn with files that are there, counted, and none is longer than it may be", () => {
+test("[RP-17] the four drawn paths consist of existing files, are counted, and stay below their maximum length", () => {
   expect(parseDocumentedPaths().map(({ name }) => name)).toEqual(Object.keys(MAX_FILES));
-  for (const { name, said, lines } of parseDocumentedPaths()) {
+  for (const { name, count, lines } of parseDocumentedPaths()) {
     const files = lines.map(parseFile).filter((file) => file !== undefined);
     expect(files.filter((file) => !pathExists(file))).toEqual([]);
     const server = new Set(files.filter((file) => !isElsewhere(file)));
-    expect([name, server.size]).toEqual([name, said]);
+    expect([name, server.size]).toEqual([name, count]);
     expect(server.size).toBeLessThanOrEqual(MAX_FILES[name] as number);
   }
 });
 
-test("[RP-17] each file of a way imports one of the way or is imported by one, but where the drawing says what lies between", () => {
+test("[RP-17] each file of a path imports another one or is imported by it, unless the drawing names what lies between", () => {
   const alone = parseDocumentedPaths().flatMap(({ name, lines }) => {
     const files = lines.map(parseFile).filter((file) => file !== undefined);
     const imports = new Map(files.map((file) => [file, listImports(file)]));
