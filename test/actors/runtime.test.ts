@@ -99,7 +99,7 @@ test("[AC-4] an idle actor is evicted; one that handles a message stays, and no 
   expect([one, two]).toEqual([3, 7]);
 });
 
-test("[AC-8] above the limit each new actor evicts an idle one; busy ones, and ones that know more than the store, stay", async () => {
+test("[AC-8] above the limit, each new actor evicts an idle one; busy actors and actors with unstored state stay", async () => {
   class ConnectedCounter extends Counter {
     protected override hasUnstoredState(state: number): boolean {
       return state === 7;

@@ -66,7 +66,7 @@ const writesManifest = ({ writes }: VersionChange): boolean =>
   writes.some(({ sql }) => sql.includes("template_versions") && sql.includes("manifest"));
 
 describe("an import", () => {
-  test("[TP-13] succeeds: the manifest is written with the end of the job, and followers are notified", () => {
+  test("[TP-13] a successful import writes its manifest with the end of the job and notifies followers", () => {
     const done = applyCommands(START, IMPORTED);
     expect(toJobStatus(done.state.job)).toBe("succeeded");
     expect(writesManifest(done)).toBe(true);
@@ -74,7 +74,7 @@ describe("an import", () => {
     expect(done.writes.some(({ sql }) => sql.startsWith('delete from "timers"'))).toBe(true);
   });
 
-  test("[TP-14] canceled while it runs: it is told to stop, and a late success writes no manifest", () => {
+  test("[TP-14] a running import that is canceled is stopped, and a late success writes no manifest", () => {
     const cancelling = applyCommands(START, { type: "cancel", now: 2 });
     expect(cancelling.effect).toBe("cancel");
     expect(toJobStatus(cancelling.state.job)).toBe("canceling");
@@ -83,7 +83,7 @@ describe("an import", () => {
     expect(writesManifest(ended)).toBe(false);
   });
 
-  test("[TP-15] fails without required values: the manifest is kept, so that callers learn which", () => {
+  test("[TP-15] an import without required values fails and keeps its manifest, so that callers see which values are missing", () => {
     const failed = { type: "failed", now: 2, error: "variable a", error_code: "REQUIRED_TEMPLATE_VARIABLES" } as const;
     expect(writesManifest(applyCommands(START, { ...failed, manifest: "{}" }))).toBe(true);
     expect(writesManifest(applyCommands(START, failed))).toBe(false);
@@ -93,7 +93,7 @@ describe("an import", () => {
     });
   });
 
-  test("[TP-16] interrupted by a crash: it waits and is submitted again; one that keeps crashing the server is given up", () => {
+  test("[TP-16] an import that a crash interrupts is submitted again; one that keeps crashing the server fails", () => {
     const again = applyCommands(START, { type: "requeue", now: 5 });
     expect(toJobStatus(again.state.job)).toBe("pending");
     expect(again.effect).toBe("submit");
@@ -125,7 +125,7 @@ describe("an import", () => {
     expect(applyAttempt(again, 2)).toEqual(reports);
   });
 
-  test("[TP-14] no worker takes it, or it falls silent: it ends with a reason", () => {
+  test("[TP-14] an import that no worker takes, or that falls silent, fails with a reason", () => {
     const waiting = createState();
     expect(transition(waiting, { type: "reap", now: PENDING_TIMEOUT_MS - 1 })).toBe("stale");
     const given = transition(waiting, { type: "reap", now: PENDING_TIMEOUT_MS }) as VersionChange;
@@ -149,7 +149,7 @@ describe("an import", () => {
       first_id: 1,
       logs: [{ created_at: 1, source: "provisioner", level: "info", stage: "s", output: "o" }],
     },
-  ])("[TP-13] what comes after the end is stale: $type", (command) => {
+  ])("[TP-13] a report after the end is stale: $type", (command) => {
     expect(transition(applyCommands(START, IMPORTED).state, command)).toBe("stale");
   });
 });

@@ -1,4 +1,4 @@
-// The order of a prompt's parts, whoever supplies them, and what providers are asked to cache.
+// The order of a prompt's blocks, and the parts that providers are asked to cache.
 import { expect, test } from "bun:test";
 import { assemblePrompt, type PromptBlock, SLOTS } from "#actors/chat/prompt/prompt.ts";
 import { loadNoAttachment } from "#src/llm/attachments.ts";
@@ -8,7 +8,7 @@ import { buildPrompt } from "#src/llm/prompt.ts";
 
 const row = (role: PromptMessage["role"], text: string): PromptMessage => ({ role, content: [{ type: "text", text }] });
 
-test("[PA-1] blocks are in slot order, whoever adds them, with the chat's own prompt third; empty ones are left out", () => {
+test("[PA-1] blocks are in slot order regardless of who adds them, with the chat's own prompt third; empty ones are omitted", () => {
   const blocks = SLOTS.filter((slot) => slot !== "chat")
     .map((slot): PromptBlock => ({ slot, text: ` ${slot}\n` }))
     .reverse();

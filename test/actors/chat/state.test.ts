@@ -342,7 +342,7 @@ test("[CH-7] the deadline fires only when it is due", () => {
   expect(done.inserted).toMatchObject([{ role: "tool", content: [{ is_error: true }] }]);
 });
 
-test("[PE-18] people have a separate time limit to allow a call, and the model is told when nobody did", () => {
+test("[PE-18] approvals have their own time limit, and the model learns that a call was not approved in time", () => {
   const running = { ...sample("R0", 0), pending_calls: sample("A0", 0).pending_calls };
   const [call] = running.pending_calls;
   const enter = { ...at, type: "enter_requires_action", history_version: running.history_version } as const;

@@ -16,15 +16,15 @@ const REQUEST = {
   workspace: { id: "w", name: "w" },
   manifest: { provisioner: "made-up", resources: [] },
 };
-/** The third attempt starts, and this records all reports of its worker. */
+/** Returns a directory that records the reports of a job's third attempt. */
 const owner = () => {
-  const told: string[] = [];
+  const reports: string[] = [];
   const askRemote = async (_: string, message: string, { attempt, moved }: { attempt?: number; moved?: boolean }) => {
-    told.push(`${message}${moved ? " moved" : ""} of ${attempt}`);
+    reports.push(`${message}${moved ? " moved" : ""} of ${attempt}`);
     return "done";
   };
   const askLocal = async () => ({ request: REQUEST, orphan: false, verbose: false, file_id: "f", attempt: 3 });
-  return { told, directory: { ask: askRemote, askHere: askLocal } as unknown };
+  return { reports, directory: { ask: askRemote, askHere: askLocal } as unknown };
 };
 /** Resolves when the queue is idle. */
 const runJobs = async (submit: (jobs: JobQueue) => void): Promise<void> => {
@@ -49,7 +49,7 @@ test("[WK-7] every build report carries its attempt, so that reports of an earli
     [successfulProvisioner, "completeJob"],
     [fails, "failJob"],
   ] as const) {
-    const { told, directory } = owner();
+    const { reports, directory } = owner();
     const workspaces = () => directory as Directory<WorkspaceActor>;
     const provisioners = new Map([["made-up", provisioner]]);
     const passThrough = async (request: unknown) => request;
@@ -60,18 +60,18 @@ test("[WK-7] every build report carries its attempt, so that reports of an earli
         urgency: "person",
       }),
     );
-    expect(told).toEqual(["say of 3", `${end} of 3`]);
+    expect(reports).toEqual(["say of 3", `${end} of 3`]);
   }
 });
 
-test("[WK-7] the same for an import and a dry run", async () => {
+test("[WK-7] reports of an import and a dry run carry their attempt", async () => {
   const imports = owner();
   const versions = () => imports.directory as Directory<TemplateVersionActor>;
   const store = { get: async () => undefined };
   await runJobs((jobs) =>
     new ImportRunner({ clock: systemClock, jobs, versions, store } as never).submit({ ...job, version_id: "v" }),
   );
-  expect(imports.told).toEqual(["failJob of 3"]);
+  expect(imports.reports).toEqual(["failJob of 3"]);
 
   const runs = owner();
   const dryRuns = () => runs.directory as Directory<DryRunActor>;
@@ -80,8 +80,8 @@ test("[WK-7] the same for an import and a dry run", async () => {
   await runJobs((jobs) =>
     new DryRunRunner({ clock: systemClock, jobs, dryRuns, provisioners, equip: passThrough } as never).submit(job),
   );
-  expect(runs.told.at(-1)).toBe("completeJob of 3");
-  expect(runs.told.every((one) => one.endsWith(" of 3"))).toBe(true);
+  expect(runs.reports.at(-1)).toBe("completeJob of 3");
+  expect(runs.reports.every((one) => one.endsWith(" of 3"))).toBe(true);
 });
 
 test("[JB-12] a build and a dry run that a database outage interrupts go back into the queue", async () => {
@@ -102,5 +102,5 @@ test("[JB-12] a build and a dry run that a database outage interrupts go back in
       urgency: "person",
     }),
   );
-  for (const { told } of [runs, builds]) expect(told).toEqual(["say of 3", "requeueJob moved of 3"]);
+  for (const { reports } of [runs, builds]) expect(reports).toEqual(["say of 3", "requeueJob moved of 3"]);
 });

@@ -125,7 +125,7 @@ const cluster = (names: readonly string[], slots = 1) => {
   };
 };
 
-test("[CP-60] a job that needs a worker runs on a worker of the first node, whoever owns it, and belongs to none once it has ended", async () => {
+test("[CP-60] a job that needs a worker runs on one of the first node's workers, whichever node owns it, and is in no queue once it has ended", async () => {
   const { nodeOfPart, node, submit, start, runs, owners, passes } = cluster(["a", "b"]);
   nodeOfPart.set(0, "a").set(1, "b");
   start();
@@ -223,7 +223,7 @@ test("[CP-63] when the first node dies, its jobs start again on the next one's w
   expect(wrong).toEqual([]);
 });
 
-test("[CP-63] a first node that hands over ends its workers' jobs, and none starts before that", async () => {
+test("[CP-63] a first node that hands over ends its workers' jobs before any job starts elsewhere", async () => {
   const { nodeOfPart, node, submit, start, runs, wrong, passes } = cluster(["a", "b"]);
   nodeOfPart.set(0, "a").set(1, "b").set(2, "a");
   start();

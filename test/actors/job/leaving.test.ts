@@ -13,7 +13,7 @@ test("[CP-57] a build whose shard moves before it starts does not start on the o
   const jobs = new JobQueue(2);
   const asked: string[] = [];
   const workspaces = {
-    // Delivered wherever the workspace is by then.
+    // Delivered to the node that owns the workspace by then.
     ask: async (id: string, message: string) => void asked.push(`${message} of ${id} anywhere`),
     askHere: async (id: string, message: string) => {
       asked.push(`${message} of ${id} here`);

@@ -33,7 +33,7 @@ test("[JB-1] at most as many jobs run as there are slots; people's jobs first, t
   expect(order).toEqual(["old", "young", "spare"]);
 });
 
-test("[JB-13] a job that yields its slot lets the next one begin, once, and goes on", async () => {
+test("[JB-13] a job that yields its slot continues, and exactly one other job starts", async () => {
   const queue = new JobQueue(1);
   const gate = Promise.withResolvers<void>();
   const begun: string[] = [];
@@ -56,19 +56,19 @@ test("[JB-13] a job that yields its slot lets the next one begin, once, and goes
   await until(() => begun.length === 2 && !queue.has("last"));
 });
 
-test("[JB-2] cancelling takes a waiting job out and tells a running one to end", async () => {
+test("[JB-2] cancelling removes a waiting job from the queue and aborts a running one", async () => {
   const queue = new JobQueue(1);
-  const told = Promise.withResolvers<unknown>();
+  const aborted = Promise.withResolvers<unknown>();
   const waitForAbort = async (signal: AbortSignal) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
-    told.resolve(signal.reason);
+    aborted.resolve(signal.reason);
   };
   queue.submit(job("running", 0, waitForAbort));
-  queue.submit(job("waiting", 1, async () => told.reject(new Error("it ran"))));
+  queue.submit(job("waiting", 1, async () => aborted.reject(new Error("it ran"))));
   queue.cancel("waiting", "no longer wanted");
   expect(queue.has("waiting")).toBe(false);
   queue.cancel("running", "no longer wanted");
-  expect(String(await told.promise)).toContain("no longer wanted");
+  expect(String(await aborted.promise)).toContain("no longer wanted");
 });
 
 test("[JB-3] a stopping queue starts nothing more and tells running jobs why", async () => {

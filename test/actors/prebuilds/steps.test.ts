@@ -42,23 +42,23 @@ const createFailed = (id: string, ended_at: number) => createPrebuild(id, { stat
 describe("single cases", () => {
   // biome-ignore format: a table of cases
   const cases: [string, WantedPrebuilds, Prebuild[], number, [number, string, number | undefined]][] = [
-    ["[PB-1] what is missing is made", createWanted(3), [createPrebuild("a")], START, [2, "", undefined]],
-    ["[PB-1] what is being built counts", createWanted(2), [createPrebuild("a", { status: "running", ended_at: null })], START, [1, "", undefined]],
-    ["[PB-1] what is too much goes, the longest ready first", createWanted(1), [createPrebuild("b", { ended_at: START + 1 }), createPrebuild("a")], START + 2, [0, "a", undefined]],
-    ["[PB-1] what is being built is left alone", createWanted(0), [createPrebuild("a", { status: "pending", ended_at: null })], START, [0, "", undefined]],
-    ["[PB-2] another version is replaced", createWanted(1), [createPrebuild("a", { version_id: "v0" })], START, [1, "a", undefined]],
-    ["[PB-2] a deleted preset is cleared", createWanted(1), [createPrebuild("a", { preset_id: "q" }), createPrebuild("b")], START, [0, "a", undefined]],
-    ["[PB-2] what somebody has stopped is replaced", createWanted(1), [createPrebuild("a", { transition: "stop" })], START, [1, "a", undefined]],
-    ["[PB-3] what is old is replaced", createWanted(1, HOUR), [createPrebuild("a")], START + HOUR, [1, "a", undefined]],
-    ["[PB-3] what will be old is looked at then", createWanted(1, HOUR), [createPrebuild("a")], START + 1, [0, "", START + HOUR]],
-    ["[PB-4] after a failure there is a pause", createWanted(2), [createFailed("a", START)], START + 1, [0, "", START + MINUTE]],
-    ["[PB-4] then one is tried", createWanted(2), [createFailed("a", START)], START + MINUTE, [1, "", undefined]],
-    ["[PB-4] and no other beside it", createWanted(2), [createFailed("a", START), createPrebuild("b", { status: "running", ended_at: null })], START + HOUR, [0, "", undefined]],
-    ["[PB-4] the third failure is the last", createWanted(2), [createFailed("a", START), createFailed("b", START), createFailed("c", START)], START + 9 * HOUR, [0, "", undefined]],
-    ["[PB-4] a success forgets what failed before it", createWanted(2), [createFailed("a", START), createPrebuild("b", { ended_at: START + 1 })], START + 2, [1, "a", undefined]],
-    ["[PB-5] a delete that failed is tried again later", createWanted(0), [createPrebuild("a", { transition: "delete", status: "failed" })], START, [0, "", START + 10 * MINUTE]],
-    ["[PB-5] and then it is", createWanted(0), [createPrebuild("a", { transition: "delete", status: "failed" })], START + HOUR, [0, "a", undefined]],
-    ["[PB-6] few at once", createWanted(50), [], START, [MAX_CONCURRENT, "", undefined]],
+    ["[PB-1] creates missing prebuilds", createWanted(3), [createPrebuild("a")], START, [2, "", undefined]],
+    ["[PB-1] counts a prebuild that is being built", createWanted(2), [createPrebuild("a", { status: "running", ended_at: null })], START, [1, "", undefined]],
+    ["[PB-1] removes surplus prebuilds, the longest ready first", createWanted(1), [createPrebuild("b", { ended_at: START + 1 }), createPrebuild("a")], START + 2, [0, "a", undefined]],
+    ["[PB-1] does not remove a prebuild that is being built", createWanted(0), [createPrebuild("a", { status: "pending", ended_at: null })], START, [0, "", undefined]],
+    ["[PB-2] replaces a prebuild of another version", createWanted(1), [createPrebuild("a", { version_id: "v0" })], START, [1, "a", undefined]],
+    ["[PB-2] removes the prebuild of a deleted preset", createWanted(1), [createPrebuild("a", { preset_id: "q" }), createPrebuild("b")], START, [0, "a", undefined]],
+    ["[PB-2] replaces a prebuild that a person has stopped", createWanted(1), [createPrebuild("a", { transition: "stop" })], START, [1, "a", undefined]],
+    ["[PB-3] replaces an expired prebuild", createWanted(1, HOUR), [createPrebuild("a")], START + HOUR, [1, "a", undefined]],
+    ["[PB-3] checks a prebuild again when it expires", createWanted(1, HOUR), [createPrebuild("a")], START + 1, [0, "", START + HOUR]],
+    ["[PB-4] waits after a failure", createWanted(2), [createFailed("a", START)], START + 1, [0, "", START + MINUTE]],
+    ["[PB-4] tries one build after the wait", createWanted(2), [createFailed("a", START)], START + MINUTE, [1, "", undefined]],
+    ["[PB-4] tries no second build at the same time", createWanted(2), [createFailed("a", START), createPrebuild("b", { status: "running", ended_at: null })], START + HOUR, [0, "", undefined]],
+    ["[PB-4] gives up after the third failure", createWanted(2), [createFailed("a", START), createFailed("b", START), createFailed("c", START)], START + 9 * HOUR, [0, "", undefined]],
+    ["[PB-4] resets the failure count after a success", createWanted(2), [createFailed("a", START), createPrebuild("b", { ended_at: START + 1 })], START + 2, [1, "a", undefined]],
+    ["[PB-5] does not retry a failed delete immediately", createWanted(0), [createPrebuild("a", { transition: "delete", status: "failed" })], START, [0, "", START + 10 * MINUTE]],
+    ["[PB-5] retries a failed delete later", createWanted(0), [createPrebuild("a", { transition: "delete", status: "failed" })], START + HOUR, [0, "a", undefined]],
+    ["[PB-6] builds only a few prebuilds concurrently", createWanted(50), [], START, [MAX_CONCURRENT, "", undefined]],
   ];
   test.each(cases)("%s", (_, wanted, existing, now, steps) => {
     expect(summarizeSteps(planSteps(wanted, existing, now))).toEqual(steps);
@@ -70,7 +70,7 @@ describe("single cases", () => {
     expect(listGivenUp(createFailed("a", START), createFailed("b", START), createFailed("c", START))).toEqual(["p"]);
   });
 
-  test("[PB-6] a template keeps at most the limit, whatever its presets want", () => {
+  test("[PB-6] a template keeps at most the limit, even if its presets request more", () => {
     const presets = ["p", "q"].map((id) => ({ id, instances: 100, ttl_ms: 0 }));
     const existing = Array.from({ length: MAX_PREBUILDS - 2 }, (_, i) => createPrebuild(`w${i}`));
     expect(planSteps({ version_id: "v1", presets }, existing, START).create.length).toBe(2);
@@ -170,7 +170,7 @@ class Model {
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
-test(`[PB-1] [PB-2] [PB-3] [PB-6] whatever happens to a template, each look keeps the rules, and calm brings what is wanted (seed ${SEED})`, () => {
+test(`[PB-1] [PB-2] [PB-3] [PB-6] after random changes of a template, each reconciliation follows the rules, and the configured number is reached once changes stop (seed ${SEED})`, () => {
   const kind = fc.constantFrom<Move["kind"]>(
     "end",
     "end",

@@ -146,7 +146,7 @@ test("[TY-4] [TY-5] one finished way is kept, or none; a failed keep leaves the 
   );
 });
 
-test(`[TY-7] in whatever order news and requests come, a trial ends with each way kept or gone (seed ${SEED})`, () => {
+test(`[TY-7] in any order of events and requests, each way of a trial ends up kept or discarded (seed ${SEED})`, () => {
   const random = randomFrom(SEED);
   const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
   const ends = new Set<string>();

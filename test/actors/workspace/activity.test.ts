@@ -53,7 +53,7 @@ describe("[TI-11] activity that does not move the deadline", () => {
     ["no deadline", { build: { deadline: null } }],
     ["no time to live", { workspace: { ttl_ms: null } }],
     ["a stop", { build: { transition: "stop" as const } }],
-    ["a start that goes on", { job: PENDING }],
+    ["a start in progress", { job: PENDING }],
     ["a failed start", { job: FAILED }],
     ["a prebuild", { workspace: { owner_id: PREBUILDS_USER_ID } }],
   ])("%s", (_, facts) => {

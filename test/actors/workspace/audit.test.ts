@@ -16,7 +16,7 @@ const listEntries = (before: WorkspaceState | undefined, after: WorkspaceState, 
     ({ action, resource_type, build_reason, user_id }) => [action, resource_type, build_reason ?? "", user_id ?? null],
   );
 
-describe("[AU-7] workspace changes that are recorded", () => {
+describe("[AU-7] the audit log of workspace changes", () => {
   test("usage, job states and times that follow from others are not recorded", () => {
     const { workspace } = state;
     expect(listEntries(state, state)).toEqual([]);

@@ -18,7 +18,7 @@ const workspaceWith = (ttl_ms: number | null, autostart_schedule: string | null 
   owner_id,
 });
 
-test("[TI-4] the first deadline is the end of the start plus the time to live; without one there is none", () => {
+test("[TI-4] the first deadline is the end of the start plus the time to live; without a time to live there is no deadline", () => {
   expect(initialDeadlines(workspaceWith(2 * HOUR), rulesWith(), START)).toEqual({
     deadline: START + 2 * HOUR,
     max_deadline: null,
@@ -80,7 +80,7 @@ describe("[TI-6] the latest deadline is the first required midnight that is two 
 
 const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-test("[TI-6] whatever is required: the earliest required midnight in a required week that is far enough away", () => {
+test("[TI-6] for any requirement, the latest deadline is the earliest required midnight in a required week that is far enough away", () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.constantFrom(...DAYS), { minLength: 1 }),
@@ -100,7 +100,7 @@ test("[TI-6] whatever is required: the earliest required midnight in a required 
   );
 });
 
-test("[TI-4] [TI-6] whatever the settings: no deadline passes the latest one, and none is before the time to live without reason", () => {
+test("[TI-4] [TI-6] with any settings, no deadline is after the latest one, and none is before the time to live without a reason", () => {
   fc.assert(
     fc.property(
       fc.option(fc.integer({ min: 1, max: 43_200 }).map((minutes) => minutes * MINUTE)),
@@ -121,23 +121,38 @@ test("[TI-4] [TI-6] whatever the settings: no deadline passes the latest one, an
   );
 });
 
-describe("[TI-8] a deadline can be moved", () => {
+describe("[TI-8] a deadline", () => {
   const deadline = START + 4 * HOUR;
   const running = { build: { deadline } };
   const now = START + HOUR;
   test.each([
-    ["later", running, now + 10 * HOUR, undefined],
-    ["sooner", running, now + 30 * MINUTE, undefined],
-    ["to 29 minutes from now", running, now + 29 * MINUTE, undefined],
-    ["not to less", running, now + 29 * MINUTE - 1, "invalid"],
-    ["not into the past", running, START, "invalid"],
-    ["to the latest one", { build: { deadline, max_deadline: now + DAY } }, now + DAY, undefined],
-    ["not past it", { build: { deadline, max_deadline: now + DAY } }, now + DAY + 1, "invalid"],
-    ["not of a stopped workspace", { build: { deadline, transition: "stop" as const } }, now + HOUR, "conflict"],
-    ["not during the start", { build: { deadline }, job: PENDING }, now + HOUR, "conflict"],
-    ["not after a failed start", { build: { deadline }, job: FAILED }, now + HOUR, "conflict"],
-    ["not when there is none", { build: { deadline: null } }, now + HOUR, "conflict"],
-    ["not of a prebuild", { ...running, workspace: { owner_id: PREBUILDS_USER_ID } }, now + HOUR, "conflict"],
+    ["can be moved later", running, now + 10 * HOUR, undefined],
+    ["can be moved earlier", running, now + 30 * MINUTE, undefined],
+    ["can be moved to 29 minutes from now", running, now + 29 * MINUTE, undefined],
+    ["cannot be moved to less than 29 minutes from now", running, now + 29 * MINUTE - 1, "invalid"],
+    ["cannot be moved into the past", running, START, "invalid"],
+    ["can be moved to the maximum deadline", { build: { deadline, max_deadline: now + DAY } }, now + DAY, undefined],
+    [
+      "cannot be moved past the maximum deadline",
+      { build: { deadline, max_deadline: now + DAY } },
+      now + DAY + 1,
+      "invalid",
+    ],
+    [
+      "cannot be moved for a stopped workspace",
+      { build: { deadline, transition: "stop" as const } },
+      now + HOUR,
+      "conflict",
+    ],
+    ["cannot be moved during the start", { build: { deadline }, job: PENDING }, now + HOUR, "conflict"],
+    ["cannot be moved after a failed start", { build: { deadline }, job: FAILED }, now + HOUR, "conflict"],
+    ["cannot be moved if the workspace has none", { build: { deadline: null } }, now + HOUR, "conflict"],
+    [
+      "cannot be moved for a prebuild",
+      { ...running, workspace: { owner_id: PREBUILDS_USER_ID } },
+      now + HOUR,
+      "conflict",
+    ],
   ])("%s", (_, facts, wanted, kind) => {
     expect(extendProblem(stateWith(facts), wanted, now)?.kind).toBe(kind as "invalid");
   });

@@ -62,7 +62,7 @@ describe("[TI-25] dormancy", () => {
     ["a failed start", true, { job: FAILED }],
     ["starting", false, { job: PENDING }],
     ["stopped", false, { build: { transition: "stop" as const } }],
-  ])("[TI-25] something may run of a workspace: %s: %p", (_, runs, facts: Facts) => {
+  ])("[TI-25] whether processes of a workspace may be running: %s: %p", (_, runs, facts: Facts) => {
     expect(mayBeRunning(stateWith(facts))).toBe(runs);
   });
 

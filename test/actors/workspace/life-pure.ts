@@ -79,7 +79,7 @@ class PureLife {
       task_id: null,
     } as const;
     const change = toClaimChange(this.#state, { ...own, build }, this.#clock.now);
-    if (!change) throw new Error("what was kept ready is not to be had");
+    if (!change) throw new Error("the prebuild cannot be claimed");
     this.apply(change);
     this.work();
   }

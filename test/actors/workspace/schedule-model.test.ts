@@ -190,7 +190,7 @@ const applyStep = (model: Model, one: Step): void => {
   model.run();
 };
 
-test("[TI-26] [TI-18] whatever people and templates do: one timer at the earliest action, nothing overdue, nothing forever", () => {
+test("[TI-26] [TI-18] whatever people and templates change, there is one timer at the earliest action, and no action is overdue or repeated forever", () => {
   let autostarts = 0;
   let others = 0;
   fc.assert(

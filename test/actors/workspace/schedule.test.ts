@@ -16,37 +16,37 @@ const asleep = { dormant_at: START };
 // biome-ignore format: a table
 const TABLE: [rule: string, what: string, facts: Facts, rules: Partial<ScheduleRules>, kind: string | undefined, at?: number][] = [
   ["TI-14", "a running workspace stops at its deadline", { build: { deadline } }, {}, "autostop", deadline],
-  ["TI-14", "nothing happens without one", {}, {}, undefined],
-  ["TI-14", "not while it is started", { build: { deadline }, job: PENDING }, {}, undefined],
-  ["TI-14", "not after a failed start", { build: { deadline }, job: FAILED }, {}, undefined],
-  ["TI-14", "not when it has been stopped", { build: { deadline, ...stopped } }, {}, undefined],
-  ["TI-14", "not when it is deleted", { build: { deadline }, workspace: { deleted: true } }, {}, undefined],
-  ["TI-14", "not of a prebuild", { build: { deadline }, workspace: { owner_id: PREBUILDS_USER_ID } }, {}, undefined],
-  ["TI-16", "a suspended owner's workspace stops at once", {}, { owner_status: "suspended" }, "owner_suspended", START],
-  ["TI-16", "also before its deadline", { build: { deadline } }, { owner_status: "suspended" }, "owner_suspended", START],
-  ["TI-16", "also when its start was cancelled", { job: CANCELED }, { owner_status: "suspended" }, "owner_suspended", START],
-  ["TI-16", "not a stopped one", { build: stopped }, { owner_status: "suspended" }, undefined],
-  ["TI-17", "a stopped workspace starts at its time", { workspace: scheduled, build: stopped }, {}, "autostart", next_start_at],
-  ["TI-18", "not a running one", { workspace: scheduled }, {}, undefined],
-  ["TI-18", "not when the stop has failed", { workspace: scheduled, build: stopped, job: FAILED }, {}, undefined],
-  ["TI-18", "not a dormant one", { workspace: { ...scheduled, ...asleep }, build: stopped }, {}, undefined],
-  ["TI-18", "not when its owner is suspended", { workspace: scheduled, build: stopped }, { owner_status: "suspended" }, undefined],
-  ["TI-18", "not when its owner has not been seen for long", { workspace: scheduled, build: stopped }, { owner_status: "dormant" }, undefined],
-  ["TI-18", "not when the template forbids it", { workspace: scheduled, build: stopped }, { allow_user_autostart: false }, undefined],
-  ["TI-18", "not on a day the template leaves out", { workspace: scheduled, build: stopped }, { autostart_requirement_days: ["monday"] }, undefined],
-  ["TI-18", "not without a schedule", { workspace: { next_start_at }, build: stopped }, {}, undefined],
-  ["TI-21", "a failed start is stopped after the template's time", { job: FAILED }, { failure_ttl_ms: HOUR }, "failure", START + HOUR],
-  ["TI-21", "not when the template has none", { job: FAILED }, {}, undefined],
-  ["TI-21", "not a failed stop", { build: stopped, job: FAILED }, { failure_ttl_ms: HOUR }, undefined],
+  ["TI-14", "a workspace without a deadline keeps running", {}, {}, undefined],
+  ["TI-14", "a workspace that is starting is not stopped", { build: { deadline }, job: PENDING }, {}, undefined],
+  ["TI-14", "a workspace whose start failed is not stopped", { build: { deadline }, job: FAILED }, {}, undefined],
+  ["TI-14", "a stopped workspace is not stopped again", { build: { deadline, ...stopped } }, {}, undefined],
+  ["TI-14", "a deleted workspace is not stopped", { build: { deadline }, workspace: { deleted: true } }, {}, undefined],
+  ["TI-14", "a prebuild is not stopped", { build: { deadline }, workspace: { owner_id: PREBUILDS_USER_ID } }, {}, undefined],
+  ["TI-16", "a suspended owner's workspace is stopped immediately", {}, { owner_status: "suspended" }, "owner_suspended", START],
+  ["TI-16", "a suspended owner's workspace is stopped before its deadline", { build: { deadline } }, { owner_status: "suspended" }, "owner_suspended", START],
+  ["TI-16", "a suspended owner's workspace is stopped even if its start was canceled", { job: CANCELED }, { owner_status: "suspended" }, "owner_suspended", START],
+  ["TI-16", "a suspended owner's stopped workspace stays stopped", { build: stopped }, { owner_status: "suspended" }, undefined],
+  ["TI-17", "a stopped workspace starts at its scheduled time", { workspace: scheduled, build: stopped }, {}, "autostart", next_start_at],
+  ["TI-18", "a running workspace is not started", { workspace: scheduled }, {}, undefined],
+  ["TI-18", "a workspace whose stop failed is not started", { workspace: scheduled, build: stopped, job: FAILED }, {}, undefined],
+  ["TI-18", "a dormant workspace is not started", { workspace: { ...scheduled, ...asleep }, build: stopped }, {}, undefined],
+  ["TI-18", "a suspended owner's workspace is not started", { workspace: scheduled, build: stopped }, { owner_status: "suspended" }, undefined],
+  ["TI-18", "a dormant owner's workspace is not started", { workspace: scheduled, build: stopped }, { owner_status: "dormant" }, undefined],
+  ["TI-18", "a workspace is not started if its template forbids autostart", { workspace: scheduled, build: stopped }, { allow_user_autostart: false }, undefined],
+  ["TI-18", "a workspace is not started on a day that its template excludes", { workspace: scheduled, build: stopped }, { autostart_requirement_days: ["monday"] }, undefined],
+  ["TI-18", "a workspace without a schedule is not started", { workspace: { next_start_at }, build: stopped }, {}, undefined],
+  ["TI-21", "a workspace whose start failed is stopped after the template's failure period", { job: FAILED }, { failure_ttl_ms: HOUR }, "failure", START + HOUR],
+  ["TI-21", "a failed start is kept if the template has no failure period", { job: FAILED }, {}, undefined],
+  ["TI-21", "a failed stop is not retried", { build: stopped, job: FAILED }, { failure_ttl_ms: HOUR }, undefined],
   ["TI-22", "an unused workspace becomes dormant", {}, { time_til_dormant_ms: DAY }, "dormancy", START + DAY],
-  ["TI-22", "also a stopped one", { build: stopped }, { time_til_dormant_ms: DAY }, "dormancy", START + DAY],
-  ["TI-22", "not twice", { workspace: asleep, build: stopped }, { time_til_dormant_ms: DAY }, undefined],
-  ["TI-22", "a dormant one that runs is stopped", { workspace: asleep }, {}, "dormancy", START],
-  ["TI-22", "a dormant one has no deadline", { workspace: asleep, build: { ...stopped, deadline } }, {}, undefined],
-  ["TI-23", "a dormant one is deleted in the end", { workspace: asleep, build: stopped }, { time_til_dormant_autodelete_ms: DAY }, "autodelete", START + DAY],
-  ["TI-23", "not when the template keeps it", { workspace: asleep, build: stopped }, {}, undefined],
-  ["TI-23", "not one that is awake", { build: stopped }, { time_til_dormant_autodelete_ms: DAY }, undefined],
-  ["TI-23", "after a failed delete a day passes", { workspace: asleep, build: { transition: "delete" }, job: { ...FAILED, completed_at: START + 9 * DAY } },
+  ["TI-22", "an unused stopped workspace becomes dormant", { build: stopped }, { time_til_dormant_ms: DAY }, "dormancy", START + DAY],
+  ["TI-22", "a dormant workspace does not become dormant again", { workspace: asleep, build: stopped }, { time_til_dormant_ms: DAY }, undefined],
+  ["TI-22", "a running dormant workspace is stopped", { workspace: asleep }, {}, "dormancy", START],
+  ["TI-22", "a dormant workspace ignores its deadline", { workspace: asleep, build: { ...stopped, deadline } }, {}, undefined],
+  ["TI-23", "a dormant workspace is deleted after the template's period", { workspace: asleep, build: stopped }, { time_til_dormant_autodelete_ms: DAY }, "autodelete", START + DAY],
+  ["TI-23", "a dormant workspace is kept if the template has no such period", { workspace: asleep, build: stopped }, {}, undefined],
+  ["TI-23", "a workspace that is not dormant is not deleted", { build: stopped }, { time_til_dormant_autodelete_ms: DAY }, undefined],
+  ["TI-23", "a failed delete is retried after a day", { workspace: asleep, build: { transition: "delete" }, job: { ...FAILED, completed_at: START + 9 * DAY } },
     { time_til_dormant_autodelete_ms: DAY }, "autodelete", START + 10 * DAY],
 ];
 
@@ -60,7 +60,7 @@ describe("the next action", () => {
     expect(findDueAction(state, rulesWith(rules), at)?.kind).toBe(kind as never);
   });
 
-  test("[TI-14] if several are due, the first in the table runs", () => {
+  test("[TI-14] if several actions are due, the first in the table runs", () => {
     const state = stateWith({ build: { deadline } });
     const rules = rulesWith({ time_til_dormant_ms: HOUR, owner_status: "suspended" });
     expect(findDueAction(state, rules, START + DAY)?.kind).toBe("autostop");
@@ -79,29 +79,29 @@ describe("[TI-17] the time of the next start", () => {
   const workspace = { autostart_schedule };
   const known = { workspace: scheduled, build: stopped };
 
-  // `undefined` means that it stays. START is 12:00.
+  // `undefined` means unchanged. START is 12:00.
   // biome-ignore format: a table
   const cases: [string, Facts | undefined, Facts, Partial<ScheduleRules>, number, string | null | undefined][] = [
-    ["is known for a new workspace", undefined, { workspace }, {}, START, "2030-01-01T14:00"],
-    ["appears with the schedule", {}, { workspace }, {}, START, "2030-01-01T14:00"],
-    ["goes with the schedule", known, { workspace: { next_start_at } }, {}, START, null],
-    ["goes when the template forbids it", known, known, { allow_user_autostart: false }, START, null],
-    ["goes when it falls asleep", known, { workspace: { ...scheduled, ...asleep }, build: stopped }, {}, START, null],
-    ["goes when it is deleted", known, { workspace: { ...scheduled, deleted: true } }, {}, START, null],
+    ["is set for a new workspace", undefined, { workspace }, {}, START, "2030-01-01T14:00"],
+    ["is set with the schedule", {}, { workspace }, {}, START, "2030-01-01T14:00"],
+    ["is cleared with the schedule", known, { workspace: { next_start_at } }, {}, START, null],
+    ["is cleared when the template forbids autostart", known, known, { allow_user_autostart: false }, START, null],
+    ["is cleared when the workspace becomes dormant", known, { workspace: { ...scheduled, ...asleep }, build: stopped }, {}, START, null],
+    ["is cleared when the workspace is deleted", known, { workspace: { ...scheduled, deleted: true } }, {}, START, null],
     ["follows the template's days", known, known, { autostart_requirement_days: ["friday"] }, START, "2030-01-04T14:00"],
-    ["stays while it is to come", known, known, {}, START, undefined],
-    ["stays when it is owed", known, known, {}, START + 3 * HOUR, undefined],
-    ["stays while a build goes on", { ...known, job: PENDING }, { ...known, job: PENDING }, {}, START + 3 * HOUR, undefined],
-    ["moves on when it cannot be", known, known, { owner_status: "suspended" }, START + 3 * HOUR, "2030-01-02T14:00"],
-    ["moves on while it runs", { workspace: scheduled }, { workspace: scheduled }, {}, START + 3 * HOUR, "2030-01-02T14:00"],
-    ["counts from a new build", known, { workspace: scheduled, build: { id: "build-2" }, job: PENDING }, {}, START + 2 * HOUR, "2030-01-02T14:00"],
+    ["is unchanged before it arrives", known, known, {}, START, undefined],
+    ["is unchanged while the start is due", known, known, {}, START + 3 * HOUR, undefined],
+    ["is unchanged while a build is in progress", { ...known, job: PENDING }, { ...known, job: PENDING }, {}, START + 3 * HOUR, undefined],
+    ["advances if the start is not possible", known, known, { owner_status: "suspended" }, START + 3 * HOUR, "2030-01-02T14:00"],
+    ["advances while the workspace runs", { workspace: scheduled }, { workspace: scheduled }, {}, START + 3 * HOUR, "2030-01-02T14:00"],
+    ["is calculated again for a new build", known, { workspace: scheduled, build: { id: "build-2" }, job: PENDING }, {}, START + 2 * HOUR, "2030-01-02T14:00"],
   ];
   test.each(cases)("%s", (_, before, after, rules, now, expected) => {
     expect(derive(before, after, rules, now)).toBe(expected as string);
   });
 });
 
-test("[TI-26] the timer is set to the earliest action, and removed if there is none", () => {
+test("[TI-26] the timer is set to the earliest action, and removed if no action is planned", () => {
   const findNextLook = (facts: Facts, rules: Partial<ScheduleRules> = {}): number | undefined =>
     nextCheckTime(stateWith(facts), rulesWith(rules));
   expect(findNextLook({})).toBeUndefined();

@@ -64,10 +64,10 @@ const toCommand = ({ kind, transition: how, late }: Step, state: WorkspaceState,
   }
 };
 
-/** The running attempt; empty if there is none. */
+/** Returns the running attempt, or an empty object if the job is not running. */
 const getRunningAttempt = ({ job }: WorkspaceState): { attempt?: number } =>
   job.started_at === null ? {} : { attempt: job.attempts };
-/** The last attempt that is no longer running. */
+/** Returns the number of the last attempt that has ended. */
 const getLastAttempt = ({ job }: WorkspaceState): number => (job.started_at === null ? job.attempts : job.attempts - 1);
 
 /** Allowed job transitions; the table of facts/platform 2.1. */
@@ -101,10 +101,12 @@ test("[WK-7] [JB-4] in any order of events: one active build, numbers without ga
           expect(isActive(state.job)).toBe(false);
           expect(next.build.build_number).toBe(state.build.build_number + 1);
           expect(toJobStatus(next.job)).toBe("pending");
-          const told = decision.events.filter((event) => event.topic === "agent_gone").map((event) => event.agent_id);
+          const goneAgents = decision.events
+            .filter((event) => event.topic === "agent_gone")
+            .map((event) => event.agent_id);
           // Stop and delete builds invalidate the agents' tokens at their end, so that stop scripts can still report.
           const ends = next.build.transition !== "start";
-          expect(told).toEqual(ends ? [] : [...state.agent_ids]);
+          expect(goneAgents).toEqual(ends ? [] : [...state.agent_ids]);
           if (ends) expect(next.agent_ids).toEqual(state.agent_ids);
         } else {
           expect(ALLOWED_TRANSITIONS[toJobStatus(state.job)]).toContain(toJobStatus(next.job));
@@ -116,8 +118,10 @@ test("[WK-7] [JB-4] in any order of events: one active build, numbers without ga
         const ended = isActive(state.job) && !isActive(next.job) && command.type !== "build";
         expect(decision.events.some((event) => event.topic === "job" && event.done)).toBe(ended);
         if (ended && next.build.transition !== "start") {
-          const told = decision.events.filter((event) => event.topic === "agent_gone").map((event) => event.agent_id);
-          expect([told, next.agent_ids]).toEqual([[...state.agent_ids], []]);
+          const goneAgents = decision.events
+            .filter((event) => event.topic === "agent_gone")
+            .map((event) => event.agent_id);
+          expect([goneAgents, next.agent_ids]).toEqual([[...state.agent_ids], []]);
         }
         const removed = next.build.transition === "delete" && toJobStatus(next.job) === "succeeded";
         expect(next.workspace.deleted).toBe(removed);
