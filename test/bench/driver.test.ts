@@ -86,13 +86,13 @@ testNeeding(
   },
 );
 
-testNeeding([needs.cc], "[BM-1] swapped batches are counted though every line arrives", async () => {
+testNeeding([needs.cc], "[BM-1] swapped batches are counted even if every line arrives", async () => {
   expect((await drive("swapped")).gaps).toBeGreaterThan(0);
 });
 
 testNeeding(
   [needs.cc],
-  "[BM-1] a server that loses nothing has no faults, and a window that is ended early tells its true length",
+  "[BM-1] a server that loses nothing has no faults, and a window that ends early reports its actual length",
   async () => {
     const result = await drive("none");
     expect(result).toMatchObject({ errors: 0, gaps: 0, lines_missing: 0, followers_closed: 0 });

@@ -40,9 +40,7 @@ const admin = { email: "bench@example.com", username: "bench", password: "Bench-
 const agentsPerResource = 16;
 const agentsPerWorkspace = 6 * agentsPerResource;
 
-/**
- * Returns the command of the product in this repository: the given binary, else dist/slipway, else the source. Undefined if there is none.
- */
+/** Returns the product's command: the given binary, else dist/slipway, else the source; undefined if none of them exists. */
 export function productCommand(binary?: string): string[] | undefined {
   const root = join(import.meta.dir, "../..");
   if (binary) return [binary];

@@ -58,7 +58,7 @@ test("[BM-6] reports a regression if a ratio differs from earlier runs by more t
   // An improvement is not a regression, and the first run has nothing to compare with.
   expect(worse(makeRun(9, 2), calm)).toBe(false);
   expect(worse(makeRun(9, 0.1), [])).toBe(false);
-  // Only the last five runs count, and only those that measured the row.
+  // Only the last five runs that measured the row count.
   const old = [makeRun(1, 0.2), ...[2, 3, 4, 5, 6].map((day) => makeRun(day, 0.8))];
   expect(worse(makeRun(9, 0.5), old)).toBe(true);
   expect(worse(makeRun(9, 0.5), [makeRun(1, 0.9, "failed")])).toBe(false);

@@ -82,7 +82,7 @@ const runProgram = async (command: string[], port: number, path: string, env: Re
   };
 };
 
-/** Returns the pages' own files: those that the page at a path references, and some that these reference. */
+/** Returns the files of the app that the page at a path references, and some of the files that these reference. */
 const listPageFiles = async (port: number, path: string, limit = 24): Promise<LoadRequest[]> => {
   const page = await (await fetch(`http://127.0.0.1:${port}${path}`)).text();
   const base = new URL(path, "http://app");

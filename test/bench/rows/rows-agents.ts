@@ -102,7 +102,7 @@ export const heartbeatRow = (count: number): Row => ({
       unit: "MB",
     },
     {
-      what: "event-loop delay meanwhile, as a GET every ms sees it, p99",
+      what: "event-loop delay during the run, as a GET every ms sees it, p99",
       target: "< 10 ms",
       value: productFigure("loop_p99"),
       bound: 10,

@@ -135,7 +135,7 @@ const CHUNKS = 200;
 export const tokens: Row = {
   name: "tokens",
   title:
-    "500 chats streaming 200 chunks each at once, 2 followers each; floor: a relay that forwards the model's bytes",
+    "500 chats streaming 200 chunks each concurrently, 2 followers each; floor: a relay that forwards the model's bytes",
   sides: ["floor", "product"],
   async measure(bench, side): Promise<Figures> {
     const { ms } = await stream(bench, side, { chats: CHATS, chunks: CHUNKS, per_s: 0 }, () => {});
@@ -171,7 +171,7 @@ export const latency: Row = {
       const at = now();
       for (const [, said] of text.matchAll(/<(\d+\.\d+)>/g)) {
         first = Math.min(first, Number(said));
-        // A new process runs cold code at first: 57 ms for 100 chats at once, then 1 to 2 ms.
+        // A new process runs cold code at first: 57 ms for 100 concurrent chats, then 1 to 2 ms.
         if (Number(said) - first > WARM_MS) times.push(at - Number(said));
       }
     };

@@ -9,13 +9,13 @@ const POSTGRES = join(import.meta.dir, "../../../.ci/postgres");
 const WRITERS = 64;
 const LINE_AGENTS = 8;
 
-/** Starts a PostgreSQL in a folder next to others, none of which its user can enter. */
+/** Starts a PostgreSQL in a new folder of `parent`; its user cannot enter the other folders there. */
 export const startPostgres = async (
-  beside: string,
+  parent: string,
 ): Promise<
   AsyncDisposable & { folder: string; env: { SLIPWAY_DATABASE_URL: string; SLIPWAY_ENCRYPTION_KEY: string } }
 > => {
-  const folder = mkdtempSync(join(beside, "slipway-bench-postgres-"));
+  const folder = mkdtempSync(join(parent, "slipway-bench-postgres-"));
   const runPostgres = async (verb: string): Promise<string> => {
     const child = Bun.spawn([POSTGRES, verb, folder], { stdout: "pipe", stderr: "inherit" });
     const said = (await child.stdout.text()).trim();
@@ -30,7 +30,7 @@ export const startPostgres = async (
 
 export const cluster: Row = {
   name: "cluster",
-  title: "A node on PostgreSQL (product) beside the same server on SQLite (floor): single rows, log lines, reads",
+  title: "A node on PostgreSQL (product) and the same server on SQLite (floor): single rows, log lines, reads",
   sides: ["floor", "product"],
   async measure(bench, side) {
     await using postgres = side === "product" ? await startPostgres(dirname(bench.sides.dir)) : undefined;

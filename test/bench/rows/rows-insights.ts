@@ -30,7 +30,7 @@ const toRangeQuery = (now: number): string => {
 
 export const insights: Row = {
   name: "insights",
-  title: `Reports over 12 months of use by ${PEOPLE.toLocaleString("en")} people, one after the other, beside GET /healthz`,
+  title: `Reports over 12 months of use by ${PEOPLE.toLocaleString("en")} people, one after the other, while GET /healthz is measured`,
   sides: ["product"],
   maxRounds: 1,
   async measure(bench) {
@@ -87,8 +87,8 @@ export const insights: Row = {
     statuses_first: "statuses, the first time, ms",
     statuses_p50: "statuses p50 ms",
     statuses_p99: "statuses p99 ms",
-    alive_p50: "GET /healthz meanwhile p50 ms",
-    alive_p99: "GET /healthz meanwhile p99 ms",
+    alive_p50: "GET /healthz during reports p50 ms",
+    alive_p99: "GET /healthz during reports p99 ms",
     delay: "what others wait for reports: p99 - p50 ms",
   },
   verdicts: [

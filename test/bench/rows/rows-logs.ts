@@ -168,7 +168,7 @@ const sampleMs = 1000;
  */
 export const stalled: Row = {
   name: "stalled",
-  title: "50 followers that stop reading, beside 10 that read (25 batches/s of 100 lines)",
+  title: "50 followers that stop reading, alongside 10 that read (25 batches/s of 100 lines)",
   sides: ["floor", "product"],
   maxRounds: 1,
   async measure(bench, side) {
@@ -205,7 +205,7 @@ export const stalled: Row = {
     rss_before_mb: "memory before MB",
     rss_growth_mb: "memory growth MB",
     closed: "closed while away",
-    told_reason: "told the reason, back after 14 s",
+    told_reason: "received the reason when back after 14 s",
     still_open: "still open",
     follow_p50: "other followers p50 ms",
     follow_p99: "other followers p99 ms",
@@ -229,7 +229,7 @@ export const stalled: Row = {
       unit: "count",
     },
     {
-      what: "stalled followers told the reason when back after 14 s",
+      what: "stalled followers that received the reason when back after 14 s",
       target: "50 of 50",
       value: productFigure("told_reason"),
       bound: 50,

@@ -13,7 +13,7 @@ const WARM_S = 3;
 export const threeNodes: Row = {
   name: "nodes",
   title:
-    "Three active nodes (product) beside one (floor) on one PostgreSQL: batches of lines, turns of chats and lists at once",
+    "Three active nodes (product) and one (floor) on one PostgreSQL: concurrent batches of lines, turns of chats and lists",
   sides: ["floor", "product"],
   async measure(bench, side) {
     await using world = await openWorld(AGENTS, { people: PEOPLE, nodes: side === "product" ? NODE_COUNT : 1 });

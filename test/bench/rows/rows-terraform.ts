@@ -93,7 +93,7 @@ const measureCrowd = async (client: Client, { product, metrics }: MeasuredServer
 
 const measured: Row = {
   name: "terraform",
-  title: `Templates of Terraform, nothing pinned: ${BUILDS} builds at once and an import beside them; ${QUESTIONS} changes of a form, one after the other`,
+  title: `Terraform templates, nothing pinned: ${BUILDS} concurrent builds with an import; ${QUESTIONS} changes of a form, one after the other`,
   sides: ["product"],
   maxRounds: 5,
   async measure(bench) {
@@ -109,8 +109,8 @@ const measured: Row = {
     form_max: "change of a form to its answer, longest ms",
     alone_ms: "one build alone ms",
     all_ms: "all builds and the import ms",
-    well: "builds and imports that ended well",
-    growth_mb: "growth of the server's memory meanwhile MB",
+    well: "builds and imports that succeeded",
+    growth_mb: "growth of the server's memory during the builds MB",
     loop_p50: "delay of the event loop p50 ms",
     loop_p99: "delay of the event loop p99 ms",
     loop_max: "delay of the event loop, longest ms",
@@ -125,7 +125,7 @@ const measured: Row = {
       unit: "ms",
     },
     {
-      what: `${BUILDS} builds at once and an import that ended well`,
+      what: `${BUILDS} concurrent builds and an import that succeeded`,
       target: `${BUILDS + 1} of ${BUILDS + 1}`,
       value: productFigure("well"),
       bound: BUILDS + 1,
@@ -133,7 +133,7 @@ const measured: Row = {
       unit: "count",
     },
     {
-      what: "event-loop delay meanwhile, as the server itself sees it, p99",
+      what: "event-loop delay during the builds, as the server itself sees it, p99",
       target: "< 10 ms",
       value: productFigure("loop_p99"),
       bound: 10,
@@ -141,7 +141,7 @@ const measured: Row = {
       unit: "ms",
     },
     {
-      what: "growth of the server's memory meanwhile",
+      what: "growth of the server's memory during the builds",
       target: "<= 64 MB",
       value: productFigure("growth_mb"),
       bound: 64,

@@ -94,7 +94,8 @@ const perSecond = async (seconds: number, send: () => Promise<Response>): Promis
 
 export const tunnel: Row = {
   name: "tunnel",
-  title: "GET listening-ports of a workspace, 16 at once; floor: the same asked of the daemon's own socket",
+  title:
+    "GET listening-ports of a workspace, 16 concurrent requests; floor: the same requests to the daemon's own socket",
   sides: ["floor", "product"],
   async measure(bench, side) {
     await using reach = await startReachable(bench);

@@ -17,7 +17,8 @@ const SEARCHES = { owner: "owner:owner-7", status: "status:running", name: "name
 
 export const list: Row = {
   name: "list",
-  title: "Lists of 50 out of 10,000 workspaces of 200 templates, one after the other; beside the read of one by its id",
+  title:
+    "Lists of 50 out of 10,000 workspaces of 200 templates, one after the other; compared with reading one by its ID",
   sides: ["product"],
   maxRounds: 3,
   async measure(bench) {
@@ -88,7 +89,7 @@ const BUILDS = 200;
 export const builds: Row = {
   name: "builds",
   title:
-    "200 builds started at once on the provisioner echo, each workspace with a watcher; GET /healthz every ms beside",
+    "200 builds started concurrently on the provisioner echo, each workspace with a watcher, while GET /healthz is sent every ms",
   sides: ["product"],
   maxRounds: 3,
   async measure(bench) {
@@ -146,7 +147,7 @@ export const builds: Row = {
       unit: "count",
     },
     {
-      what: "event-loop delay meanwhile, as a GET every ms sees it, p99",
+      what: "event-loop delay during the run, as a GET every ms sees it, p99",
       target: "< 10 ms",
       value: productFigure("loop_p99"),
       bound: 10,

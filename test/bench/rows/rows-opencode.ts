@@ -160,7 +160,7 @@ const quantile = (values: readonly number[], part: number): number =>
 
 /** Measures one turn in each of `count` chats at the same time. */
 const measureTurns = async (bench: Bench, side: SideName, count: number): Promise<Figures> => {
-  const dir = mkdtempSync(join(bench.sides.dir, "beside-"));
+  const dir = mkdtempSync(join(bench.sides.dir, "opencode-"));
   await using model = await startModel(dir);
   await using server = await (side === "floor" ? startOpencode(model, dir) : startSlipway(bench, model, dir));
   const sent: number[] = [];
@@ -219,7 +219,7 @@ const LABELS = {
 const nameChats = (count: number): string => (count === 1 ? "1 chat" : `${count} chats`);
 
 export const opencodeRow: Row = {
-  name: "beside-opencode",
+  name: "opencode",
   title: `1, 10 and 100 chats answering at the same moment, ${CHUNKS_PER_S} chunks a second each (not pinned); "floor" is opencode`,
   sides: ["floor", "product"],
   maxRounds: 3,
