@@ -8,7 +8,7 @@ async function* makePieces(count: number, size: number): AsyncGenerator<Uint8Arr
   for (let i = 0; i < count; i += 1) yield new Uint8Array(size);
 }
 
-test("[AX-6] small pieces are taken 64 at a time, larger ones as they come", async () => {
+test("[AX-6] small chunks are handled 64 at a time, larger ones as they arrive", async () => {
   const clock = new ManualClock();
   let taken = 0;
   const countPieces = async (size: number): Promise<void> => {

@@ -161,7 +161,7 @@ describe("what is refused", () => {
     ["trusted_proxies", "10.0.0.0/33"], ["trusted_proxies", "name"],
     ["provisioner_slots", "0"], ["provisioner_slots", "65"], ["provisioner_slots", "1.5"], ["provisioner_slots", "1e1"],
     ["shutdown_timeout", "5"], ["shutdown_timeout", "5 s"], ["shutdown_timeout", "11m"], ["shutdown_timeout", "-5s"],
-    ["admin_username", "-a"], ["admin_username", "a--b"], ["admin_username", "a".repeat(33)], ["admin_email", "nobody"],
+    ["admin_username", "-a"], ["admin_username", "a--b"], ["admin_username", "a".repeat(33)], ["admin_email", "ada"],
     ["allow_local_provisioner_off_loopback", "yes"], ["data_dir", " "],
   ];
   test.each(refused)("[CF-4] %s refuses %j", (key, text) => {

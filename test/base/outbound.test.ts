@@ -151,7 +151,7 @@ test("[EA-3] a response is read up to a limit, silence times out, and a caller m
 
 testNeeding(
   [needs.openssl],
-  "[EA-2] over TLS the certificate must be that of the name, though an address is connected to",
+  "[EA-2] over TLS the certificate must match the host name, although the connection goes to an address",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "slipway-test-"));
     using _ = { [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };

@@ -41,7 +41,7 @@ const service = Bun.serve({
 afterAll(() => service.stop(true));
 const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
 
-test("[HT-48] values are counted in whichever pieces a text arrives, and texts are not", () => {
+test("[HT-48] values are counted across chunks, and characters inside of strings are not counted", () => {
   const bytes = new TextEncoder().encode('{"a\\\\":"x\\",\\"[","b":[1,2,{"c":"\\\\"},[3]]}');
   const find = (maxValues: number, cut: number): string | undefined => {
     const cost = new JsonCost({ maxValues });
@@ -52,7 +52,7 @@ test("[HT-48] values are counted in whichever pieces a text arrives, and texts a
   }
 });
 
-test("[HT-48] an event counts with all of its lines, whatever ends them, and a quote hides none of them", () => {
+test("[HT-48] all lines of an event are counted, regardless of line ends and quotes", () => {
   const find = (text: string): string | undefined => {
     const cost = new EventCost({ maxValues: 5, maxBytes: 100 });
     for (const byte of new TextEncoder().encode(text)) {
@@ -88,7 +88,7 @@ test("[HT-48] a body is not read beyond its limit", async () => {
   expect(() => parseJson("{")).toThrow("is not JSON.");
 });
 
-test("[HT-48] a git host, an account's provider and an identity provider are refused that send too much", async () => {
+test("[HT-48] oversized responses of a git host, an account provider and an identity provider are refused", async () => {
   const http = new PullHttp({ outbound, clock: systemClock, api: service.url.origin, headers: {}, rest: () => {} });
   expect(await message(http.get("pull", "/pulls", (json) => json))).toBe(`The git host's response ${TOO_MANY}`);
   expect(await message(http.json("/pulls"))).toBe(`The git host's response ${TOO_MANY}`);
@@ -108,7 +108,7 @@ test("[HT-48] a git host, an account's provider and an identity provider are ref
   expect(await message(sign.begin("http://localhost/back"))).toBe(`The response of acme ${TOO_MANY}`);
 });
 
-test("[HT-48] a token is refused whose parts have too many values", async () => {
+test("[HT-48] a token with too many values is refused", async () => {
   const part = Buffer.from(MANY).toString("base64url");
   const fetch = async (): Promise<Response> => Response.json({ id_token: `e30.${part}.x` });
   const sign = new OidcClient({ id: "acme", issuer: "https://acme.example", client_id: "c" } as never, {
@@ -118,7 +118,7 @@ test("[HT-48] a token is refused whose parts have too many values", async () => 
   expect(await message(sign.begin("http://localhost/back"))).toBe(`The response of acme ${TOO_MANY}`);
 });
 
-test("[HT-48] a model's server is refused that sends too much, at once or in one event", async () => {
+test("[HT-48] a model server's oversized response or event fails the call", async () => {
   const asked = { provider: "openai-compat", base_url: service.url.origin, key: "" } as const;
   expect(await listModels(fetch, asked, AbortSignal.timeout(5_000))).toEqual([]);
   const of = { provider: { provider: "openai", display_name: "" } as never, key: "k", now: () => 0 };
@@ -144,7 +144,7 @@ test("[HT-48] a model's server is refused that sends too much, at once or in one
   }
 });
 
-test("[HT-48] a Docker Engine is refused that sends too much", async () => {
+test("[HT-48] a Docker Engine's oversized response is refused", async () => {
   const engine = new Engine(`tcp://${service.hostname}:${service.port}`, systemClock);
   const large = `[${"[],".repeat(500_001)}0]`;
   using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(large) });
@@ -156,7 +156,7 @@ test("[HT-48] a Docker Engine is refused that sends too much", async () => {
   expect(await message(bytes)).toBe("The Docker Engine could not read a file: its answer is larger than 1000 bytes.");
 });
 
-test("[HT-48] a worker's messages and a pushed state are refused that have too many values", () => {
+test("[HT-48] a worker's messages and a pushed state with too many values are refused", () => {
   expect(readWorkerMessage('{"type":"alive"}')).toEqual({ type: "alive" });
   expect(readWorkerMessage(`{"type":"alive","more":${MANY}}`)).toBeUndefined();
   const large = `[${"0,".repeat(1_000_001)}0]`;

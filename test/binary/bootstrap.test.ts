@@ -72,7 +72,7 @@ const serveOnce = async (host: ReturnType<typeof machine>, ...args: string[]): P
 
 testNeeding(
   [needs.node],
-  "[RP-5] a Bun of the right version on the PATH serves; signal and exit code pass",
+  "[RP-5] a Bun of the right version on the PATH is used; signals and the exit code are passed on",
   async () => {
     using host = machine();
     host.script(join(host.bin, "bun"), host.bun(PINNED));
@@ -102,7 +102,7 @@ testNeeding(
 
 testNeeding(
   [needs.node],
-  "[RP-5] who only runs it gets what running needs; who works on it has all, and keeps it",
+  "[RP-5] npm start installs only the runtime packages, and keeps development packages that npm test has installed",
   async () => {
     using host = machine();
     host.script(join(host.bin, "bun"), host.bun(PINNED));

@@ -146,15 +146,18 @@ testNeeding(
     await waitForConnection(() => workspace.agent(second.agent?.id ?? ""));
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${first.agent?.id}`)).status).toBe(404);
 
-    const anew = await callTools(workspace, chat.next, [
+    const repeated = await callTools(workspace, chat.next, [
       "execute",
       { command: "id -un; ls ~/by-chat.txt", agent: "shop", timeout: "60s" },
     ]);
-    expect(anew.results[0]).toMatchObject({ success: false, output: expect.stringMatching(/^dev\n.*No such file/) });
+    expect(repeated.results[0]).toMatchObject({
+      success: false,
+      output: expect.stringMatching(/^dev\n.*No such file/),
+    });
 
     await workspace.stop();
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${second.agent?.id}`)).status).toBe(404);
-    const gone = await callTools(workspace, anew.next, ["execute", { command: "true", agent: "shop" }]);
+    const gone = await callTools(workspace, repeated.next, ["execute", { command: "true", agent: "shop" }]);
     expect(gone.results[0]?.error).toBe('The workspace has no agent "shop". It has: main.');
     gone.next.finish("stop");
     expect((await engine(`/containers/${second.container?.id}/json`)).status).toBe(404);

@@ -70,7 +70,7 @@ const inspectContainer = async ({ engine }: DockerWorld, id: string): Promise<Co
 
 testNeeding(
   [compiled, needs.docker, needs.nginx],
-  "[SC-7] behind a proxy, a hostile member gets from her container, her chat and her parameters nothing that is not hers",
+  "[SC-7] behind a proxy, a hostile member gets only her own data from her container, her chat and her parameters",
   async () => {
     using place = tempDirectory();
     const [public_port, own_port] = [await findFreePort(), await findFreePort()];

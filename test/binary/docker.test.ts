@@ -81,7 +81,7 @@ testNeeding(
 
 testNeeding(
   [compiled, needs.docker],
-  "[PV-15][PV-16] an image's own user is who works in it; containers of one workspace find each other by name",
+  "[PV-15][PV-16] programs run as the image's own user; containers of one workspace find each other by name",
   async () => {
     await using world = await openDockerWorld();
     const { admin, left } = world;
@@ -119,11 +119,11 @@ testNeeding(
     const template = await makeTemplate(admin, JSON.stringify({ provisioner: "docker", resources }));
     const { id } = await createWorkspace(admin, template.id, "cut");
     const { latest_build } = await awaitWorkspace(admin, id, (one) => findAgent(one)?.status === "timeout");
-    const told =
+    const problem =
       /Containers cannot reach the server, which listens on 127\.0\.0\.1:\d+ alone\. Set address to 0\.0\.0\.0/;
     const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
-    expect(logs.map(({ output }) => output).join("\n")).toMatch(told);
-    expect(JSON.stringify(await admin.get<unknown>("/api/v2/debug/health"))).toMatch(told);
+    expect(logs.map(({ output }) => output).join("\n")).toMatch(problem);
+    expect(JSON.stringify(await admin.get<unknown>("/api/v2/debug/health"))).toMatch(problem);
     const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
     const [box] = (await engine.json<{ Id: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
     const said = await until(async () => {

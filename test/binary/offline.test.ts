@@ -19,7 +19,7 @@ const namespace: Need = {
 
 testNeeding(
   [namespace],
-  "[RP-7] without a network a fresh server starts, people sign in, and a workspace's startup script is heard line by line",
+  "[RP-7] without a network a fresh server starts, people sign in, and the output of a workspace's startup script arrives line by line",
   async () => {
     const child = Bun.spawn([...(unshareCommand ?? []), process.execPath, "--no-env-file", STORY], {
       env: process.env,

@@ -47,7 +47,7 @@ test("[RP-8] each other mark also precedes a shell block", () => {
 
 testHere(
   [bash],
-  "[RP-8] the client's lines of README and of the page of verbs work as they stand",
+  "[RP-8] the client commands of README and docs/cli.md work as written",
   async () => {
     await using server = await startTestServer();
     const script = listVerbBlocks()
@@ -79,7 +79,7 @@ testHere(
 
 testHere(
   [bash],
-  "[RP-8] the lines for anyone who is at the machine work as they stand",
+  "[RP-8] the documentation's lines for operators at the machine work as written",
   async () => {
     using place = tempDirectory();
     const address = { SLIPWAY_ADDRESS: "127.0.0.1:0" };
