@@ -21,7 +21,7 @@ describe("through the API", () => {
     const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
     await newPerson(admin, "target");
     clients.set("owner", admin);
-    clients.set("nobody", anybody);
+    clients.set("anonymous", anybody);
     clients.set("garbage", anybody.withToken("not-a-token"));
     clients.set("wrong secret", anybody.withToken(`${(admin.token as string).slice(0, 11)}${"x".repeat(22)}`));
     clients.set("agent token", anybody.withToken(crypto.randomUUID()));
@@ -37,7 +37,7 @@ describe("through the API", () => {
     await server[Symbol.asyncDispose]();
   });
 
-  const STRANGERS = ["nobody", "garbage", "wrong secret", "agent token", "revoked"];
+  const UNAUTHENTICATED = ["anonymous", "garbage", "wrong secret", "agent token", "revoked"];
   const COLUMNS = ["owner", "user-admin", "template-admin", "auditor", "member"];
   const NEW = { email: "x@example.com", username: "a--b" };
   const USER = { username: "target" };
@@ -84,7 +84,7 @@ describe("through the API", () => {
     const statuses: number[] = [];
     for (const name of COLUMNS) statuses.push(await fetchStatus(clients.get(name) as Client, method, path, body));
     expect(statuses).toEqual(expected);
-    for (const name of STRANGERS) {
+    for (const name of UNAUTHENTICATED) {
       expect([name, await fetchStatus(clients.get(name) as Client, method, path, body)]).toEqual([name, 401]);
     }
   });

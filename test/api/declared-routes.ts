@@ -9,7 +9,7 @@ import { tempDirectory } from "#test/support/server.ts";
 /** One Elysia route. */
 export type DeclaredRoute = { readonly method: string; readonly path: string; readonly hooks: object };
 
-/** Returns every route, including those that the OpenAPI document omits. */
+/** Returns every route, even if the OpenAPI document omits it. */
 export const readRoutes = async (): Promise<readonly DeclaredRoute[]> => {
   using place = tempDirectory();
   const env = { SLIPWAY_DATA_DIR: place.path, SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock" };

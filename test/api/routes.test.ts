@@ -66,7 +66,7 @@ testInside("[WB-7] a path resolves to its route: by names first, then by IDs, wh
   expect(checked).not.toContain(false);
 });
 
-/** Marked lines must not compile; the type check reports those that do. */
+/** Marked lines must not compile; the type check reports each one that does. */
 const checkTypes = async (client: Client, id: string) => {
   const workspace: Workspace = await client.get(`/api/v2/workspaces/${id}`);
   const [build] = await client.get(`/api/v2/workspaces/${workspace.id}/builds?limit=1`);

@@ -52,7 +52,7 @@ test("[AD-10] a follower of an empty audit log learns its starting point", async
   expect(await nextEntries(socket)).toMatchObject([{ action: "create", resource_target: "harbour" }]);
 }, 60_000);
 
-test("[AU-20] what a chat is called and allows is shown to people who may read it", async () => {
+test("[AU-20] a chat's title and permissions are shown to people who may read it", async () => {
   await using world = await openModelWorld();
   const { owner, organization_id } = world;
   await addModel(world);

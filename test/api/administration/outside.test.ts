@@ -42,7 +42,7 @@ test("[AD-5] Ollama and vLLM on this machine are found with their models; silent
   silent.resolve();
 }, 60_000);
 
-test("[AD-6] testing an MCP server lists its tools and those that chats get, or says why it does not answer", async () => {
+test("[AD-6] testing an MCP server lists its tools and the tools that chats get, or says why the server does not respond", async () => {
   await using host = startMcpHost();
   await using server = await startTestServer({ env: LOCAL });
   const owner = await signInOwner(server);
@@ -70,7 +70,7 @@ test("[AD-6] testing an MCP server lists its tools and those that chats get, or 
 
 testNeeding(
   [needs.python3],
-  "[AD-7] the consumer of hooks is shown without its secret, tried, and told to be gone",
+  "[AD-7] the hook consumer is shown without its secret, and testing it reports whether it can be reached",
   async () => {
     await using consumer = await Consumer.start();
     const env = consumer.env({ SLIPWAY_HOOK_URL: `${consumer.url}?key=hush` });

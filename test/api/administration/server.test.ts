@@ -73,7 +73,7 @@ testInside(
 );
 
 testSingleServer("sqlite")(
-  "[AD-4] a backup is made and checked while the server runs; a damaged one is found out",
+  "[AD-4] a backup is created and verified while the server runs; a damaged one is detected",
   async () => {
     using socket = await owner.socket("/api/v2/deployment/backups/watch");
     expect(await message<Backups>(socket, () => true)).toMatchObject({ backups: [], work: null });

@@ -30,7 +30,7 @@ const connectSsh = async (): Promise<ssh2.Client> => {
 type Session = { env: Record<string, string>; pty?: object; input?: string; signal?: string };
 const runCommand = async (command: string, { env, pty, input = "", signal }: Session) => {
   const client = await connectSsh();
-  const told = await new Promise<{ code: number; out: string; err: string }>((resolve, reject) =>
+  const result = await new Promise<{ code: number; out: string; err: string }>((resolve, reject) =>
     // Listens first: a program that fails immediately reports that in the packet that accepts it.
     client.exec(command, { env, ...(pty ? { pty } : {}) } as never, (error, channel) => {
       if (error) {
@@ -53,16 +53,16 @@ const runCommand = async (command: string, { env, pty, input = "", signal }: Ses
     }),
   );
   client.end();
-  return told;
+  return result;
 };
 const BOX = { CODER_CONTAINER: "box", CODER_CONTAINER_USER: "dev" };
 
 test("[WN-11] a command in a container gets its input, writes to both outputs, and ends with its code, as the requested user", async () => {
-  const told = await runCommand("cat; echo [$GREETING] [$CODER_CONTAINER] >&2; exit 7", {
+  const result = await runCommand("cat; echo [$GREETING] [$CODER_CONTAINER] >&2; exit 7", {
     env: { ...BOX, GREETING: "hello" },
     input: "in and out",
   });
-  expect(told).toEqual({ code: 7, out: "in and out", err: "[hello] []\n" });
+  expect(result).toEqual({ code: 7, out: "in and out", err: "[hello] []\n" });
   expect([...setup.docker.execs.values()].at(-1)).toMatchObject({
     container: "box",
     body: { User: "dev", Tty: false },
@@ -73,16 +73,19 @@ test("[WN-11] a command in a container gets its input, writes to both outputs, a
 
 test("[WN-11] on a terminal it has the client's size and type, and signals reach it", async () => {
   const pty = { rows: 33, cols: 101, term: "vt220" };
-  const told = await runCommand("sleep 0.2; stty size; echo $TERM; exit 3", { env: { SLIPWAY_CONTAINER: "box" }, pty });
-  expect(told).toMatchObject({ code: 3, out: expect.stringMatching(/33 101\r\nvt220/) });
-  const ended = await runCommand("trap 'echo told; exit 9' USR1; echo ready; while :; do sleep 0.05; done", {
+  const result = await runCommand("sleep 0.2; stty size; echo $TERM; exit 3", {
+    env: { SLIPWAY_CONTAINER: "box" },
+    pty,
+  });
+  expect(result).toMatchObject({ code: 3, out: expect.stringMatching(/33 101\r\nvt220/) });
+  const ended = await runCommand("trap 'echo signaled; exit 9' USR1; echo ready; while :; do sleep 0.05; done", {
     env: BOX,
     signal: "USR1",
   });
-  expect(ended).toMatchObject({ code: 9, out: "ready\ntold\n" });
+  expect(ended).toMatchObject({ code: 9, out: "ready\nsignaled\n" });
 });
 
-test("[WN-11] reports an error: no such container", async () => {
-  const told = await runCommand("true", { env: { CODER_CONTAINER: "nowhere" } });
-  expect(told).toMatchObject({ code: 255, err: expect.stringContaining("No such container: nowhere") });
+test("[WN-11] a container that does not exist is reported as an error", async () => {
+  const result = await runCommand("true", { env: { CODER_CONTAINER: "nowhere" } });
+  expect(result).toMatchObject({ code: 255, err: expect.stringContaining("No such container: nowhere") });
 });

@@ -153,10 +153,10 @@ test("[DM-19] disconnected, restarted and moved to a new token, a daemon loses n
   await first[Symbol.asyncDispose]();
   expect([1000, 1011]).toContain((await last.socket.closed).code);
   expect(await rest()).toMatch(/agent|connection|session/i);
-  const told = await listCounts(first.process.pid);
-  expect(told).toEqual(told.map((_, i) => i));
+  const counts = await listCounts(first.process.pid);
+  expect(counts).toEqual(counts.map((_, i) => i));
   const wrote = Number(readFileSync(join(home, `last-${first.process.pid}`), "utf8") || "0");
-  expect(told.length - 1).toBeGreaterThanOrEqual(wrote - 1);
+  expect(counts.length - 1).toBeGreaterThanOrEqual(wrote - 1);
   const second = await startAgentProcess(server, seeded, home, { url: wire.url });
   await readLines(logs, second.process.pid, 5);
   await reachable();

@@ -30,7 +30,7 @@ const recreate = (id: string): Promise<Response> =>
 const remove = (id: string): Promise<Response> =>
   setup.world.owner.fetch("DELETE", path(`containers/devcontainers/${id}`));
 
-/** Reads listings until this devcontainer matches; undefined waits until it is gone. */
+/** Reads listings until this devcontainer matches; `wanted` gets undefined if the listing does not contain it. */
 const awaitListing = async (
   socket: ClientSocket,
   id: string,
@@ -103,7 +103,7 @@ describe("devcontainers", () => {
     rmSync(join(setup.world.home, "twice"), { recursive: true });
   });
 
-  test("[CO-9] are recreated by the workspace's own tool: starting, then running and clean; meanwhile everything else is 409", async () => {
+  test("[CO-9] are recreated by the workspace's own tool: starting, then running and clean; until then other requests return 409", async () => {
     const config = setup.write("app/.devcontainer.json", "{}");
     setup.docker.put("before", { created: 1_000, labels: labels(join(setup.world.home, "app"), config) });
     const before = await findDevcontainer("app");

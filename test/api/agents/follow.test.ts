@@ -165,7 +165,7 @@ describe("a follower", () => {
     const { store } = getContext(server);
     const scan = spyOn(store, "scan");
     const joining = Array.from({ length: 30 }, () => ownerClient(server, seeded).socket(toFollowPath(seeded)));
-    for (let i = 0; i < 20; i++) await agent.patch(PATCH, lines(`meanwhile ${i}`, 20));
+    for (let i = 0; i < 20; i++) await agent.patch(PATCH, lines(`during ${i}`, 20));
     const sockets = await Promise.all(joining);
     const seen = await Promise.all(sockets.map((socket) => collect(socket, 3100)));
     const pagesRead = scan.mock.calls.length;

@@ -43,7 +43,7 @@ const KINDS: Record<string, (next: Chance) => (Uint8Array<ArrayBuffer> | string)
     const head = frame(FRAME.data, FLAG.syn, 1, 0xffff_fff0);
     return [head, ...Array.from({ length: 80 }, () => new Uint8Array(16_384).fill(0xee))];
   },
-  "data for a stream nobody opened, and answers nobody asked for": (next) => [
+  "data for an unknown stream, and unrequested responses": (next) => [
     frame(FRAME.window, FLAG.ack, 9 + 2 * next(90), 4),
     frame(FRAME.ping, FLAG.ack, 0, next(1000)),
     frame(FRAME.data, FLAG.fin, 11, 0),
@@ -95,7 +95,7 @@ const getHeapUsed = (): number => {
 
 describe("nonsense", () => {
   test.each(["rpc?version=2.10", "tunnel"])(
-    "[AG-21][TN-7] into %s closes it with a reason; nobody else notices, and memory stays flat",
+    "[AG-21][TN-7] on %s closes only that connection, with a reason, and memory stays flat",
     async (name) => {
       const path = `/api/v2/workspaceagents/me/${name}`;
       const kinds = Object.entries(KINDS);

@@ -13,7 +13,7 @@ const backend_type = "screen";
 
 testNeeding(
   [needs.screen],
-  "[TM-14][TM-15] a terminal of screen takes keys and sizes, is seen by all, and takes everything along when its command ends",
+  "[TM-14][TM-15] a screen terminal accepts keys and sizes, is shared by all clients, and ends its processes with its command",
   async () => {
     await using world = await startReachable();
     const id = uuid();

@@ -189,7 +189,7 @@ describe("a tunnel that sends false data", () => {
     ["a window beyond 32 bits", Array(2).fill(Uint8Array.of(0, 1, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff)), 1002],
     ["text", ["hello"], 1003],
   ];
-  test.each(broken)("[TN-7] %s closes it with a reason and disturbs nobody else", async (_, messages, code) => {
+  test.each(broken)("[TN-7] %s closes only that tunnel, with a reason", async (_, messages, code) => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     const url = new URL("/api/v2/workspaceagents/me/tunnel", server.url);

@@ -4,11 +4,11 @@ import type { AppPlace } from "#domain/applications/find.ts";
 import { AppActivity } from "#src/api/applications/activity.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
-test("[AX-14] traffic is reported once a minute per workspace, a person's ports separately; anonymous visitors move no deadline", () => {
+test("[AX-14] traffic is reported once a minute per workspace, a person's ports separately; traffic of anonymous visitors to ports moves no deadline", () => {
   const clock = new ManualClock();
-  const told: string[] = [];
+  const reports: string[] = [];
   const extendDeadline = (id: string, _kind: string, { reason, by }: { reason: string; by?: { name: string } }) => {
-    told.push(`${id} ${reason} ${by?.name ?? "nobody"}`);
+    reports.push(`${id} ${reason} ${by?.name ?? "anonymous"}`);
     return Promise.resolve();
   };
   const activity = new AppActivity({ clock, workspaces: { ask: extendDeadline }, usage: { note: () => {} } } as never);
@@ -30,11 +30,11 @@ test("[AX-14] traffic is reported once a minute per workspace, a person's ports 
   activity.note(createPlace("one", true), ann);
   activity.note(createPlace("one", true), undefined);
   activity.note(createPlace("two", true), undefined);
-  expect(told).toEqual(["one app_traffic ann", "one port_forward ann", "two app_traffic nobody"]);
+  expect(reports).toEqual(["one app_traffic ann", "one port_forward ann", "two app_traffic anonymous"]);
   clock.advance(59_999);
   activity.note(createPlace("one", false), ann);
-  expect(told).toHaveLength(3);
+  expect(reports).toHaveLength(3);
   clock.advance(1);
   activity.note(createPlace("one", false), ann);
-  expect(told).toHaveLength(4);
+  expect(reports).toHaveLength(4);
 });

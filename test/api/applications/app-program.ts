@@ -54,7 +54,7 @@ const server = Bun.serve({
     if (path === "/stall") return new Promise<Response>(() => {});
     if (path === "/digest") return Response.json(await hashBody(request));
     if (path === "/redirect") return new Response(null, { status: 302, headers: { location: query.get("to") ?? "/" } });
-    if (path === "/status") return new Response("said so", { status: Number(query.get("code")) });
+    if (path === "/status") return new Response("as requested", { status: Number(query.get("code")) });
     if (path === "/headers") {
       const headers = new Headers();
       for (const pair of query.getAll("h"))

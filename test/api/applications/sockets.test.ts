@@ -133,7 +133,7 @@ describe("a WebSocket", () => {
     socket.close();
   }, 60_000);
 
-  test("[AX-10] closes with 1009 when a message is longer than app_message_mb, whoever sends it", async () => {
+  test("[AX-10] closes with 1009 when the client or the app sends a message longer than app_message_mb", async () => {
     const sending = await connect(world.path("mine", "/"), withToken(world.token));
     sending.socket.send(new Uint8Array(MAX_MESSAGE_BYTES + 1));
     expect((await sending.closed).code).toBe(1009);
@@ -146,7 +146,7 @@ describe("a WebSocket", () => {
   }, 60_000);
 
   test("[AX-10] applies backpressure to an app that does not read, in bounded memory, and loses nothing", async () => {
-    // A program that accepts the WebSocket and reads nothing until told to.
+    // Accepts the WebSocket, then reads nothing until the test resumes its socket.
     const upgraded = Promise.withResolvers<Bun.Socket>();
     let read = 0;
     using app = Bun.listen({

@@ -23,12 +23,12 @@ type Entry = {
 
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** The operations of which a success leaves an entry, first those of the table, in its order. */
+/** The operations whose success leaves an entry: first the table's, in its order, then the declared ones. */
 const AUDITED_OPERATIONS = [
   ...new Set([...Object.keys(AUDITED), ...DECLARED_AUDITS.filter((name) => !(name in UNAUDITED))]),
 ];
 
-/** What leaves an entry only when it succeeds: it makes what is not there yet, or is told of in its own way (rule AU-6). */
+/** Actions that leave an entry only on success: they create something, or their failures have entries of their own (rule AU-6). */
 const ONLY_DONE = /^(create|login|logout) /;
 
 describeInside("everything that changes something", () => {
@@ -44,7 +44,7 @@ describeInside("everything that changes something", () => {
     await town[Symbol.asyncDispose]();
   });
 
-  /** What the refusal of an operation was told as. */
+  /** Action and resource type of the entry that a refusal has left, by operation. */
   const refusals = new Map<string, string>();
 
   const COLUMNS = [
@@ -71,7 +71,7 @@ describeInside("everything that changes something", () => {
   };
 
   // First, while everything is still there.
-  test.each(DECLARED_AUDITS)("[AU-16] %s: refused, it leaves one entry with what was tried", async (name) => {
+  test.each(DECLARED_AUDITS)("[AU-16] a refused %s leaves one entry with the intended action", async (name) => {
     const statuses = getRow(name).is.split(" ").map(Number);
     for (const expected of [403, 404]) {
       const caller = CALLERS[statuses.indexOf(expected)];
@@ -82,8 +82,8 @@ describeInside("everything that changes something", () => {
       expect(status).toBe(expected);
       if (WITHOUT_TARGET.has(name)) expect(entries).toEqual([]);
       else {
-        const told = { status_code: status, ip: "127.0.0.1", user_agent: "refused/1.0", diff: "{}" };
-        expect(entries).toMatchObject([told]);
+        const expectedEntry = { status_code: status, ip: "127.0.0.1", user_agent: "refused/1.0", diff: "{}" };
+        expect(entries).toMatchObject([expectedEntry]);
         const seen = entries.map((one) => `${one.action} ${one.resource_type}`)[0] as string;
         const { is, refused } = toExpectedAudit(name);
         if (refused ?? is) expect((refused ?? is)?.split(", ")).toContain(seen);
@@ -94,12 +94,13 @@ describeInside("everything that changes something", () => {
   });
 
   test.each(AUDITED_OPERATIONS)(
-    "[AU-2] %s leaves its entry, with who and where from",
+    "[AU-2] %s leaves an entry with its user, IP address and user agent",
     async (name) => {
       const operation = town.operations.find((one) => one.name === name);
       if (!operation) throw new Error("there is no such operation any more");
       const { is = refusals.get(name), row: changes = {}, who, needs, fresh } = toExpectedAudit(name);
-      if (!is) throw new Error(`nobody is refused: add "${name}": "write KIND" to AUDITED of test/api/audit/table.ts`);
+      if (!is)
+        throw new Error(`no caller is refused: add "${name}": "write KIND" to AUDITED of test/api/audit/table.ts`);
       const row = { ...getRow(name), ...changes };
       const caller = who ?? succeeding(row.is);
       const maker = fresh ?? row.fresh;

@@ -29,17 +29,17 @@ export const PREPARATIONS = {
     return {};
   },
   imported: async (town) => ({ imported: (await importVersion(adminClient(town), JSON.stringify(ECHO))).id }),
-  /** No worker has its tag. */
-  pendingVersion: async (town) => ({ templateversion: await newVersion(town, { tags: { nobody: "has this" } }) }),
-  spareVersion: async (town) => ({ templateversion: await newVersion(town, { tags: { nobody: "has this" } }) }),
+  /** Stays pending because no worker has its tag. */
+  pendingVersion: async (town) => ({ templateversion: await newVersion(town, { tags: { unmatched: "true" } }) }),
+  spareVersion: async (town) => ({ templateversion: await newVersion(town, { tags: { unmatched: "true" } }) }),
   archivedVersion: async (town) => {
-    const templateversion = await newVersion(town, { tags: { nobody: "has this" } });
+    const templateversion = await newVersion(town, { tags: { unmatched: "true" } });
     await adminClient(town).post(`/api/v2/templateversions/${templateversion}/archive`);
     return { templateversion };
   },
   unusedVersion: async (town) => {
     const template = (await seedTemplate(town.server)).template_id;
-    const templateversion = await newVersion(town, { template_id: template, tags: { nobody: "has this" } });
+    const templateversion = await newVersion(town, { template_id: template, tags: { unmatched: "true" } });
     await adminClient(town).patch(`/api/v2/templateversions/${templateversion}/cancel`);
     return { template };
   },

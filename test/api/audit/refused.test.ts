@@ -187,8 +187,13 @@ test("[AU-16] people who may change a workspace and are refused a time to live, 
   ];
   for (const [expected, method, path, body, resource_type] of tries) {
     const [status, entries] = await requestWithEntries(ann.client, method, `/workspaces/${id}/${path}`, body);
-    const told = entries.map((entry) => [entry.status_code, entry.resource_type, entry.diff, entry.user?.username]);
-    expect([method, path, status, told]).toEqual([method, path, expected, [[expected, resource_type, {}, "ann"]]]);
+    const summaries = entries.map((entry) => [
+      entry.status_code,
+      entry.resource_type,
+      entry.diff,
+      entry.user?.username,
+    ]);
+    expect([method, path, status, summaries]).toEqual([method, path, expected, [[expected, resource_type, {}, "ann"]]]);
   }
 }, 30_000);
 

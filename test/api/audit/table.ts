@@ -279,6 +279,6 @@ export const WITHOUT_TARGET: ReadonlySet<string> = new Set([
 ]);
 
 export const toExpectedAudit = (name: string): ExpectedAudit => {
-  const told = AUDITED[name] ?? {};
-  return typeof told === "string" ? { is: told } : told;
+  const expected = AUDITED[name] ?? {};
+  return typeof expected === "string" ? { is: expected } : expected;
 };

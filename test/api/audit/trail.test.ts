@@ -39,13 +39,13 @@ describe("entry contents", () => {
       .audit_logs;
     expect(first).toMatchObject({ user: null, ip: null, additional_fields: { automatic: "true" }, status_code: 200 });
     const wrong = { email: "ann@example.com", password: "not-this-one-at-all" };
-    const nobody = { ...wrong, email: "nobody@example.com" };
+    const unknown = { ...wrong, email: "unknown@example.com" };
     const request_id = uuid();
     const headers = { "x-request-id": request_id };
     expect((await admin.withToken(undefined).fetch("POST", "/api/v2/users/login", wrong, { headers })).status).toBe(
       401,
     );
-    expect((await admin.withToken(undefined).fetch("POST", "/api/v2/users/login", nobody, { headers })).status).toBe(
+    expect((await admin.withToken(undefined).fetch("POST", "/api/v2/users/login", unknown, { headers })).status).toBe(
       401,
     );
     const { audit_logs } = await search(auditor.client, `request_id:${request_id}`);
@@ -128,7 +128,7 @@ describe("searching", () => {
     expect(await countEntries(`username:admin date_from:2020-01-01 date_to:${later}`)).toBe(everything);
     expect(await countEntries("date_to:2020-01-01")).toBe(0);
     expect(await countEntries("email:ANN@example.com action:login")).toBeGreaterThan(0);
-    expect(await countEntries("username:nobody")).toBe(0);
+    expect(await countEntries("username:unknown")).toBe(0);
     expect(await countEntries("username:me action:create user")).toBe(2);
     expect(await countEntries("resource_target:AUDREY resource_type:user action:create")).toBe(1);
     expect(await countEntries("build_reason:initiator organization:default")).toBe(

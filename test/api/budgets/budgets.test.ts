@@ -72,7 +72,7 @@ test("[BU-1] [BU-7] calls are charged to the budgets of everyone, user, group an
   expect(await use(world, 1)).toBe(200);
 });
 
-test("[BU-9] a user's token is charged to their home organization alone, whoever adds them to another and its groups", async () => {
+test("[BU-9] calls with a user's token are charged only to their home organization, even after others add them to another organization and its groups", async () => {
   await using world = await openWorld();
   const { owner } = world;
   const { id: scope_id } = await owner.post<{ id: string }>("/api/v2/organizations", { name: "crew" });
@@ -135,7 +135,7 @@ test("[BU-4] each SDK raises its own error for a used-up budget, with the amount
   expect(await listBudgets(owner)).toMatchObject([{ amount: 0, extra: 1_000, spent: 100 }]);
 });
 
-test("[BU-5] while open calls may use up the rest, another one is told to retry later", async () => {
+test("[BU-5] while open calls may use up the budget, another call is asked to retry later", async () => {
   await using world = await openWorld();
   await setBudget(world.owner, { amount: 100 });
   const callModel = () =>
@@ -222,10 +222,10 @@ test("[BU-6] owners set every budget, administrators of an organization its own,
     readonly status_code: number;
   };
   const { audit_logs } = await owner.get<{ audit_logs: Entry[] }>("/api/v2/audit?limit=50");
-  const told = audit_logs.filter(
+  const changes = audit_logs.filter(
     ({ resource_target, status_code }) => resource_target === "budget" && status_code < 400,
   );
-  expect(told.map(({ diff }) => Object.keys(diff).sort().join())).toEqual([
+  expect(changes.map(({ diff }) => Object.keys(diff).sort().join())).toEqual([
     "amount,period,scope,scope_id,unit",
     "extra",
     "amount",

@@ -22,17 +22,17 @@ test("[BD-5] template admins read and replace the state of a build; the next bui
   expect(await awaitStatus(mine.get(at))).toBe(403);
   expect(await awaitStatus(mine.put(at, { state: base64("x") }))).toBe(403);
   expect(await awaitStatus(admin.put(at, { state: "not base64!" }))).toBe(400);
-  await admin.put(at, { state: base64("mended") });
-  expect(await textAt(admin, at)).toBe("mended");
+  await admin.put(at, { state: base64("repaired") });
+  expect(await textAt(admin, at)).toBe("repaired");
   const next = await createBuild(admin, id, "start");
   await awaitBuild(admin, id);
   // The test provisioner returns what it was given.
-  expect(await textAt(admin, `/api/v2/workspacebuilds/${next.id}/state`)).toBe("mended");
+  expect(await textAt(admin, `/api/v2/workspacebuilds/${next.id}/state`)).toBe("repaired");
   await admin.put(at, { state: "" });
   expect(await textAt(admin, at)).toBe("");
 });
 
-test("[BD-5] a state may have 16 MiB, as much as a build may leave; a larger one is refused and changes nothing", async () => {
+test("[BD-5] a state may have 16 MiB, the limit for builds; a larger one is refused and nothing changes", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { template_id } = await seedTemplate(world.server);

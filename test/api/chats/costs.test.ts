@@ -153,7 +153,7 @@ testInside(
     expect((await admin.get<CostSummary>(`/api/v2/chats/cost/${user_id}/summary`)).total_cost_micros).toBe(4 * each);
     const all = await admin.get<UserCosts>("/api/v2/chats/cost/users?limit=1");
     expect(all).toMatchObject({ count: 1, users: [{ user_id, ...sums, chat_count: 1 }] });
-    expect(await admin.get<UserCosts>("/api/v2/chats/cost/users?search=nobody%20of%20that")).toMatchObject({
+    expect(await admin.get<UserCosts>("/api/v2/chats/cost/users?search=no%20such%20user")).toMatchObject({
       count: 0,
       users: [],
     });

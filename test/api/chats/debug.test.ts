@@ -44,20 +44,23 @@ const turn = async (world: ChatWorld, text: string): Promise<string> => {
   return id;
 };
 
-testInside("[RM-1] nothing is recorded unless the deployment, or an administrator and the user, want it", async () => {
-  await using world = await openChatWorld();
-  const admin = await signInAdmin(world);
-  expect(await listRuns(world.owner, await turn(world, "nobody wants it"))).toEqual([]);
-  await admin.put(`${CONFIG}/debug-logging`, { allow_users: true });
-  expect(await listRuns(world.owner, await turn(world, "allowed only"))).toEqual([]);
-  await world.owner.put(`${CONFIG}/user-debug-logging`, { debug_logging_enabled: true });
-  const recorded = await turn(world, "wanted");
-  expect((await awaitRuns(world, recorded, 1)).length).toBe(1);
-  await admin.put(`${CONFIG}/debug-logging`, { allow_users: false });
-  expect(await listRuns(world.owner, await turn(world, "no longer allowed"))).toEqual([]);
-  await using forced = await openChatWorld(FORCED);
-  expect((await awaitRuns(forced, await turn(forced, "forced"), 1)).length).toBe(1);
-});
+testInside(
+  "[RM-1] calls are recorded only if the deployment requires it, or an administrator allows and the user wants it",
+  async () => {
+    await using world = await openChatWorld();
+    const admin = await signInAdmin(world);
+    expect(await listRuns(world.owner, await turn(world, "not recorded"))).toEqual([]);
+    await admin.put(`${CONFIG}/debug-logging`, { allow_users: true });
+    expect(await listRuns(world.owner, await turn(world, "allowed only"))).toEqual([]);
+    await world.owner.put(`${CONFIG}/user-debug-logging`, { debug_logging_enabled: true });
+    const recorded = await turn(world, "wanted");
+    expect((await awaitRuns(world, recorded, 1)).length).toBe(1);
+    await admin.put(`${CONFIG}/debug-logging`, { allow_users: false });
+    expect(await listRuns(world.owner, await turn(world, "no longer allowed"))).toEqual([]);
+    await using forced = await openChatWorld(FORCED);
+    expect((await awaitRuns(forced, await turn(forced, "forced"), 1)).length).toBe(1);
+  },
+);
 
 testInside("[RM-2] a run shows the model's requests and answers, step by step; newest runs first", async () => {
   await using world = await openChatWorld(FORCED);
@@ -263,12 +266,12 @@ testInside("[RM-7] a turn continues when its record cannot be written", async ()
     if (batch.some(({ sql }) => sql.includes("chat_run"))) throw new Error("no room");
     return commit(batch, ...more);
   }) as typeof store.commit;
-  const id = await turn(world, "goes on");
+  const id = await turn(world, "continues");
   expect(await listRuns(world.owner, id)).toEqual([]);
 });
 
 testInside(
-  "[RM-8] the cost of a chat includes the calls that reported usage, also those that were edited away",
+  "[RM-8] the cost of a chat includes every call that reported its usage, also for messages that an edit has removed",
   async () => {
     await using world = await openChatWorld();
     const id = await turn(world, "one");

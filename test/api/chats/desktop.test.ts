@@ -72,7 +72,7 @@ testNeeding(
 
 testNeeding(
   [needs.xvnc],
-  "[DT-2] viewers speak RFB with the desktop of the workspace, several at once; it ends with the right to it",
+  "[DT-2] several viewers speak RFB with the workspace's desktop concurrently, until they lose their permission",
   async () => {
     const { id, call } = await openChat(world);
     call.finish();

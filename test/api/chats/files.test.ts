@@ -258,8 +258,8 @@ test("[FL-7] files without a message are deleted after thirty days, and their by
   const { store, blobs } = getContext(world.server);
   let now = Date.now();
   const keeper = fileKeeper({ store, blobs, clock: { now: () => now } });
-  const orphan = await uploadFile(world, "nobody wants this");
-  const kept = await uploadFile(world, "somebody wants this");
+  const orphan = await uploadFile(world, "unused");
+  const kept = await uploadFile(world, "used in a chat");
   await createChat(world, "x", { content: [file(kept)] });
   const findBlobPath = async (id: string) => blobs.getPath((await store.get(findChatFile({ id })))?.hash as string);
   const [orphanPath, keptPath] = [await findBlobPath(orphan), await findBlobPath(kept)];

@@ -41,7 +41,7 @@ const followUntil = async (
 
 testNeeding(
   [needs.git],
-  "[GS-5] follows what the chat's tools do, for everyone who follows, from wherever they begin, until the repository no longer exists",
+  "[GS-5] shows every follower what the chat's tools change, whenever it joins, until the repository no longer exists",
   async () => {
     const { id, call } = await openChat(world);
     const origin = join(world.home, "origin.git");

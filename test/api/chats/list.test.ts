@@ -256,7 +256,7 @@ test("[CH-39] sub-chats are archived and restored with their root, all or none",
   expect((await world.models.next()).prompt).toBe("go on");
 });
 
-test("[ID-25] users who have started a chat have a seat, and nobody else", async () => {
+test("[ID-25] only users who have started a chat have a seat", async () => {
   await using world = await openChatWorld();
   const seat = async (): Promise<boolean> =>
     (await world.owner.get<{ has_ai_seat: boolean }>("/api/v2/users/me")).has_ai_seat;

@@ -201,7 +201,7 @@ describe.each([...ROWS])("$name", (row) => {
     expect(follower.history.at(-1)).toBe("assistant: Both.");
   });
 
-  test("[MO-42] [MO-43] a tool's image is sent as an image, or the model is told that it cannot see it", async () => {
+  test("[MO-42] [MO-43] a tool's image is sent as an image, or a text tells the model that it cannot see it", async () => {
     const { id, follower, call } = await begin({ mcp_server_ids: [server_id] });
     using _ = follower;
     call.say({ reasoning: "I look" }, { call: { id: "call_p", name: "eye__picture", args: "{}" } });

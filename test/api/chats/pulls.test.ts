@@ -112,11 +112,11 @@ testNeeding(
     await diffs.onTimer(id);
     await diffs.whenIdle();
     expect(host.asked.map((line) => line.slice(0, 3))).toEqual(["304", "304", "304"]);
-    host.json(`${G}/pulls/7`, createGithubPull(host.url, { state: "closed", merged: true, title: "Mend the Widget" }));
+    host.json(`${G}/pulls/7`, createGithubPull(host.url, { state: "closed", merged: true, title: "Fix the Widget" }));
     await diffs.onTimer(id);
     expect((await nextDiffChange()).diff_status).toMatchObject({
       pull_request_state: "merged",
-      pull_request_title: "Mend the Widget",
+      pull_request_title: "Fix the Widget",
     });
     expect([
       await searchChats("search:frobnicator"),

@@ -129,7 +129,7 @@ test("[CS-3] shared chats are listed under source:shared_with_me, with search, c
   const [bob, eve] = [await addPerson(world), await addPerson(world, "")];
   const first = await createChat(world, "apples and pears");
   const second = await createChat(world, "bananas");
-  await createChat(world, "nobody's business with apples");
+  await createChat(world, "private apples");
   const own = await createChat({ owner: bob.client, organization_id: bob.organization_id }, "bob's apples");
   await share(world, first.id, { [bob.user_id]: "read" });
   await share(world, second.id, {}, { [world.organization_id]: "read" });
@@ -173,14 +173,14 @@ test("[CS-4] invalid roles are refused and named; a sub-chat is shared like its 
     const { validations = [] } = (await response.json()) as { validations?: { field: string }[] };
     return [response.status, ...validations.map(({ field }) => field)];
   };
-  const nobody = crypto.randomUUID();
+  const unknown = crypto.randomUUID();
   expect(await patchAcl({ user_roles: { [world.user_id]: "read" } })).toEqual([400, `user_roles.${world.user_id}`]);
   const { id: self } = await admin.get<{ id: string }>("/api/v2/users/me");
   expect(await patchAcl({ user_roles: { [self]: "read" } }, admin)).toEqual([400, `user_roles.${self}`]);
   expect(await patchAcl({ user_roles: { [bob.user_id]: "write" } })).toEqual([400, `user_roles.${bob.user_id}`]);
   expect(await patchAcl({ user_roles: { [eve.user_id]: "read" } })).toEqual([400, `user_roles.${eve.user_id}`]);
   expect(await patchAcl({ user_roles: { me: "read" } })).toEqual([400, "user_roles.me"]);
-  expect(await patchAcl({ group_roles: { [nobody]: "read" } })).toEqual([400, `group_roles.${nobody}`]);
+  expect(await patchAcl({ group_roles: { [unknown]: "read" } })).toEqual([400, `group_roles.${unknown}`]);
   const many = Object.fromEntries(Array.from({ length: 501 }, () => [crypto.randomUUID(), "read"]));
   expect(await patchAcl({ user_roles: many })).toEqual([400, "user_roles"]);
   expect(await patchAcl({ user_roles: { [bob.user_id]: "read" } }, world.owner, child)).toEqual([400]);
@@ -209,15 +209,15 @@ test("[CS-5] a person who loses access is disconnected immediately, the owner is
   const events = await fetch(new URL(`${toChatPath(id)}/stream`, world.server.url), {
     headers: { "Service-Session-Token": bob.token, accept: "text/event-stream" },
   });
-  let told = "";
+  let received = "";
   const telling = events.body?.pipeThrough(new TextDecoderStream()).pipeTo(
     new WritableStream({
       write(text) {
-        told += text;
+        received += text;
       },
     }),
   );
-  await until(() => told.includes("hello"));
+  await until(() => received.includes("hello"));
   await share(world, id, { [bob.user_id]: "" });
   expect((await his.closed).code).toBe(1008);
   await telling;

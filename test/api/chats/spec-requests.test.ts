@@ -197,8 +197,8 @@ describeInside("the specification", () => {
     ] as const) {
       const path = `${CHATS}/config/${name}`;
       const put = await admin.fetch("PUT", path, body);
-      const told = await put.text();
-      expect([name, put.status, told === "" ? 204 : JSON.parse(told)]).toEqual([
+      const text = await put.text();
+      expect([name, put.status, text === "" ? 204 : JSON.parse(text)]).toEqual([
         name,
         status,
         status === 204 ? 204 : body,

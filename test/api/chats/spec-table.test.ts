@@ -41,7 +41,7 @@ test("[RP-10] every test that SPEC.md names exists, and a title in it cites the 
   ]);
 });
 
-test("[RP-10] no member, status or kind of chats is missing in SPEC.md", () => {
+test("[RP-10] SPEC.md names every member, status and kind of chats", () => {
   const shapes = [Chat, ChatContext, ContextResource, DiffStatus, ChatFile, ChatError];
   const messages = [ChatMessage, QueuedMessage, ChatMessagePart];
   const events: Record<ChatEvent["type"], true> = {

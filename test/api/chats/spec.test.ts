@@ -179,12 +179,12 @@ describeInside("the specification", () => {
     const page = await world.owner.get<MessagePage>(`${CHATS}/${id}/messages`);
     expect(page.messages[0]?.content).toEqual([{ ...shown, file_id: { uuid: file.id, valid: true } }]);
     const upstream = { headers: { "Coder-Session-Token": world.owner.token as string } };
-    const nobody = world.owner.withToken(undefined);
-    const plain = await nobody.get<MessagePage>(`${CHATS}/${id}/messages`, upstream);
+    const anonymous = world.owner.withToken(undefined);
+    const plain = await anonymous.get<MessagePage>(`${CHATS}/${id}/messages`, upstream);
     expect(plain.messages[0]?.content).toEqual([{ ...shown, file_id: file.id }]);
     const sent = await sendMessage(world, id, "", { content: [{ type: "file", file_id: file.id }] });
     expect(sent.queued_message?.content).toEqual([{ ...shown, file_id: { uuid: file.id, valid: true } }]);
-    const socket = await nobody.socket(`${CHATS}/${id}/stream`, upstream);
+    const socket = await anonymous.socket(`${CHATS}/${id}/stream`, upstream);
     const [first, queue] = (await frames(socket, ({ type }) => type === "queue_update")) as [ChatEvent, ChatEvent];
     expect(first).toMatchObject({ message: { content: [{ file_id: file.id }] } });
     expect(queue).toMatchObject({ queued_messages: [{ content: [{ file_id: file.id }] }] });

@@ -44,10 +44,10 @@ test("[SB-1] [SB-4] [PM-4] a chat starts a sub-chat and gets its report, with th
   agent.say({ text: "It is " });
   await own.until(({ preview }) => preview === "It is ");
   answer(agent, "here.");
-  const told = await upstream.next();
-  expect(getLastMessage(told)).toContain("It is here.");
+  const continued = await upstream.next();
+  expect(getLastMessage(continued)).toContain("It is here.");
   await own.until(({ status, history }) => status === "waiting" && history.length === 2);
-  answer(told, "Found.");
+  answer(continued, "Found.");
   await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: Found.");
 
   await sendMessage(world, id, "now plan", { plan_mode: "plan" });

@@ -19,7 +19,7 @@ import { getContext } from "#test/support/seed.ts";
 setDefaultTimeout(scaleTimeout(30_000));
 
 const PROMPT =
-  "please find out why the nightly deployment of the api keeps failing since last week, and mend it for good";
+  "please find out why the nightly deployment of the api keeps failing since last week, and fix it for good";
 
 const openWorld = async (options: { clock?: ManualClock } = {}) => {
   const models = new ScriptedModels(true);

@@ -73,10 +73,10 @@ test("[CG-3] one browser's requests are one visit; an anonymous visitor's is ano
 
 test("[CG-3] a visit ends after fifteen minutes without a request, at its last one; then a new one starts", () => {
   const clock = new ManualClock();
-  const told: string[] = [];
+  const events: string[] = [];
   const begin = ({ target }: { target: string }) => {
-    const number = told.push(`${target} begins`);
-    return (_reason: string, { at }: { at: number }) => void told.push(`${number} ends at ${at - began}`);
+    const number = events.push(`${target} begins`);
+    return (_reason: string, { at }: { at: number }) => void events.push(`${number} ends at ${at - began}`);
   };
   const began = clock.now();
   const visits = new AppVisits({ clock, connections: { begin } } as never);
@@ -87,9 +87,9 @@ test("[CG-3] a visit ends after fifteen minutes without a request, at its last o
   clock.advance(14 * 60_000);
   expect(visits.recordTraffic(place, by)).toBe(true);
   clock.advance(15 * 60_000);
-  expect(told).toEqual(["web begins", `1 ends at ${14 * 60_000}`]);
+  expect(events).toEqual(["web begins", `1 ends at ${14 * 60_000}`]);
   visits.recordResponse(place, by, 200);
   visits.recordResponse(place, { ...by, user_id: null, user_agent: "one" } as never, 200);
   visits.recordResponse(place, { ...by, user_id: null, user_agent: "two" } as never, 200);
-  expect(told.slice(2)).toEqual(["web begins", "web begins"]);
+  expect(events.slice(2)).toEqual(["web begins", "web begins"]);
 });

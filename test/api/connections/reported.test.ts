@@ -160,7 +160,7 @@ test("[CG-7] finds by type, state, people, workspace, connection and time, and r
   expect(await Promise.all([`connection_id:${id}`, `connection_id:${uuid()}`].map(countFound))).toEqual([1, 0]);
   const owners = [`workspace_owner:${owner}`, `workspace_owner_email:${owner}@example.com`, "workspace_owner:me"];
   expect(await Promise.all(owners.map(countFound))).toEqual([2, 2, 0]);
-  expect(await Promise.all(["username:me", "user_email:nobody@example.com"].map(countFound))).toEqual([0, 0]);
+  expect(await Promise.all(["username:me", "user_email:unknown@example.com"].map(countFound))).toEqual([0, 0]);
   expect(await Promise.all([`organization:${seeded.organization_id}`, "organization:default"].map(countFound))).toEqual(
     [2, 0],
   );
@@ -181,9 +181,9 @@ test("[CG-8] pages the connection log for readers of the audit log; an organizat
   await reportConnections(one, {}, {}, {});
   await reportConnections(two, {});
   const reader = async (roles: string[]) => new Client(server.url, (await seedUser(server, { roles })).token);
-  const nobody = await reader([]);
-  expect((await nobody.fetch("GET", "/api/v2/connectionlog")).status).toBe(403);
-  expect((await nobody.fetch("GET", "/api/v2/connectionlog/retention")).status).toBe(403);
+  const member = await reader([]);
+  expect((await member.fetch("GET", "/api/v2/connectionlog")).status).toBe(403);
+  expect((await member.fetch("GET", "/api/v2/connectionlog/retention")).status).toBe(403);
   const auditor = await reader(["auditor"]);
   expect((await list("", "", auditor)).count).toBe((await list("")).count);
   const own = await seedUser(server, { organization_id: one.organization_id });

@@ -72,7 +72,7 @@ describe("one body", () => {
     ["a million quotes", `{"a":"${'\\"'.repeat(1_000_000)}"}`, "Validation failed."],
     ["a million empty lists", `{"a":[${"[],".repeat(1_000_000)}1]}`, `has more than ${MAX_VALUES} values`],
     ["a long run of backslashes", `{"a":"${"\\\\".repeat(1_500_000)}"}`, "Validation failed."],
-  ])("[HT-6] %s: refused in words, and nobody else waits long", async (_name, body, words) => {
+  ])("[HT-6] %s: refused with an explanation, and other requests do not wait long", async (_name, body, words) => {
     let answer = { status: 0, text: "" };
     const longest = await longestWait(async () => {
       answer = await post(body);
@@ -83,7 +83,7 @@ describe("one body", () => {
   });
 });
 
-test("[HT-6] of a list with a hundred thousand invalid entries the first are named", async () => {
+test("[HT-6] the error names only the first of a hundred thousand invalid list entries", async () => {
   const mcp_server_ids = Array(MAX_VALUES - 10).fill("x");
   const body = { content: [{ type: "text", text: "hello" }], mcp_server_ids };
   let answer = "";
@@ -95,7 +95,7 @@ test("[HT-6] of a list with a hundred thousand invalid entries the first are nam
   expect(longest).toBeLessThan(BOUND_MS);
 });
 
-test("[HT-6] a megabyte in every text field of every route is answered, and no other request waits long", async () => {
+test("[HT-6] requests with a megabyte in each text field of every route are answered, and other requests do not wait long", async () => {
   const long = "x".repeat(1_000_000);
   const texts = (schema: Schema): string[] =>
     Object.entries(schema.properties ?? {}).flatMap(([name, of]) => (of.type === "string" ? [name] : []));

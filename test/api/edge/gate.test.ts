@@ -70,7 +70,7 @@ describe("malformed HTTP requests", () => {
     ],
     ["a header of 64 KB", `GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: ${"x".repeat(65_536)}\r\n\r\n`],
   ];
-  test.each(cases)("[HT-2] %s: refused, and the server goes on", async (_name, request) => {
+  test.each(cases)("[HT-2] %s: refused, and the server keeps responding", async (_name, request) => {
     using connection = new RawConnection(server.url);
     connection.send(request);
     const received = await connection.until((text) => text.includes("\r\n\r\n"));

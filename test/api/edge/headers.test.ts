@@ -8,16 +8,16 @@ const server = await forFile(startTestServer());
 
 const LOGIN = "/api/v2/users/login";
 const kinds: [string, number, string, string][] = [
-  ["a success", 200, "GET", "/api/v2/buildinfo"],
+  ["a successful request", 200, "GET", "/api/v2/buildinfo"],
   ["a health check", 200, "GET", "/healthz"],
-  ["a stranger", 401, "GET", "/api/v2/users/me"],
+  ["an anonymous caller", 401, "GET", "/api/v2/users/me"],
   ["an unknown route", 404, "GET", "/api/v2/nothing"],
   ["a wrong method", 405, "PUT", "/api/v2/buildinfo"],
   ["a body of a wrong type", 415, "POST", LOGIN],
 ];
 
 test.each(kinds)(
-  "[HT-11] %s (%i) cannot be taken for another type and is kept by nobody",
+  "[HT-11] the response to %s (%i) cannot be interpreted as another type or cached",
   async (_name, status, method, path) => {
     const body = method === "POST" ? "{}" : "";
     const answer = await call(

@@ -22,7 +22,7 @@ export const NAMES: readonly string[] = [...new Set([...Object.keys(TABLE), ...D
 
 export type CompleteRow = Row & { readonly is: string; readonly access: Access | undefined };
 
-/** Returns the row of an operation: who gets which status, and what its call sends; an empty one if there is none. */
+/** Returns the row of an operation: the status for each caller, and what the call sends. Returns an empty row if the table has none. */
 export const getRow = (name: string): CompleteRow => {
   const given = TABLE[name] ?? {};
   const row = typeof given === "string" ? { is: given } : given;

@@ -203,10 +203,9 @@ const OTHERWISE: Record<string, string> = {
     "another's are refused, and one's own need membership (MW-2)",
   "PUT /api/v2/organizations/{organization}/members/{user}/chats/model-overrides/{context}":
     "another's are refused, and one's own need membership (MW-2)",
-  "POST /api/v2/organizations/{organization}/members/{user}/workspaces":
-    "the organization is a wish; the template decides",
+  "POST /api/v2/organizations/{organization}/members/{user}/workspaces": "the template decides the organization",
   "GET /api/v2/organizations/{organization}/members/{user}/workspaces/available-users":
-    "lists the organization's members, whoever the user is",
+    "lists the organization's members, regardless of the user",
 };
 
 test("[HT-14] every route with two IDs is checked", async () => {

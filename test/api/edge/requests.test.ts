@@ -115,7 +115,7 @@ describe("more requests than the server accepts", () => {
     },
   );
 
-  test("[HT-9] a thousand silent or half-sent connections block nobody", async () => {
+  test("[HT-9] a thousand silent or half-sent connections do not block other clients", async () => {
     await using server = await startTestServer();
     const silent = Array.from({ length: 1000 }, () => new RawConnection(server.url));
     for (const [i, connection] of silent.entries()) {

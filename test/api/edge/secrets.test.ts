@@ -67,7 +67,7 @@ testSingleServer("process")(
     const written = [...running, ...(await readStoredTexts(data)), await serve.errors];
     expect(running.some((text) => text.includes("carol@example.com"))).toBe(true);
     const found = written.flatMap((text) =>
-      secrets.flatMap((secret, i) => (text.includes(secret) ? [`secret ${i} beside ${text.slice(0, 200)}`] : [])),
+      secrets.flatMap((secret, i) => (text.includes(secret) ? [`secret ${i} in ${text.slice(0, 200)}`] : [])),
     );
     expect(found).toEqual([]);
   },

@@ -77,7 +77,7 @@ test("[HT-31] every named object and enum is in the document once, under its nam
     expect(document.components.schemas).toHaveProperty(name);
 });
 
-test("[HT-31] a named shape is the same wherever it is used", () => {
+test("[HT-31] a named shape is the same in every use", () => {
   const found: string[] = [];
   const check = (schema: unknown, place: string): void => {
     for (const [way, value] of walkValues(schema)) {

@@ -85,7 +85,7 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
     await awaitNoSockets();
   });
 
-  test(`[HT-17] ${route}: a message begun and never ended holds up nobody`, async () => {
+  test(`[HT-17] ${route}: a message that never ends does not delay other clients`, async () => {
     using connection = await open(route);
     connection.send(frame(2, "", { final: false }));
     connection.send(Buffer.concat(Array.from({ length: 100_000 }, () => frame(0, "", { final: false }))));

@@ -24,7 +24,7 @@ const seedDirectory = async (directory: string): Promise<SeededAgent | undefined
 };
 
 testSingleServer("process")(
-  "[HT-19] followers and streams are told, the request under way is answered, new ones get 503, and the exit code is 0",
+  "[HT-19] a stopping server closes followers and streams with the reason, completes open requests, refuses new ones with 503, and exits with 0",
   async () => {
     using directory = tempDirectory();
     const seeded = await seedDirectory(directory.path);

@@ -11,13 +11,13 @@ const EXCEPTIONS: { operation: string; when: string; status: number; why: string
     operation: "GET /api/v2/workspaceagents/{workspaceagent}/startup-logs",
     when: "unknown workspaceagent",
     status: 410,
-    why: "The route is gone, whichever agent is meant.",
+    why: "The route was removed, for every agent ID.",
   },
   ...["wrong buildnumber", "unknown buildnumber"].map((when) => ({
     operation: "GET /api/v2/users/{user}/workspace/{workspacename}/builds/{buildnumber}",
     when,
     status: 400,
-    why: "A build is named by its number: no other word can be one.",
+    why: "A build is identified by its number; anything else is invalid.",
   })),
 ];
 

@@ -119,7 +119,7 @@ test("[EA-5] a callback is valid only for the session, user and provider that st
   });
 });
 
-test("[EA-6] a device code links once the person has entered it; nobody else can use it, and refusals have the provider's message", async () => {
+test("[EA-6] a device code links once the person has entered it; other users cannot use it, and refusals have the provider's message", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("codes", codes), provider.setting("git")]);
   const ann = new Client(server.url, (await seedUser(server)).token);

@@ -1,5 +1,5 @@
 // A fake OAuth 2 provider that speaks the real protocol over real HTTP: authorization codes with PKCE, the device grant, refresh with
-// rotation, validation, revocation. It rejects what the protocol rejects, and can be told to misbehave.
+// rotation, validation, revocation. It rejects what the protocol rejects, and misbehaves on request.
 import { createHash, randomBytes } from "node:crypto";
 
 export const CLIENT = { id: "slipway-client", secret: "the client's s3cret/+&" } as const;
@@ -77,7 +77,7 @@ export class FakeProvider implements Disposable {
   /** Enters the user code and approves or denies. */
   typeIn(user_code: string, answer: "agreed" | "denied" = "agreed"): void {
     const device = this.#devices.get(`device-${user_code}`);
-    if (!device) throw new Error("nobody asked for this code");
+    if (!device) throw new Error("this code was not requested");
     device[answer] = true;
   }
 

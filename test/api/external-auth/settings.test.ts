@@ -49,7 +49,7 @@ test.each([
   [[{ ...HUB, type: "generic" }], "needs auth_url"],
   [[{ ...HUB, type: "bitbucket-server" }], "needs base_url"],
   [[{ ...HUB, type: "gitea", device_flow: true }], "needs device_code_url"],
-])("[EA-4] what is wrong is named without a value: %j", (list, words) => {
+])("[EA-4] an invalid setting is reported without its value: %j", (list, words) => {
   const text = getProblems(list);
   expect(text).toContain(words);
   expect(text).not.toContain("hush-hush");

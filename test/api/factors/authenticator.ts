@@ -1,5 +1,5 @@
 // A software authenticator for tests: it creates passkeys and responds like a browser (WebAuthn level 3, ES256, attestation "none"), and
-// can be told to lie.
+// can send false data on request.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
 type Options = Readonly<Record<string, unknown>>;

@@ -155,7 +155,7 @@ test("[FA-3] an unfinished sign-in expires with time, a new password or a suspen
   expect(await finishLogin(anybody, last, kim.app.code())).toBe(401);
 });
 
-test("[FA-4] wrong codes are throttled per account, whoever sends them, and a correct one resets that", async () => {
+test("[FA-4] wrong codes are throttled per account, regardless of the sender, and a correct code resets the limit", async () => {
   const { anybody, clock } = world;
   const gus = await createEnrolledPerson(world, "gus");
   const challenge = await startLogin(anybody, gus.email);

@@ -97,7 +97,7 @@ test("[GR-2] invalid names, a taken one, unknown members and users added and rem
   }
   const path = `/groups/${group.id}`;
   for (const body of [
-    { add_users: ["nobody"] },
+    { add_users: ["unknown"] },
     { add_users: ["ada"], remove_users: ["ada"] },
     { add_users: ["eve"] },
   ]) {
@@ -116,7 +116,7 @@ test("[GR-3] leaving the organization removes a person from its groups, and retu
   expect((await world.admin.get<Group>(`/api/v2/groups/${group.id}`)).members).toEqual([]);
 });
 
-test("[GR-4] a share with a group applies to its current members, and to nobody once it is deleted", async () => {
+test("[GR-4] a share with a group applies to its current members, and ends when the group is deleted", async () => {
   const ada = clientOf("ada");
   const { id } = await createWorkspace(ada, template_id, "shared");
   const path = `/api/v2/workspaces/${id}`;
@@ -157,7 +157,7 @@ test("[GR-4] a share with a group applies to its current members, and to nobody 
 test("[GR-5] the audit log records groups, with added and removed members", async () => {
   const group = await newGroup();
   await change(group, { add_users: ["bob"] });
-  await world.admin.fetch("PATCH", `/api/v2/groups/${group.id}`, { add_users: ["nobody"] });
+  await world.admin.fetch("PATCH", `/api/v2/groups/${group.id}`, { add_users: ["unknown"] });
   await world.admin.fetch("DELETE", `/api/v2/groups/${group.id}`);
   const { audit_logs } = await world.admin.get<Static<typeof AuditLogs>>(
     `/api/v2/audit?q=resource_id:${group.id}&limit=10`,

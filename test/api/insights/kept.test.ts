@@ -26,7 +26,7 @@ const daysAgo = (first: number, last: number): ReportArgs => {
 };
 
 const seed = Math.floor(Math.random() * 2 ** 31);
-test(`[IN-13] use that is written later is in the next report, in whatever block and folded or not (seed ${seed})`, async () => {
+test(`[IN-13] usage that is written later is in the next report, in any block, folded or not (seed ${seed})`, async () => {
   using directory = tempDirectory();
   const fatal = (error: Error): void => {
     throw error;

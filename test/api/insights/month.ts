@@ -109,7 +109,7 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
       const day = Math.floor((NOW - drawBelow(DAYS) * DAY) / DAY);
       const from = Math.floor((day * DAY - owner.hours * 3_600_000) / MINUTE) + drawBelow(24 * 60);
       const length = 1 + drawBelow(random() < 0.2 ? 300 : 90);
-      // Sometimes in several workspaces at once, or with two apps.
+      // Some people work in several workspaces at the same time, or with two apps.
       const first = own[drawBelow(own.length)] as AgentPlace;
       work(first, from, length);
       if (random() < 0.4) work(own[drawBelow(own.length)] as AgentPlace, from + drawBelow(40), length);

@@ -74,7 +74,7 @@ testInside("[IN-1] apps, ports, terminals and client reports mark active minutes
 });
 
 testInside(
-  "[IN-3] connections that an agent reports are five minutes for the owner, with their latency; none are nothing",
+  "[IN-3] an agent's report with connections counts as five minutes for the owner, with their latency; a report without any counts nothing",
   async () => {
     await using world = await openInsights();
     const { server, admin, clock, seeded } = world;
@@ -103,7 +103,7 @@ testInside(
 const RANGE_TO_11 = "start_time=2030-01-15T00:00:00Z&end_time=2030-01-16T11:00:00Z";
 
 testInside(
-  "[IN-3] what an agent says of its connection over its own is the latency of the owner, less than a millisecond as one",
+  "[IN-3] the latency that an agent reports over its connection counts for the owner, at least one millisecond",
   async () => {
     await using world = await openInsights();
     const { server, admin, clock, seeded } = world;
@@ -117,7 +117,7 @@ testInside(
   },
 );
 
-testInside("[IN-3] a terminal user gets its agent's current latency, whatever the agent reports", async () => {
+testInside("[IN-3] the latency of terminal users is the measured one, not the one that the agent reports", async () => {
   await using world = await openInsights();
   const { server, admin, clock, seeded } = world;
   const { workspace_id, agent_id } = seeded;

@@ -14,7 +14,7 @@ import { fetchStatus, newPerson } from "../users/people.ts";
 const getInbox = (client: Client, query = ""): Promise<Inbox> =>
   client.get<Inbox>(`/api/v2/notifications/inbox${query}`);
 
-test("[NO-6] [NO-10] [NO-11] user admins are notified of new users; a watcher immediately, and nobody reads another's inbox", async () => {
+test("[NO-6] [NO-10] [NO-11] user admins are notified of new users, watchers receive it immediately, and users read only their own inbox", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const helper = await newPerson(admin, "helper", ["user-admin"]);
@@ -27,19 +27,19 @@ test("[NO-6] [NO-10] [NO-11] user admins are notified of new users; a watcher im
     username: "mia",
     password: "a-long-enough-secret",
   });
-  const told = await watch.json<{ notification: InboxNotification; unread_count: number }>();
-  expect(told.notification).toMatchObject({
+  const received = await watch.json<{ notification: InboxNotification; unread_count: number }>();
+  expect(received.notification).toMatchObject({
     title: "User mia was created",
     content: "The account was created by helper.",
     read_at: null,
     targets: [mia.id],
     template_id: NOTICE_KINDS.user_created.id,
   });
-  expect(told.unread_count).toBe(2);
+  expect(received.unread_count).toBe(2);
   // The person who created the account already knows.
   expect((await getInbox(helper.client)).notifications).toEqual([]);
 
-  const { id } = told.notification;
+  const { id } = received.notification;
   const mark = `/notifications/inbox/${id}/read-status`;
   expect(await fetchStatus(helper.client, "PUT", mark, { is_read: true })).toBe(404);
   expect((await getInbox(helper.client, "?read_status=all")).notifications).toEqual([]);

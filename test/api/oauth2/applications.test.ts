@@ -1,4 +1,4 @@
-// OAuth applications: those that owners create, with redirect URIs and secrets, and those that register themselves.
+// OAuth applications that owners create, with redirect URIs and secrets, and applications that register themselves.
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Static } from "@sinclair/typebox";
 import type { AuditLogs } from "#schema/audit.ts";

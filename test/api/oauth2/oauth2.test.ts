@@ -124,8 +124,8 @@ test("[OA-6] [OA-8] every other error is returned to the application, and so is 
   ] as const;
   for (const [more, error] of mistakes) {
     const request = asking(more);
-    const told = await asked(ada, request);
-    for (const to of [new URL(told.error_redirect ?? ""), await agree(ada, request)]) {
+    const consent = await asked(ada, request);
+    for (const to of [new URL(consent.error_redirect ?? ""), await agree(ada, request)]) {
       expect([more, Object.fromEntries(to.searchParams)]).toEqual([
         more,
         { error, error_description: expect.any(String), state: "a state & more", iss: server.url.origin },
@@ -310,7 +310,7 @@ test("[OA-15] [OA-16] users see their grants and revoke them, including open con
   expect((await send("/oauth2/revoke", { token: "nothing", client_id: editor })).status).toBe(200);
 });
 
-test("[OA-14] nobody acts for a user who is suspended, deleted, or has a new password", async () => {
+test("[OA-14] tokens stop working when their user is suspended, deleted, or has a new password", async () => {
   const made = await granted(asking(), bob);
   const { id } = await bob.get<{ id: string }>("/api/v2/users/me");
   await admin.put(`/api/v2/users/${id}/status/suspend`);
@@ -351,7 +351,7 @@ test("[OA-17] an application changes no password or second factor and confirms n
   expect(await works(whole.token ?? "")).toBe(401);
 });
 
-test("[OA-21] an owner's application leaves nobody with access behind that outlives its grant", async () => {
+test("[OA-21] an owner's application cannot create access that outlives its grant", async () => {
   const { access_token } = await granted(asking({ scope: "coder:all" }), admin);
   const program = admin.withToken(access_token);
   const dan = await newPerson(admin, "dan");

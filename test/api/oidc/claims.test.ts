@@ -1,4 +1,4 @@
-// Claims about people in the forms that real providers use, and what an administrator is told about them.
+// Claims in the forms that real providers use, and what administrators see of them.
 import { expect, test } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import type { Inbox } from "#schema/notifications/notification.ts";
@@ -95,7 +95,7 @@ testInside("[OI-11] groups without effect are explained in the log, once an hour
   }
 });
 
-test("[OI-7] a user whose groups give less than before is told what they have lost", async () => {
+test("[OI-7] a user whose groups grant less than before is notified of what they have lost", async () => {
   const all = person("leo", { groups: ["platform", "crew"] });
   await signIn(all, "mapped");
   const { client } = await signIn(person("leo", { groups: ["crew", "audit"] }), "mapped");

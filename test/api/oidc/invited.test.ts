@@ -56,7 +56,7 @@ test("[IV-5] the link is not valid for another address, and is valid once", asyn
   expect(again.status).toBe(404);
 });
 
-test("[IV-5] a verified address that is invited needs no link; nobody else gets in", async () => {
+test("[IV-5] a verified address that is invited needs no link; other addresses are refused", async () => {
   expect((await signIn(person("kim"))).text).toContain("Ask an administrator for an invitation.");
   await tokenFor("kim@example.com");
   expect((await signIn(person("kim", { email_verified: false }))).token).toBeUndefined();

@@ -132,8 +132,8 @@ test("[OI-6] suspended and deleted users are refused", async () => {
   const refused = await signIn(sue);
   expect([refused.token, refused.text.includes("suspended")]).toEqual([undefined, true]);
   await admin.delete("/api/v2/users/sue");
-  const anew = await signIn(sue);
-  expect(await anew.client.get<User>("/api/v2/users/me")).toMatchObject({ username: "sue" });
+  const recreated = await signIn(sue);
+  expect(await recreated.client.get<User>("/api/v2/users/me")).toMatchObject({ username: "sue" });
 });
 
 test("[OI-6] a linked account with a second factor is asked for it here too", async () => {
@@ -182,7 +182,7 @@ test("[OI-3] a callback is valid once, in the browser that started it, for ten m
 });
 
 test.each<[string, (token: string) => Promise<string>]>([
-  ["nobody", async (token) => `${base64url.encode('{"alg":"none"}')}.${token.split(".")[1]}.`],
+  ["no key at all", async (token) => `${base64url.encode('{"alg":"none"}')}.${token.split(".")[1]}.`],
   [
     "someone with the secret of the client",
     (token) =>
@@ -260,7 +260,7 @@ test("[OI-7] groups add and remove roles and memberships at each sign-in", async
   expect((await listRoles((await signIn(max, "open")).client)).site).toEqual(["auditor"]);
   type Entry = { action: string; resource_type: string; diff: object; user: { username: string } | null };
   const { audit_logs } = await admin.get<{ audit_logs: Entry[] }>("/api/v2/audit?limit=50&q=resource_target:max");
-  const told = audit_logs.map(({ action, resource_type }) => `${action} ${resource_type}`);
+  const changes = audit_logs.map(({ action, resource_type }) => `${action} ${resource_type}`);
   for (const one of [
     "create user",
     "create oidc_link",
@@ -268,6 +268,6 @@ test("[OI-7] groups add and remove roles and memberships at each sign-in", async
     "write organization_member",
     "delete organization_member",
   ]) {
-    expect(told).toContain(one);
+    expect(changes).toContain(one);
   }
 });

@@ -54,7 +54,7 @@ describe("members", () => {
   test("[ID-16] are added once, listed by username, assigned roles, and removed", async () => {
     expect(await lead.client.post<Member>(`${MEMBERS}/mia`)).toMatchObject({ username: "mia", roles: [] });
     expect(await fetchStatus(lead.client, "POST", "/organizations/team/members/mia")).toBe(409);
-    expect(await fetchStatus(lead.client, "POST", "/organizations/team/members/nobody")).toBe(404);
+    expect(await fetchStatus(lead.client, "POST", "/organizations/team/members/unknown")).toBe(404);
     const listed = await lead.client.get<Member[]>(MEMBERS);
     expect(listed.map((member) => member.username)).toEqual(["lead", "mia"]);
     const page = await lead.client.get<{ members: Member[]; count: number }>(

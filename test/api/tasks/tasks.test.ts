@@ -173,7 +173,7 @@ test("[TK-3] the owner may replace the prompt until it is sent, and the audit lo
 });
 
 test("[TK-3] a prompt that cannot be sent is reported with the reason, and resuming tries again", async () => {
-  const task = await create("Nobody may say this.");
+  const task = await create("Fix the build.");
   models.areAway = true;
   await startAgent(task);
   const failed = await until(async () => {
@@ -188,7 +188,7 @@ test("[TK-3] a prompt that cannot be sent is reported with the reason, and resum
   await ada.post<unknown>(path(task, "/resume"), undefined);
   await startAgent(task);
   const call = await models.next();
-  expect(call.prompt).toBe("Nobody may say this.");
+  expect(call.prompt).toBe("Fix the build.");
   call.finish();
   await until(async () => (await read(task)).status === "active");
 });

@@ -60,8 +60,8 @@ test("[DY-1] parameters, options and defaults depend on earlier values", async (
 
 test("[DY-2] errors are shown next to the parameter, and nothing is refused", async () => {
   const inputs = { cloud: "far", region: "here", fuel: "12", wings: "two" };
-  const told = await admin.post<DynamicParameters>(`${toParametersPath()}/evaluate`, { inputs });
-  expect(brief(told)).toEqual({
+  const form = await admin.post<DynamicParameters>(`${toParametersPath()}/evaluate`, { inputs });
+  expect(brief(form)).toEqual({
     id: 0,
     faults: ["wings"],
     asked: ["cloud far near|far", "region here mars|moon must be one of mars, moon", "fuel 12  must be at most 9"],
@@ -101,9 +101,9 @@ test("[DY-4] conditions use only earlier parameters, for values that those can h
   const { job, id } = await importVersion(admin, JSON.stringify({ provisioner: "echo", parameters, resources }));
   expect(job.status).toBe("failed");
   const logs = await admin.get<{ output: string }[]>(`/api/v2/templateversions/${id}/logs`);
-  const told = logs.map(({ output }) => output).join("\n");
-  expect(told).toContain("is no parameter further up");
-  expect(told).toContain("can never be: must be true or false");
+  const log = logs.map(({ output }) => output).join("\n");
+  expect(log).toContain("is no parameter further up");
+  expect(log).toContain("can never be: must be true or false");
 });
 
 test("[DY-5] over WebSocket: an initial response, then one for each request with its ID", async () => {

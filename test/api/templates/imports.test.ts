@@ -44,11 +44,11 @@ const occupyQueue = async ({ contexts }: TestServer): Promise<Disposable & { rel
 
 describe("failures", () => {
   test("[TP-8] an invalid manifest fails the job with file, line and reason, all of them in the log", async () => {
-    const yaml = `${ECHO}        directory: /{{ nobody }}\n        scripts:\n          - display_name: s\n            script: "true"\n            cron: never\n`;
+    const yaml = `${ECHO}        directory: /{{ unknown }}\n        scripts:\n          - display_name: s\n            script: "true"\n            cron: never\n`;
     const { job, id } = await importVersion(admin, { "top/template.yml": yaml, "top/README.md": "x" });
     expect(job.status).toBe("failed");
     expect(job.error).toBe(
-      "template.yml line 6: resources.0.agents.0.directory: {{ nobody }} is not known; write \\{{ for a plain {{ (and 1 more, see the log)",
+      "template.yml line 6: resources.0.agents.0.directory: {{ unknown }} is not known; write \\{{ for a plain {{ (and 1 more, see the log)",
     );
     expect(job.error_code).toBeUndefined();
     const { lines, code } = await followImport(admin, id);
@@ -228,7 +228,7 @@ describe("the starter template", () => {
     expect(await names()).toEqual([]);
   });
 
-  test("[TP-21] off loopback, and behind a proxy, there is none unless the setting allows it", async () => {
+  test("[TP-21] off loopback and behind a proxy, the starter template is created only if the setting allows it", async () => {
     const names = async (env: Record<string, string>): Promise<string[]> => {
       await using one = await startTestServer({ env: { SLIPWAY_ADDRESS: "0.0.0.0:0", ...env } });
       const local = new URL(one.url);

@@ -64,7 +64,7 @@ test("[TP-29][TP-22] it exists at startup if the engine answers, and only once; 
     if (isMade) for (const { id } of found) await admin.delete(`/api/v2/templates/${id}`);
     return found.map(({ name, display_name }) => `${name}: ${display_name}`);
   };
-  // The compiled program is what it copies into containers; from source there is none.
+  // The server copies its compiled program into containers; run from source, it has none.
   if (!process.env.SLIPWAY_TEST_BINARY) expect(await startAndList({})).toEqual([]);
   const env = { SLIPWAY_AGENT_BINARY: program(directory.path) };
   expect(await startAndList(env, true)).toEqual(["docker: Docker"]);

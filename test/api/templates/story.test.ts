@@ -155,7 +155,7 @@ describe("versions of a template", () => {
     expect((await admin.get<TemplateVersion>(`${path}/b2`)).id).toBe(b.id);
     const twice = { file_id: await uploadFiles(admin, { "template.yaml": ECHO }), template_id: template.id, name: "c" };
     expect(await awaitRejection(admin.post(`${ORGANIZATION}/templateversions`, twice))).toBe("409 name must be unique");
-    expect(await awaitRejection(admin.get(`${path}/nobody`))).toBe("404");
+    expect(await awaitRejection(admin.get(`${path}/unknown`))).toBe("404");
   });
 });
 
@@ -247,7 +247,7 @@ describe("who may", () => {
     }
   });
 
-  test("[TP-23] nobody creates a version from another user's upload", async () => {
+  test("[TP-23] users cannot create a version from another user's upload", async () => {
     const path = `/api/v2/organizations/${otherOrganization.id}`;
     await admin.put(`${path}/members/stranger/roles`, { roles: ["organization-template-admin"] });
     const file_id = await uploadFiles(admin, { "template.yaml": uniqueText() + ECHO });

@@ -1,4 +1,4 @@
-// Archiving all unused versions at once, and the number of people who use a template.
+// Archiving all unused versions, and the number of people who use a template.
 import { expect, test } from "bun:test";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { awaitStatus } from "#test/support/net/status.ts";
@@ -6,7 +6,7 @@ import { seedUser } from "#test/support/seed.ts";
 import { ECHO, importVersion, makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-test("[TP-27] archiving all keeps the active version and those that workspaces use; otherwise only failed ones are archived", async () => {
+test("[TP-27] archiving all versions keeps the active one and the ones that workspaces use; without `all`, only failed ones are archived", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const template = await makeTemplate(admin);

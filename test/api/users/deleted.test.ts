@@ -15,15 +15,15 @@ import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
 const { server, admin, anybody } = await serverForFile({ models: new ScriptedModels() });
 
-/** Runs `meanwhile` when the first batch with such a statement is about to be committed, on any node. */
-const runBeforeCommit = (pattern: RegExp, meanwhile: () => Promise<unknown>) => {
+/** Runs `action` before the first batch with a statement that matches `pattern` is committed, on any node. */
+const runBeforeCommit = (pattern: RegExp, action: () => Promise<unknown>) => {
   let isHeld = false;
   const spies = server.contexts.map(({ store }) => {
     const commit = store.commit.bind(store);
     return spyOn(store, "commit").mockImplementation(async (batch: readonly Statement[], about, part) => {
       if (!isHeld && batch.some(({ sql }) => pattern.test(sql))) {
         isHeld = true;
-        await meanwhile();
+        await action();
       }
       await commit(batch, about, part);
     });
@@ -94,7 +94,7 @@ const MAKING: Readonly<Record<string, Making>> = {
 };
 
 for (const [what, { commits, make }] of Object.entries(MAKING)) {
-  test(`[ID-26] ${what} for somebody who is deleted meanwhile is refused`, async () => {
+  test(`[ID-26] ${what} for a user who is deleted at the same time is refused`, async () => {
     const name = what.replaceAll(" ", "-").slice(0, 28);
     const { client } = await newPerson(admin, name);
     using _ = runBeforeCommit(commits, async () => {

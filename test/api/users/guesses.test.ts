@@ -57,7 +57,7 @@ describe("guesses at an account", () => {
   test("[ID-19] guesses at every account do not evict the most attacked one", () => {
     const guesses = new Guesses(new ManualClock());
     for (let i = 0; i < 100; i++) guesses.count("ada");
-    for (let i = 0; i < 120_000; i++) guesses.count(`nobody${i}`);
+    for (let i = 0; i < 120_000; i++) guesses.count(`unknown${i}`);
     expect(getRefusal(() => guesses.count("ada"))).toBeDefined();
   });
 
@@ -67,7 +67,7 @@ describe("guesses at an account", () => {
       getRefusal(() =>
         accounts.countGuess({ address: "192.0.2.1", account: "ada@example.com", isKnown: false, ...guesser }),
       );
-    for (const account of ["ada@example.com", "nobody@example.com"]) {
+    for (const account of ["ada@example.com", "unknown@example.com"]) {
       for (let i = 0; i < 100; i++) expect(recordGuess({ address: `198.51.100.${i}`, account })).toBeUndefined();
       expect(recordGuess({ address: "198.51.100.200", account: account.toUpperCase() })).toBeGreaterThan(0);
     }

@@ -1,4 +1,4 @@
-// Requirements for new passwords, wherever one is set.
+// Requirements for new passwords, in every place where one is set.
 import { describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -62,7 +62,7 @@ describe("a password", () => {
   });
 });
 
-describe("wherever a password is set", () => {
+describe("in every place where a password is set", () => {
   test("[ID-20] it can be checked beforehand", async () => {
     const check = (password: string) =>
       anybody.post<{ valid: boolean; details: string }>("/api/v2/users/validate-password", { password });
@@ -86,8 +86,8 @@ describe("wherever a password is set", () => {
   });
 
   testInside("[ID-20] the first user's is refused and the setup token stays valid", async () => {
-    const NOBODY = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
-    await using fresh = await startTestServer({ env: NOBODY });
+    const NO_ADMIN = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
+    await using fresh = await startTestServer({ env: NO_ADMIN });
     const setup_token = new URL((await fresh.context?.setupUrl()) ?? "").searchParams.get("token");
     const createFirstUser = (password: string) =>
       fetchStatus(new Client(fresh.url), "POST", "/users/first", {

@@ -78,7 +78,7 @@ describe("the list", () => {
     expect(await searchNames(auditor.client, "")).toHaveLength(5);
     expect(await fetchStatus(mia.client, "GET", "/users/noah")).toBe(404);
     expect(await fetchStatus(mia.client, "GET", `/users/${noah.user.id}`)).toBe(404);
-    expect(await fetchStatus(mia.client, "GET", "/users/nobody")).toBe(404);
+    expect(await fetchStatus(mia.client, "GET", "/users/unknown")).toBe(404);
     expect(await fetchStatus(auditor.client, "GET", "/users/NOAH")).toBe(200);
     expect(await fetchStatus(admin, "GET", "/users/noah@example.com")).toBe(404);
   });
@@ -174,7 +174,7 @@ describe("one user", () => {
     noah.client = await admin.withToken(undefined).signIn("noah@example.com", PASSWORD);
   });
 
-  test("[ID-11] nobody suspends, deletes or promotes themselves, and owners are not suspended", async () => {
+  test("[ID-11] users cannot suspend, delete or promote themselves, and owners cannot be suspended", async () => {
     expect(await fetchStatus(keeper.client, "PUT", "/users/me/status/suspend")).toBe(400);
     expect(await fetchStatus(admin, "DELETE", "/users/me")).toBe(403);
     expect(await fetchStatus(admin, "PUT", "/users/me/roles", { roles: [] })).toBe(400);
@@ -206,7 +206,7 @@ describe("one user", () => {
     expect(await fetchStatus(admin, "PUT", "/users/noah/roles", { roles: ["king"] })).toBe(400);
   });
 
-  test("[ID-12] once deleted, their name is available, their keys are invalid and nobody finds them", async () => {
+  test("[ID-12] once deleted, their name is available, their keys are invalid and no search finds them", async () => {
     const { client, user } = await newPerson(admin, "leaver");
     expect(await fetchStatus(admin, "DELETE", "/users/leaver")).toBe(200);
     expect(await fetchStatus(client, "GET", "/users/me")).toBe(401);

@@ -109,7 +109,7 @@ test("[WK-34] nothing starts automatically for an owner who was removed from the
   expect(entry).toMatchObject({ reason: "autostart_skipped", detail: expect.stringContaining("not a member") });
 });
 
-test("[TI-20] [TI-19] an autostart keeps its version, follows the active one on request, and says why it cannot", async () => {
+test("[TI-20] [TI-19] an autostart keeps its version or, on request, uses the active one; the activity shows why it was skipped", async () => {
   await using time = await openClockwork();
   const { store } = getContext(time.server);
   const one = await time.make({ autostart_schedule: DAILY_AT_2PM });
@@ -141,7 +141,7 @@ test("[TI-20] [TI-19] an autostart keeps its version, follows the active one on 
   expect(entry?.detail).toContain("size");
 });
 
-test("[TI-19] without a matching worker nothing is queued", async () => {
+test("[TI-19] an autostart without a matching worker is skipped and not queued", async () => {
   const manifest = { ...ECHO, tags: { place: "moon" } };
   await using time = await openClockwork();
   const one = await time.make({ autostart_schedule: DAILY_AT_2PM });

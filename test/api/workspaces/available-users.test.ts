@@ -24,6 +24,6 @@ test("[WC-6] members of the organization by name, in pages, found by name or add
   });
   expect((await ora.fetch("GET", `${base}?limit=-1`)).status).toBe(400);
   expect((await ora.fetch("GET", `${base}?q=nothing:here`)).status).toBe(400);
-  expect((await ora.fetch("GET", base.replace("/me/", "/nobody/"))).status).toBe(404);
+  expect((await ora.fetch("GET", base.replace("/me/", "/unknown/"))).status).toBe(404);
   expect((await ora.fetch("GET", base.replace("/default/", "/nowhere/"))).status).toBe(404);
 });

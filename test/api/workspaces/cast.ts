@@ -62,7 +62,7 @@ export const openCast = async (options: TestServerOptions & { manifest?: Manifes
   const clients: Record<CallerName, Client> = { ...people, agent: admin.withToken(token) };
   const getId = (username: string): string => {
     const known = ids[username];
-    if (!known) throw new Error(`nobody is called ${username}`);
+    if (!known) throw new Error(`there is no user ${username}`);
     return known;
   };
   return {

@@ -110,7 +110,7 @@ test("[TI-23] a dormant workspace is deleted eventually; a failed delete is retr
         sql: "update template_versions set manifest = replace(manifest, ?, ?) where id = ?",
         rows: [
           [
-            `"provisioner":"${provisioner === "echo" ? "nobody" : "echo"}"`,
+            `"provisioner":"${provisioner === "echo" ? "missing" : "echo"}"`,
             `"provisioner":"${provisioner}"`,
             time.version_id,
           ],
@@ -118,7 +118,7 @@ test("[TI-23] a dormant workspace is deleted eventually; a failed delete is retr
       },
     ]);
   expect((await time.activity(easy.id)).next).toMatchObject({ what: "delete", at: "2030-01-04T12:00:00.000Z" });
-  await setProvisioner("nobody");
+  await setProvisioner("missing");
   const failed = await time.pass(3 * DAY, hard.id);
   expect(failed?.latest_build).toMatchObject({ status: "failed", transition: "delete", reason: "autodelete" });
   await awaitBuild(time.owner, easy.id);

@@ -5,7 +5,7 @@ import { ApiError } from "#src/client.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-test("[WK-21] only the owner can favorite a workspace; it comes first in the owner's list and is a favorite for nobody else", async () => {
+test("[WK-21] only the owner can favorite a workspace; it comes first in the owner's list, and other users do not see it as a favorite", async () => {
   await using world = await openWorld();
   const { template_id, organization_id } = await seedTemplate(world.server);
   const ada = world.admin.withToken((await seedUser(world.server, { username: "ada", organization_id })).token);

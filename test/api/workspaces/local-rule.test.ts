@@ -1,5 +1,5 @@
-// Who gets local workspaces, which can do whatever the server's user can: nobody if other machines use the server, and otherwise only
-// deployment owners, unless settings allow more.
+// Which users can create local workspaces, whose processes have the rights of the server's own user: only deployment owners, and no one if
+// other machines can reach the server, unless settings allow more.
 
 import { expect, test as testAnywhere } from "bun:test";
 import { ApiError, type Client } from "#src/client.ts";
@@ -74,7 +74,7 @@ test("[LP-9] an owner cannot create one for a member, and cannot start a version
   expect(started.message).toContain("only from template versions that an owner created");
 });
 
-test("[LP-16] nobody promotes a local version whose starts would be refused", async () => {
+test("[LP-16] a local version whose starts would be refused cannot be promoted", async () => {
   await using world = await openLocal();
   const { admin, local, server } = world;
   const { organization_id } = local;

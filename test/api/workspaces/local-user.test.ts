@@ -1,4 +1,4 @@
-// Local workspaces that run as a separate user: real processes of the user `nobody` that try to read the server's files.
+// Local workspaces that run as a separate system user: its real processes try to read the server's files.
 
 import { expect, test as testAnywhere } from "bun:test";
 import { chmodSync, existsSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -21,12 +21,13 @@ import { callTools } from "#test/tools/world.ts";
 const test = testSingleServer("local");
 
 type NamedTemplate = { id: string; name: string; organization_id: string };
-const env = { SLIPWAY_LOCAL_WORKSPACE_USER: "nobody" };
+const USER = "nobody";
+const env = { SLIPWAY_LOCAL_WORKSPACE_USER: USER };
 const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
 testNeeding(
   [needs.root, requireSingleServer("local")],
-  "[LP-11] a chat of a member in a local workspace reads nothing of the server: not its key, its database, its blobs, its environment",
+  "[LP-11] a member's chat in a local workspace cannot read the server's key, database, blobs or environment",
   async () => {
     const models = new ScriptedModels();
     await using world = await openWorld({ models, clock: systemClock, env });
@@ -59,7 +60,7 @@ testNeeding(
       `kill -0 ${process.pid} 2>/dev/null || echo "no signals"`,
     ].join("\n");
     const ran = await callTools(services, tried.next, ["execute", { command, timeout: "60s" }]);
-    expect(ran.results).toMatchObject([{ output: "nobody\nnogroup\nmine\nlisted .\n0\nno signals\n" }]);
+    expect(ran.results).toMatchObject([{ output: `${USER}\nnogroup\nmine\nlisted .\n0\nno signals\n` }]);
     await createBuild(admin, workspace_id, "delete", { permanent: true });
     expect((await awaitBuild(admin, workspace_id)).latest_build.status).toBe("deleted");
     expect(existsSync(join(server.directory, "workspaces", workspace_id))).toBe(false);
@@ -69,7 +70,7 @@ testNeeding(
 
 testNeeding(
   [needs.root, requireSingleServer("local")],
-  "[LP-12] a workspace from before the setting becomes the user's with its next start, what lies open in the data directory is closed, and its delete follows no link",
+  "[LP-12] the next start gives an older workspace to the separate user and closes open files in the data directory; deleting it follows no link",
   async () => {
     using place = tempDirectory();
     using outside = tempDirectory();
@@ -92,7 +93,7 @@ testNeeding(
     await using world = await openWorld({ directory, env });
     await createBuild(world.admin, id, "start");
     expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("running");
-    const { uid, gid } = findLocalUser("nobody");
+    const { uid, gid } = findLocalUser(USER);
     for (const path of [home, join(home, "before"), join(home, "link")]) {
       expect([path, lstatSync(path).uid, lstatSync(path).gid]).toEqual([path, uid, gid]);
     }
@@ -124,12 +125,12 @@ test("[LP-11] an unusable user is never replaced by the server's: the build fail
     expect(latest_build.job.error).toContain(reason);
     expect(existsSync(join(world.server.directory, "workspaces", id))).toBe(false);
   }
-  expect(() => findLocalUser("nobody", 1000)).toThrow("only a server that runs as root");
+  expect(() => findLocalUser(USER, 1000)).toThrow("only a server that runs as root");
 });
 
 testNeeding(
   [needs.root, requireSingleServer("local")],
-  "[LP-11] doctor looks whether the user is there and reads nothing of the server's",
+  "[LP-11] doctor checks that the user exists and cannot read the server's files",
   async () => {
     using place = tempDirectory();
     const data = join(place.path, "data");
@@ -139,20 +140,20 @@ testNeeding(
       return printed.split("\n").find((one) => one.includes("local workspace user")) ?? "";
     };
     expect(await line("no-such-user-here")).toMatch(/^WRONG .*has no such user/);
-    expect(await line("nobody")).toMatch(/^WRONG .*nobody cannot reach .*slipway-test/);
+    expect(await line(USER)).toMatch(/^WRONG .*nobody cannot reach .*slipway-test/);
     chmodSync(place.path, 0o755);
     {
       await using _ = await openWorld({ directory: data, env });
     }
-    expect(await line("nobody")).toMatch(/^ok .*nobody, who cannot read the server's files/);
+    expect(await line(USER)).toMatch(/^ok .*nobody, who cannot read the server's files/);
     chmodSync(data, 0o755);
     chmodSync(join(data, "encryption.key"), 0o644);
-    expect(await line("nobody")).toMatch(/^WRONG .*nobody can read .*encryption\.key/);
+    expect(await line(USER)).toMatch(/^WRONG .*nobody can read .*encryption\.key/);
   },
 );
 
-testAnywhere("[LP-11] a unit for it runs as root, with permission to switch users", async () => {
-  const flag = "--local-workspace-user=nobody";
+testAnywhere("[LP-11] the systemd unit for a separate user runs as root, with permission to switch users", async () => {
+  const flag = `--local-workspace-user=${USER}`;
   expect(await runVerb(["systemd", flag])).toMatchObject({ code: 2, errors: expect.stringContaining("--user root") });
   const { printed } = await runVerb(["systemd", "--user", "root", flag]);
   expect(printed).toMatch(/^CapabilityBoundingSet=CAP_SETUID CAP_SETGID CAP_CHOWN/m);

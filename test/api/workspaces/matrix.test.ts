@@ -54,8 +54,8 @@ const getAgentId = ({ workspace }: Cast): string => workspace.latest_build.resou
 const create = (path: string, prefix: string) => (one: Cast, who: CallerName) =>
   ["POST", path, { name: `${prefix}-${who.replace(" ", "-")}`, template_id: one.template_id }] as const;
 
-// Forbidden operations give 403 to those who can see the workspace, and 404 to others. guest, owner, shared admin, shared use, member,
-// template admin, organization admin, auditor, site owner, agent
+// Forbidden operations return 403 to callers who can see the workspace, and 404 to others. Columns: guest, owner, shared admin, shared use,
+// member, template admin, organization admin, auditor, site owner, agent
 const READ = "401 200 200 200 404 200 200 404 200 401";
 const CHANGE = "401 204 204 403 404 204 204 404 204 401";
 /** The workspace's agent is also allowed. */

@@ -262,7 +262,7 @@ testInside("[PB-3] an unclaimed one is replaced when its time expires", async ()
 });
 
 (usesActiveNodes ? testSingleServer("memory") : testInside)(
-  "[PB-3] what is only kept ready waits for what people have asked for, however late they ask",
+  "[PB-3] builds of prebuilds wait for builds that people request, even if people request them later",
   async () => {
     await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
     const { admin, server } = world;

@@ -97,7 +97,7 @@ const readEvent = async (response: Response): Promise<unknown> => {
 
 for (const [how, wait] of Object.entries(WAIT_METHODS)) {
   testInside(
-    `[PB-9] [RI-2] [RI-3] who waits while the claim comes gets its event, five times of five: ${how}`,
+    `[PB-9] [RI-2] [RI-3] a caller that waits during the claim gets its event, five times of five: ${how}`,
     async () => {
       await using world = await openWorld();
       const { claim, ...first } = await openPrepared(world);

@@ -76,7 +76,7 @@ test("[SN-1][SN-2][SN-3][SN-4] a snapshot is taken while a program writes to a d
   expect(snapshot).toMatchObject({ status: "ready", name: "Before the upgrade", reason: "manual", error: "" });
   expect(snapshot.bytes).toBeGreaterThan(1_000);
   const after = readLastNumber();
-  await until(() => readLastNumber() > after + 20, { what: "the program goes on" });
+  await until(() => readLastNumber() > after + 20, { what: "the program to continue" });
 
   await createBuild(admin, id, "stop");
   await awaitBuild(admin, id);

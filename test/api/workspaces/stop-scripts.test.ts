@@ -254,7 +254,7 @@ test("[WK-27] a canceled stop build waits no longer, and the workspace can be st
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("canceled");
 }, 60_000);
 
-test("[WK-26] an external worker is told to end the workspace only once its agent has exited", async () => {
+test("[WK-26] an external worker gets the job to end a workspace only once its agent has exited", async () => {
   using directory = tempDirectory();
   await using world = await openWorld();
   const { admin, server } = world;

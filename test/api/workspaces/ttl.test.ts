@@ -111,9 +111,9 @@ test("[TI-31] a required stop happens in the owner's quiet hours, in their zone;
   expect(await set("", time.admin.withToken(token), "ada")).toBe("404");
   expect(await set("", time.admin, "ada")).toBe("ok");
   expect(await time.owner.get<object>(path)).toMatchObject({ user_set: false });
-  const told = await time.admin.get<{ audit_logs: { diff: object }[] }>("/api/v2/audit?q=resource_type:user&limit=5");
+  const audit = await time.admin.get<{ audit_logs: { diff: object }[] }>("/api/v2/audit?q=resource_type:user&limit=5");
   // The clock is stopped, so the order of entries is undefined.
-  expect(told.audit_logs.map(({ diff }) => diff)).toContainEqual({
+  expect(audit.audit_logs.map(({ diff }) => diff)).toContainEqual({
     quiet_hours_schedule: { old: "CRON_TZ=UTC 0 1 * * *", new: "", secret: false },
   });
 });

@@ -24,7 +24,7 @@ class FollowedRows {
   readonly rows = new Map<string, WorkspaceSummary>();
   readonly events: RowsEvent[] = [];
   /** Number of notifications about changed permissions. */
-  told = 0;
+  accessNotices = 0;
   readonly socket: ClientSocket;
 
   constructor(socket: ClientSocket) {
@@ -51,7 +51,7 @@ class FollowedRows {
   async next(): Promise<RowsEvent> {
     for (;;) {
       const event = await this.socket.json<WorkspacesEvent | { type: "ping" }>();
-      if (event.type === "access") this.told += 1;
+      if (event.type === "access") this.accessNotices += 1;
       if (event.type === "ping" || event.type === "access" || event.type === "templates") continue;
       this.events.push(event);
       if (event.type === "snapshot") for (const one of event.workspaces) this.rows.set(one.id, one);
@@ -101,7 +101,7 @@ test("[WS-1] a follower gets all rows, then each change once, and deleted ones b
   }
 });
 
-test("[WS-7] a user whose roles or memberships change is notified before the resulting rows; nobody else is", async () => {
+test("[WS-7] only a user whose roles or memberships change is notified, before the resulting rows", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const member = await createMember(world);
@@ -113,7 +113,7 @@ test("[WS-7] a user whose roles or memberships change is notified before the res
   const countNoticesAfter = async (change: Promise<unknown>): Promise<number> => {
     await change;
     expect(await followed.next()).toMatchObject({ type: "snapshot", more: false });
-    return followed.told;
+    return followed.accessNotices;
   };
   expect(await countNoticesAfter(admin.put(`/api/v2/users/${member.user_id}/roles`, { roles: ["auditor"] }))).toBe(1);
   const other = await admin.post<{ id: string }>("/api/v2/organizations", { name: "other" });
@@ -123,7 +123,7 @@ test("[WS-7] a user whose roles or memberships change is notified before the res
   expect(await countNoticesAfter(admin.delete(members))).toBe(4);
   await createWorkspace(admin, (await seedTemplate(world.server)).template_id, "mine");
   await others.next();
-  expect(others.told).toBe(0);
+  expect(others.accessNotices).toBe(0);
 });
 
 test("[WS-7] a user who reconnects is notified if their permissions have changed or that is unknown; otherwise not", async () => {
@@ -134,7 +134,7 @@ test("[WS-7] a user who reconnects is notified if their permissions have changed
     const followed = await follow(client, place);
     using _socket = followed.socket;
     await followed.next();
-    return followed.told;
+    return followed.accessNotices;
   };
   const before = await follow(client);
   await before.next();
@@ -146,7 +146,7 @@ test("[WS-7] a user who reconnects is notified if their permissions have changed
   expect(await countNoticesOn("of-another-server.12")).toBe(1);
 });
 
-test("[WS-8] a template that is changed, promoted, archived or deleted is sent to people who may see it, and to nobody else", async () => {
+test("[WS-8] a template that is changed, promoted, archived or deleted is sent only to people who may see it", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const one = await makeTemplate(admin, JSON.stringify(ECHO));

@@ -48,8 +48,8 @@ describeInside("an incomplete answer", () => {
     expect(await loadHistory(world.owner, chat.id)).toEqual(["user: look it up", "assistant: I will look"]);
     await sendMessage(world, chat.id, "again");
     const { body } = await world.upstream.next();
-    const told = JSON.stringify(body.messages);
-    expect(told).toContain("I will look");
+    const messages = JSON.stringify(body.messages);
+    expect(messages).toContain("I will look");
   });
 
   test("[MO-13] one unreadable chunk affects only itself; within a call the answer is requested again", async () => {
@@ -134,13 +134,13 @@ describeInside("an incomplete answer", () => {
     using follower = await Follower.open(world.owner, chat.id);
     const back_at = new Date(clock.now() + 3_600_000).toISOString();
     (await world.upstream.next()).answer(503, { error: { message: "busy" } }, { "retry-after": "3600" });
-    const told = await awaitChatError(follower);
-    expect(told).toMatchObject({ kind: "rate_limit", retryable: true, status_code: 503 });
-    expect(told?.message).toContain(`It asks to retry after ${back_at}.`);
+    const error = await awaitChatError(follower);
+    expect(error).toMatchObject({ kind: "rate_limit", retryable: true, status_code: 503 });
+    expect(error?.message).toContain(`It asks to retry after ${back_at}.`);
     expect((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).status).toBe("error");
   });
 
-  test("[MO-11] a restarted server still waits as long as the provider has asked", async () => {
+  test("[MO-11] a restarted server still waits as long as the provider requested", async () => {
     const clock = new ManualClock();
     using directory = tempDirectory();
     await using upstream = await ModelServer.start();

@@ -164,9 +164,9 @@ describe("a permanent failure", () => {
     using follower = await Follower.open(world.owner, chat.id);
     const call = await world.upstream.next();
     call.answer(401, { error: { message: `The key ${MODEL_KEY} is wrong. ${"x".repeat(2_000)}` } });
-    const told = await awaitChatError(follower);
-    expect(told?.detail).toContain("[hidden]");
-    expect([...(told?.detail ?? "")].length).toBeLessThanOrEqual(500);
+    const error = await awaitChatError(follower);
+    expect(error?.detail).toContain("[hidden]");
+    expect([...(error?.detail ?? "")].length).toBeLessThanOrEqual(500);
     expect(JSON.stringify(await world.owner.get(`/api/v2/chats/${chat.id}`))).not.toContain(MODEL_KEY);
   });
 

@@ -8,7 +8,7 @@ const COMMANDS = Number(process.env.SLIPWAY_TEST_COMMANDS ?? 300);
 const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? Date.now() % 2_147_483_647);
 
 testInside(
-  `[CH-37] whatever several clients do at once, every commit is one of the table and every follower ends with the picture of the database (seed ${SEED})`,
+  `[CH-37] whatever several clients do concurrently, every commit is a transition of the table and every follower ends with the state of the database (seed ${SEED})`,
   async () => {
     expect(await randomChats({ commands: COMMANDS, seed: SEED })).toContain("all of the table");
   },

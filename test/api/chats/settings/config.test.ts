@@ -122,7 +122,7 @@ test("[CC-6] compaction thresholds are stored per model, also when two are set c
 const createModels = async (): Promise<{ models: string[] }> => {
   const provider = await admin.post<{ id: string }>("/api/v2/chats/providers", {
     provider: "openai-compat",
-    display_name: "Nobody",
+    display_name: "Unused",
     base_url: "http://127.0.0.1:9/v1",
     api_key: "k",
     enabled: true,

@@ -24,8 +24,8 @@ test("[MO-60] a model that refuses its key is reported without the provider's te
   world.upstream.isPolite = false;
   const asked = world.owner.post<TriedModel>(`/api/v2/chats/model-configs/${model.id}/try`);
   (await world.upstream.next()).answer(401, { error: { message: "wrong key sk-123" } });
-  const told = await asked;
-  expect(told).toMatchObject({
+  const result = await asked;
+  expect(result).toMatchObject({
     works: false,
     answer: "",
     problem: "The model provider My openai-compat refused the credentials.",

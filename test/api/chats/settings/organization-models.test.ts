@@ -52,7 +52,7 @@ testInside("[MW-3] titles and compactions use the organization's models; a disab
   const both = [await world.upstream.next(), await world.upstream.next()];
   const isTitle = ({ body }: ModelCall) => JSON.stringify(body).includes("Give this conversation a title");
   const [title, turn] = [both.find(isTitle), both.find((call) => !isTitle(call))];
-  if (!title || !turn) throw new Error("the title was not asked for beside the turn");
+  if (!title || !turn) throw new Error("the title was not requested in parallel with the turn");
   expect([title.body.model, turn.body.model]).toEqual(["small", "test-model"]);
   finish(title, "A title");
   await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).title === "A title");

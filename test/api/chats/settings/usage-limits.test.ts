@@ -180,8 +180,8 @@ testInside(
     expect(await getDetail(LIMITS, { spend_limit_micros: -5, period: "day" })).toBe(range);
     expect(await getDetail(mine, { spend_limit_micros: -5 })).toBe("must be a whole number from 1 to 1000000000000000");
     await expect(owner.put(mine, { spend_limit_micros: 9 })).rejects.toMatchObject({ status: 403 });
-    const nobody = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
-    await expect(admin.put(`${LIMITS}/overrides/${nobody}`, { spend_limit_micros: 9 })).rejects.toMatchObject({
+    const unknownUser = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+    await expect(admin.put(`${LIMITS}/overrides/${unknownUser}`, { spend_limit_micros: 9 })).rejects.toMatchObject({
       status: 404,
     });
     models.cost = undefined;
@@ -212,7 +212,7 @@ testInside("[SP-6] while the amount spent cannot be read, messages are refused a
   store.scan = (async (asked) => {
     if (failures < 2 && asked.sql.includes("model_spend")) {
       failures += 1;
-      throw new Error("the disk is gone");
+      throw new Error("the disk failed");
     }
     return scan(asked);
   }) as typeof store.scan;
