@@ -133,7 +133,7 @@ const makeHandler = (
       checkHost(request, hosts);
       if (isGatewayPath(getPath(request.url))) return await gateway.answer(request);
       if (isAppPath(getPath(request.url))) return await ctx.requests.run(request, () => apps.servePath(request));
-      const credential = findCredential(request);
+      const credential = findCredential(request, ctx.accessUrl);
       checkOrigin(request, credential, hosts, ctx.accessUrl);
       // A liveness probe does not wait until the routes are created.
       if (!routed && isAskedAlive(request)) return alive();

@@ -9,8 +9,9 @@ import { startAppSession } from "#domain/users/sign-in.ts";
 import { hasScope } from "#schema/users/scopes.ts";
 import type { ApiContext } from "../context.ts";
 import type { Identity, UserCaller } from "../http/caller.ts";
-import { type CallerDeps, identify, readCookie } from "../http/identify.ts";
-import { API_KEY_FORMAT, APP_COOKIE, SECURE_APP_COOKIE } from "./headers.ts";
+import { APP_COOKIE, formatCookieAttributes, readCookie, toHostCookie } from "../http/cookies.ts";
+import { type CallerDeps, identify } from "../http/identify.ts";
+import { API_KEY_FORMAT } from "./headers.ts";
 
 /** The query parameter that carries the encrypted key. */
 export const KEY_PARAMETER = "service_app_key";
@@ -75,19 +76,13 @@ export class HandOver {
     if (token === undefined) throw linkExpired();
     const session: Session = { token, parent: offer.parent };
     const value = encryption.seal(JSON.stringify(session), `app_session:${host}`);
-    const isSecure = accessUrl.protocol === "https:";
-    return `${isSecure ? SECURE_APP_COOKIE : APP_COOKIE}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${COOKIE_TTL_SECONDS}${
-      isSecure ? "; Secure" : ""
-    }`;
+    return `${toHostCookie(APP_COOKIE, accessUrl)}=${value}; ${formatCookieAttributes(accessUrl, COOKIE_TTL_SECONDS)}`;
   }
 
   /** Returns the person the cookie of this host belongs to; undefined once the sign-in it was derived from has ended. */
   async findCaller(request: Request, host: string, who: CallerDeps): Promise<AppCaller | undefined> {
-    const name = this.#ctx.accessUrl.protocol === "https:" ? SECURE_APP_COOKIE : APP_COOKIE;
-    const session = this.#open<Session>(
-      readCookie(request.headers.get("cookie") ?? "", name) ?? "",
-      `app_session:${host}`,
-    );
+    const sealed = readCookie(request, toHostCookie(APP_COOKIE, this.#ctx.accessUrl));
+    const session = this.#open<Session>(sealed ?? "", `app_session:${host}`);
     if (!session) return undefined;
     const parent = await this.#ctx.store.get(findKeyWithUser({ id: session.parent }));
     if (!parent || parent.expires_at <= this.#ctx.clock.now()) return undefined;

@@ -1,13 +1,9 @@
 // Filters the headers of requests to an app and of its responses. The caller's credentials are not forwarded, hop-by-hop headers apply to
 // one connection only, and an app below the access URL cannot set headers for the whole origin (rules AX-6 to AX-8). Pure.
 import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
-import { SESSION_COOKIE, SESSION_HEADER } from "../http/identify.ts";
+import { isServerCookie, SESSION_COOKIE, UPSTREAM_COOKIE } from "../http/cookies.ts";
+import { SESSION_HEADER } from "../http/identify.ts";
 import { WAIT_PARAMETER } from "./opening.ts";
-
-const UPSTREAM_TOKEN = "coder_session_token";
-/** The session cookie on an app's host; over TLS it has a name that no other host can set. */
-export const APP_COOKIE = "service_app_session";
-export const SECURE_APP_COOKIE = `__Host-${APP_COOKIE}`;
 
 /**
  * Set when a person has chosen to open an app below the access URL although it wants its own host: first as a query parameter, then as a
@@ -15,8 +11,7 @@ export const SECURE_APP_COOKIE = `__Host-${APP_COOKIE}`;
  */
 export const BY_PATH = "service_app_by_path";
 
-const OUR_COOKIES = new Set([SESSION_COOKIE, UPSTREAM_TOKEN, APP_COOKIE, SECURE_APP_COOKIE, BY_PATH]);
-const OUR_QUERY_PARAMETERS = new Set([SESSION_COOKIE, UPSTREAM_TOKEN, BY_PATH, WAIT_PARAMETER]);
+const OUR_QUERY_PARAMETERS = new Set([SESSION_COOKIE, UPSTREAM_COOKIE, BY_PATH, WAIT_PARAMETER]);
 const OUR_HEADERS = new Set([SESSION_HEADER.toLowerCase(), "coder-session-token"]);
 /** Headers used only between nodes of a cluster. If an app sent one, its request would be executed again. */
 const NODE_HEADERS = new Set([NODE_HEADER, PART_HEADER]);
@@ -87,8 +82,10 @@ const removeOwnCookies = (cookies: string): string =>
   cookies
     .split(";")
     .map((one) => one.trim())
-    .filter((one) => one !== "" && !OUR_COOKIES.has(parseCookieName(one)))
+    .filter((one) => one !== "" && !isOurCookie(parseCookieName(one)))
     .join("; ");
+
+const isOurCookie = (name: string): boolean => name === BY_PATH || isServerCookie(name);
 
 const parseCookieName = (cookie: string): string => cookie.slice(0, Math.max(0, cookie.indexOf("="))).trim();
 
@@ -165,7 +162,7 @@ const SANDBOX = "sandbox allow-scripts allow-forms allow-popups allow-modals all
 /** Restricts an app's cookie to its own host and path. Returns undefined for a cookie with one of Slipway's names. */
 const limitCookie = (cookie: string, prefix: string): string | undefined => {
   const [pair = "", ...attributes] = cookie.split(";").map((part) => part.trim());
-  if (OUR_COOKIES.has(parseCookieName(pair))) return undefined;
+  if (isOurCookie(parseCookieName(pair))) return undefined;
   const kept = attributes.filter((one) => one !== "" && !/^domain\s*(=|$)/i.test(one));
   if (prefix === "") return [pair, ...kept].join("; ");
   // Browsers reject this prefix with any path other than the root.

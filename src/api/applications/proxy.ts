@@ -8,8 +8,9 @@ import { type AppPlace, findApp } from "#domain/applications/find.ts";
 import { type AppHosts, getFirstSignInOrigin, makeAppHosts, parseAppPath } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
 import { toConnectedBy } from "../http/connected-by.ts";
+import { readCookie } from "../http/cookies.ts";
 import { getPath } from "../http/errors.ts";
-import { type CallerDeps, findCredential, readCookie, SESSION_COOKIE } from "../http/identify.ts";
+import { type CallerDeps, findCredential, findSessionCookie } from "../http/identify.ts";
 import { acceptsPage } from "../http/plain-page.ts";
 import { AppActivity } from "./activity.ts";
 import { type AppCaller, HandOver, KEY_PARAMETER, loadPerson, toAppCaller } from "./hand-over.ts";
@@ -81,7 +82,7 @@ export class AppProxy {
     if (this.#ctx.config.disable_path_apps) return this.#troublePage(request, "disabled");
     const path = parseAppPath(getPath(request.url));
     if (!path) return this.#troublePage(request, "not_found");
-    const session = readCookie(request.headers.get("cookie") ?? "", SESSION_COOKIE);
+    const session = findSessionCookie(request, this.#ctx.accessUrl)?.token;
     const caller = session && (await loadPerson(session, request, this.#who));
     const by = caller ? toAppCaller(caller) : await this.#findTokenCaller(request);
     return this.#serve(request, { ...path, by, byCookie: caller !== undefined && caller !== "" });
@@ -104,7 +105,7 @@ export class AppProxy {
   async #findTokenCaller(request: Request): Promise<AppCaller | undefined> {
     const headers = new Headers(request.headers);
     headers.delete("cookie");
-    const token = findCredential(new Request(request.url, { headers }))?.token;
+    const token = findCredential(new Request(request.url, { headers }), this.#ctx.accessUrl)?.token;
     const caller = token === undefined ? undefined : await loadPerson(token, request, this.#who);
     return caller && toAppCaller(caller);
   }
@@ -180,7 +181,7 @@ export class AppProxy {
       return redirect(url.href);
     }
     // The parts of a public app load without a cookie, too.
-    if (place.isPublic || readCookie(request.headers.get("cookie") ?? "", BY_PATH) !== undefined) return undefined;
+    if (place.isPublic || readCookie(request, BY_PATH) !== undefined) return undefined;
     const here = `${prefix}${rest || "/"}${query}`;
     if (hasPair(getQuery(request.url), BY_PATH)) {
       const answer = redirect(here);

@@ -15,12 +15,11 @@ import { hasScope } from "#schema/users/scopes.ts";
 import type { Addresses } from "./address.ts";
 import type { AgentTokens } from "./agent-tokens.ts";
 import { EnrollmentRequired, type Identity, type UserCaller } from "./caller.ts";
+import { readCookies, SESSION_COOKIE, toHostCookie, UPSTREAM_COOKIE } from "./cookies.ts";
 import { findTicket, openTicket, TICKET_SCOPE } from "./terminal-ticket.ts";
 import type { CachedKey, UserKeys } from "./user-keys.ts";
 
-export const SESSION_COOKIE = "service_session_token";
 export const SESSION_HEADER = "Service-Session-Token";
-const UPSTREAM_COOKIE = "coder_session_token";
 const UPSTREAM_HEADER = "Coder-Session-Token";
 
 /** Minimum time between writes of `last_used` and a session's expiry, and a shorter one when the address has changed. */
@@ -32,23 +31,46 @@ export const toSeen = (request: Request, addresses: Pick<Addresses, "of">): KeyC
   user_agent: (request.headers.get("user-agent") ?? "").slice(0, 256),
 });
 
-export type Credential = { token: string; place: "cookie" | "query" | "header" | "ticket"; compat: boolean };
+export type Credential = {
+  token: string;
+  place: "cookie" | "query" | "header" | "ticket";
+  compat: boolean;
+  /** The request has two session cookies. One of them may have been set by an app's page, so neither is used. */
+  ambiguous?: true;
+};
+
+/**
+ * Returns the session in a request's cookies. On an https access URL, browsers are signed in by the `__Host-` cookie only: any page of the
+ * domain can set the bare names, which are for programs that send a cookie themselves.
+ */
+export const findSessionCookie = ({ headers }: Request, accessUrl: URL): Credential | undefined => {
+  const cookies = headers.get("cookie");
+  if (!cookies) return undefined;
+  const compat = isFromCli(headers);
+  const hostName = toHostCookie(SESSION_COOKIE, accessUrl);
+  const isBrowser = headers.has("sec-fetch-site") || headers.has("origin");
+  const names = hostName !== SESSION_COOKIE && isBrowser ? [hostName] : [hostName, SESSION_COOKIE, UPSTREAM_COOKIE];
+  for (const name of names) {
+    const [token, other] = readCookies(cookies, name);
+    if (token === undefined) continue;
+    const found: Credential = { token, place: "cookie", compat: compat || name === UPSTREAM_COOKIE };
+    return other === undefined ? found : { ...found, token: "", ambiguous: true };
+  }
+  return undefined;
+};
+
+const isFromCli = (headers: Headers): boolean => headers.get("user-agent")?.startsWith("coder-cli/") ?? false;
 
 /** Returns the first credential in the order cookie, query, header, bearer, access_token; a terminal ticket takes precedence over all. */
-export const findCredential = (request: Request): Credential | undefined => {
+export const findCredential = (request: Request, accessUrl: URL): Credential | undefined => {
   const { headers } = request;
-  const fromCli = headers.get("user-agent")?.startsWith("coder-cli/") ?? false;
+  const fromCli = isFromCli(headers);
   const question = request.url.indexOf("?");
   const query = question < 0 ? undefined : new URLSearchParams(request.url.slice(question + 1));
   const ticket = query && findTicket(request.url, query);
   if (ticket !== undefined) return { token: ticket, place: "ticket", compat: fromCli };
-  const cookies = headers.get("cookie");
-  if (cookies) {
-    const ours = readCookie(cookies, SESSION_COOKIE);
-    if (ours) return { token: ours, place: "cookie", compat: fromCli };
-    const upstream = readCookie(cookies, UPSTREAM_COOKIE);
-    if (upstream) return { token: upstream, place: "cookie", compat: true };
-  }
+  const session = findSessionCookie(request, accessUrl);
+  if (session) return session;
   const named = query?.get(SESSION_COOKIE);
   if (named) return { token: named, place: "query", compat: fromCli };
   const upstreamNamed = query?.get(UPSTREAM_COOKIE);
@@ -65,15 +87,6 @@ export const findCredential = (request: Request): Credential | undefined => {
   return access ? { token: access, place: "query", compat: fromCli } : undefined;
 };
 
-/** Returns the value of the first cookie of this name in a Cookie header. */
-export const readCookie = (cookies: string, name: string): string | undefined => {
-  for (const part of cookies.split(";")) {
-    const at = part.indexOf("=");
-    if (at > 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim() || undefined;
-  }
-  return undefined;
-};
-
 /** `reason` is for programs. */
 const refusal = (detail: string, reason?: "revoked"): AppError =>
   new AppError("unauthenticated", "You are signed out or your session has expired. Please sign in again.", {
@@ -82,6 +95,10 @@ const refusal = (detail: string, reason?: "revoked"): AppError =>
   });
 
 const NO_CREDENTIAL = refusal("A session token must be sent in the header, a cookie or a query parameter.");
+
+const TWO_SESSIONS = refusal(
+  "The request has two different session cookies. Delete this site's cookies in the browser, then sign in again.",
+);
 
 /** Dependencies for looking up callers. */
 export type CallerDeps = {
@@ -101,6 +118,7 @@ export const identify = async (
   who: CallerDeps,
 ): Promise<Identity> => {
   if (!credential) return NO_CREDENTIAL;
+  if (credential.ambiguous) return TWO_SESSIONS;
   const { token, place, compat } = credential;
   if (place === "ticket") return identifyTicket(credential, request, who);
   const { agents, keys } = who;

@@ -1,13 +1,11 @@
 // The cookie that proves that a browser returning from a provider started the sign-in: encrypted, valid for ten minutes and for one
 // provider (rule OI-3).
-import { type Encryption, UnsealError } from "#base/encryption.ts";
+import { UnsealError } from "#base/encryption.ts";
 import { AppError } from "#base/errors.ts";
-import { providerPath } from "#domain/oidc/providers.ts";
 import type { Checks } from "#src/authentication/oidc.ts";
 import type { ApiContext } from "../context.ts";
-import { readCookie } from "../http/identify.ts";
+import { formatCookieAttributes, readCookie, STATE_COOKIE, toHostCookie } from "../http/cookies.ts";
 
-const STATE_COOKIE = "service_oidc_state";
 /** How long a person may take to sign in at the provider. */
 const STATE_TTL_S = 600;
 
@@ -25,17 +23,15 @@ const toSealContext = (id: string): string => `oidc_state:${id}`;
 
 /** Returns the Set-Cookie header; an empty value deletes the cookie. */
 export const formatStateCookie = ({ accessUrl }: ApiContext, id: string, value: string): string =>
-  `${STATE_COOKIE}=${value}; Path=${providerPath(id)}; HttpOnly; SameSite=Lax; Max-Age=${value === "" ? 0 : STATE_TTL_S}${
-    accessUrl.protocol === "https:" ? "; Secure" : ""
-  }`;
+  `${toHostCookie(STATE_COOKIE + id, accessUrl)}=${value}; ${formatCookieAttributes(accessUrl, value === "" ? 0 : STATE_TTL_S)}`;
 
 export const sealState = (ctx: ApiContext, id: string, state: Omit<State, "until">): string => {
   const until = ctx.clock.now() + STATE_TTL_S * 1000;
   return ctx.encryption.seal(JSON.stringify({ ...state, until } satisfies State), toSealContext(id));
 };
 
-const readState = (encryption: Encryption, id: string, request: Request): State | undefined => {
-  const sealed = readCookie(request.headers.get("cookie") ?? "", STATE_COOKIE);
+const readState = ({ encryption, accessUrl }: ApiContext, id: string, request: Request): State | undefined => {
+  const sealed = readCookie(request, toHostCookie(STATE_COOKIE + id, accessUrl));
   try {
     return sealed === undefined ? undefined : (JSON.parse(encryption.open(sealed, toSealContext(id))) as State);
   } catch (error) {
@@ -46,7 +42,7 @@ const readState = (encryption: Encryption, id: string, request: Request): State 
 
 /** Returns the sign-in this browser started. Rejects with 401 when none exists or it has expired. */
 export const requireStartedSignIn = (ctx: ApiContext, id: string, request: Request): State => {
-  const state = readState(ctx.encryption, id, request);
+  const state = readState(ctx, id, request);
   if (state && state.until > ctx.clock.now()) return state;
   throw new AppError(
     "unauthenticated",

@@ -55,7 +55,7 @@ const parseKinds = (text = "local"): string[] => {
 export const provisionerDaemons = (ctx: ApiContext) =>
   routes({ prefix: "/organizations" })
     .use(callers)
-    .use(workerKeys(ctx.store))
+    .use(workerKeys(ctx))
     .use(provisionerKeys(ctx))
     .use(provisionerJobs(ctx))
     .get(

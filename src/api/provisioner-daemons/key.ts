@@ -3,8 +3,8 @@
 import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { isSameDigest, sha256 } from "#base/ids.ts";
-import type { Store } from "#db/engine/store.ts";
 import { findProvisionerKeyByPrefix, type ProvisionerKeyRow } from "#db/templates/provisioners.ts";
+import type { ApiContext } from "../context.ts";
 import { findCredential } from "../http/identify.ts";
 
 const REFUSED = new AppError("unauthenticated", "The provisioner key is missing or not valid.");
@@ -12,8 +12,8 @@ const REFUSED = new AppError("unauthenticated", "The provisioner key is missing 
 /**
  * Returns the key that was sent. Rejects with 401 when it is missing or wrong. Takes the same time for a wrong secret and an unknown key.
  */
-const findKey = async (request: Request, store: Store): Promise<ProvisionerKeyRow> => {
-  const token = findCredential(request)?.token ?? "";
+const findKey = async (request: Request, { store, accessUrl }: KeyContext): Promise<ProvisionerKeyRow> => {
+  const token = findCredential(request, accessUrl)?.token ?? "";
   const [, prefix, secret] = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{43})$/.exec(token) ?? [];
   if (prefix === undefined || secret === undefined) throw REFUSED;
   const row = await store.get(findProvisionerKeyByPrefix({ prefix }));
@@ -21,15 +21,17 @@ const findKey = async (request: Request, store: Store): Promise<ProvisionerKeyRo
   return row;
 };
 
+type KeyContext = Pick<ApiContext, "store" | "accessUrl">;
+
 type WithRequest = { request: Request };
 
 /** Route option `worker: true`: gives the handler the worker's `key`. Checked before parameters, so an anonymous caller always gets 401. */
-export const workerKeys = (store: Store) => {
+export const workerKeys = (ctx: KeyContext) => {
   const known = new WeakMap<Request, ProvisionerKeyRow>();
   return new Elysia({ name: "worker-keys", seed: known }).macro({
     worker: {
       detail: { security: [{ provisioner_key: [] }] },
-      transform: async ({ request }: WithRequest) => void known.set(request, await findKey(request, store)),
+      transform: async ({ request }: WithRequest) => void known.set(request, await findKey(request, ctx)),
       resolve: ({ request }: WithRequest) => {
         const key = known.get(request);
         if (!key) throw REFUSED;

@@ -4,16 +4,15 @@ import type { User } from "#db/users/users.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import { type NewSession, type ProvenFactors, startSession } from "#domain/users/sign-in.ts";
 import type { ApiContext } from "../context.ts";
-import { SESSION_COOKIE, toSeen } from "../http/identify.ts";
+import { formatCookieAttributes, SESSION_COOKIE, toHostCookie } from "../http/cookies.ts";
+import { toSeen } from "../http/identify.ts";
 
 /** The maximum lifetime browsers allow; the session's actual expiry is enforced on the server. */
 const COOKIE_TTL_SECONDS = 30 * 86_400;
 
 /** Returns the Set-Cookie header; an empty token deletes the cookie. */
 export const makeCookie = (ctx: ApiContext, token: string): string =>
-  `${SESSION_COOKIE}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${token === "" ? 0 : COOKIE_TTL_SECONDS}${
-    ctx.accessUrl.protocol === "https:" ? "; Secure" : ""
-  }`;
+  `${toHostCookie(SESSION_COOKIE, ctx.accessUrl)}=${token}; ${formatCookieAttributes(ctx.accessUrl, token === "" ? 0 : COOKIE_TTL_SECONDS)}`;
 
 /** Creates a session for a sign-in by this request. `guards` come first in the batch; throws CommitError `stale` when one of them fails. */
 export const openSession = async (

@@ -131,7 +131,11 @@ describe("behind a proxy that ends TLS", () => {
   const post = (origin: string, name: string) =>
     call(
       proxiedServer.url,
-      formatHead("POST", "/api/v2/users/logout", { Host: name, Origin: origin, Cookie: "service_session_token=x" }),
+      formatHead("POST", "/api/v2/users/logout", {
+        Host: name,
+        Origin: origin,
+        Cookie: "__Host-service_session_token=x",
+      }),
     );
 
   test("[HT-4] the access URL is ours only with its own scheme, whether the proxy keeps Host or not", async () => {

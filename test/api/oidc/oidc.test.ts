@@ -172,11 +172,11 @@ test("[OI-3] a callback is valid once, in the browser that started it, for ten m
   expect(await outcome(again, fresh.href)).toEqual(refused);
   const last = new Browser();
   const { url: good } = await last.followRedirects(start("open"), isCallback);
-  const kept = last.cookie(server.url, "service_oidc_state") ?? "";
+  const kept = last.cookie(server.url, "service_oidc_state_open") ?? "";
   expect(kept).not.toContain("verifier");
   expect((await outcome(last, good.href)).token).toBeDefined();
   // The same code again: the provider has already redeemed it.
-  const replay = await fetch(good, { redirect: "manual", headers: { cookie: `service_oidc_state=${kept}` } });
+  const replay = await fetch(good, { redirect: "manual", headers: { cookie: `service_oidc_state_open=${kept}` } });
   expect(replay.status).toBe(401);
   expect(await replay.json()).toMatchObject({ message: "Acme rejected the request (invalid_grant)." });
 });

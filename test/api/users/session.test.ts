@@ -45,6 +45,42 @@ describe("signing in", () => {
     expect(response.headers.get("set-cookie")).toEndWith("; Secure");
   });
 
+  test("[ID-31] behind https a page of another host cannot plant a session in a browser", async () => {
+    await using secure = await startTestServer({
+      env: { SLIPWAY_ACCESS_URL: "https://slipway.example", SLIPWAY_ALLOWED_HOSTS: "127.0.0.1" },
+    });
+    const client = new Client(secure.url);
+    const signed = await client.fetch("POST", "/api/v2/users/login", ADMIN);
+    expect(signed.headers.get("set-cookie")).toStartWith("__Host-service_session_token=");
+    const { session_token: token } = (await signed.json()) as { session_token: string };
+    const read = async (cookie: string, headers: Record<string, string> = {}) =>
+      (await client.fetch("GET", "/api/v2/users/me", undefined, { headers: { cookie, ...headers } })).status;
+    const page = { "sec-fetch-site": "same-origin" };
+    expect(await read(`service_session_token=planted; __Host-service_session_token=${token}`, page)).toBe(200);
+    expect(await read(`coder_session_token=planted; __Host-service_session_token=${token}`, page)).toBe(200);
+    for (const name of ["service_session_token", "coder_session_token"]) {
+      expect(await read(`${name}=${token}`, page)).toBe(401);
+      expect(await read(`${name}=${token}`, { origin: "https://slipway.example" })).toBe(401);
+      // A program that sends the cookie itself.
+      expect(await read(`${name}=${token}`)).toBe(200);
+    }
+    const out = await client.fetch("POST", "/api/v2/users/logout", undefined, {
+      headers: { cookie: `__Host-service_session_token=${token}`, origin: "https://slipway.example" },
+    });
+    expect(out.headers.get("set-cookie")).toStartWith("__Host-service_session_token=; Path=/; ");
+  });
+
+  test("[ID-31] two different session cookies are refused with advice, because one may be planted", async () => {
+    const { session_token: token } = (await (await login(ADMIN.email, ADMIN.password)).json()) as {
+      session_token: string;
+    };
+    const read = (cookie: string) => anybody.fetch("GET", "/api/v2/users/me", undefined, { headers: { cookie } });
+    const both = await read(`service_session_token=planted; service_session_token=${token}`);
+    expect(both.status).toBe(401);
+    expect(await both.json()).toMatchObject({ detail: expect.stringContaining("two different session cookies") });
+    expect((await read(`service_session_token=${token}; service_session_token=${token}`)).status).toBe(200);
+  });
+
   test("[ID-4] an unknown address and a wrong password get the same response", async () => {
     const [unknown, wrong] = await Promise.all([login("unknown@example.com", "x"), login(ADMIN.email, "x")]);
     expect([unknown.status, wrong.status]).toEqual([401, 401]);

@@ -1,7 +1,8 @@
 // The page around Swagger UI: its frame, its colors, and a script that fixes shortcomings of Swagger UI: control names, focus handling, and
 // streams, which it cannot display. swagger.ts serves all three.
 
-import { SESSION_COOKIE, SESSION_HEADER } from "../identify.ts";
+import { SESSION_COOKIE } from "../cookies.ts";
+import { SESSION_HEADER } from "../identify.ts";
 import { ANY_ID, ANY_TIME, loadIds, withIds } from "./example-ids.ts";
 
 export const PAGE = `<!doctype html>

@@ -43,7 +43,7 @@ export class Placement {
   partOf(request: Request): Destination | Promise<Destination> {
     const path = getPath(request.url);
     const app = this.#findApp(request, path);
-    if (app) return this.#named.workspace(parseOwner(request, app.user), app.workspace);
+    if (app) return this.#named.workspace(parseOwner(request, app.user, this.#deps.accessUrl()), app.workspace);
     const operation = this.#deps.operations.find(request.method === "HEAD" ? "GET" : request.method, path);
     if (!operation) return FIRST_PART;
     const found = this.#placements.get(operation) ?? findPlacement(operation);
@@ -59,9 +59,11 @@ export class Placement {
   ): Destination | Promise<Destination> {
     const { [variable]: named = "", user = "me" } = variables;
     if (way === "token") return this.#resolveToken(request);
-    if (way === "owner") return this.#named.owner(parseOwner(request, user));
-    if (way === "named_workspace") return this.#named.workspace(parseOwner(request, user), named);
-    if (way === "task" && !isUuid(named)) return this.#named.task(parseOwner(request, user), named);
+    if (way === "owner") return this.#named.owner(parseOwner(request, user, this.#deps.accessUrl()));
+    if (way === "named_workspace")
+      return this.#named.workspace(parseOwner(request, user, this.#deps.accessUrl()), named);
+    if (way === "task" && !isUuid(named))
+      return this.#named.task(parseOwner(request, user, this.#deps.accessUrl()), named);
     if (!isUuid(named)) return FIRST_PART;
     const id = named.toLowerCase();
     if (way === "chat_workspace") return this.#named.workspaceOfChat(id);
@@ -70,7 +72,7 @@ export class Placement {
 
   /** A token belongs to one agent permanently. The node it leads to checks whether it is still valid. */
   #resolveToken(request: Request): Destination | Promise<Destination> {
-    const token = findCredential(request)?.token.toLowerCase();
+    const token = findCredential(request, this.#deps.accessUrl())?.token.toLowerCase();
     return token !== undefined && isUuid(token) ? this.#lookUp("token", sha256(token)) : FIRST_PART;
   }
 
@@ -88,7 +90,7 @@ export class Placement {
 }
 
 /** `me` is the user of the request's key, whether or not the key is valid. */
-const parseOwner = (request: Request, user: string): Owner => {
-  const token = user === "me" ? findCredential(request)?.token : undefined;
+const parseOwner = (request: Request, user: string, accessUrl: URL): Owner => {
+  const token = user === "me" ? findCredential(request, accessUrl)?.token : undefined;
   return { user, key: /^([A-Za-z0-9]{10})-[A-Za-z0-9]{22}$/.exec(token ?? "")?.[1] };
 };

@@ -1,0 +1,44 @@
+// Names and reads the cookies that sign a browser in. An app's host may share a domain with the access URL, and its pages may set cookies for
+// that whole domain: none of them must be taken for one of the server's own (rule ID-31). Pure.
+
+export const SESSION_COOKIE = "service_session_token";
+/** The session on an app's own host. */
+export const APP_COOKIE = "service_app_session";
+/** A sign-in at a provider that has been started; the provider's ID follows. */
+export const STATE_COOKIE = "service_oidc_state_";
+/** The session cookie of clients that are compatible. */
+export const UPSTREAM_COOKIE = "coder_session_token";
+
+/**
+ * Returns the name of a cookie that only the server's own host may set. Browsers enforce that for names with `__Host-`, which they accept over
+ * https only.
+ */
+export const toHostCookie = (name: string, accessUrl: URL): string =>
+  accessUrl.protocol === "https:" ? `__Host-${name}` : name;
+
+/** Returns the attributes that every such cookie has. A `max_age` of 0 deletes it. In seconds. */
+export const formatCookieAttributes = (accessUrl: URL, max_age: number): string =>
+  `Path=/; HttpOnly; SameSite=Lax; Max-Age=${max_age}${accessUrl.protocol === "https:" ? "; Secure" : ""}`;
+
+/** Returns the different values of the cookies of this name in a Cookie header. */
+export const readCookies = (cookies: string, name: string): string[] => {
+  const values = new Set<string>();
+  for (const part of cookies.split(";")) {
+    const at = part.indexOf("=");
+    if (at > 0 && part.slice(0, at).trim() === name) values.add(part.slice(at + 1).trim());
+  }
+  values.delete("");
+  return [...values];
+};
+
+/** Returns the value of a cookie; undefined if there is none, or two, of which one may come from another host. */
+export const readCookie = ({ headers }: Request, name: string): string | undefined => {
+  const values = readCookies(headers.get("cookie") ?? "", name);
+  return values.length === 1 ? values[0] : undefined;
+};
+
+/** Returns whether a cookie belongs to the server: apps neither get nor set it. */
+export const isServerCookie = (name: string): boolean => {
+  const bare = name.replace(/^__(?:host|secure)-/i, "");
+  return bare === SESSION_COOKIE || bare === APP_COOKIE || bare === UPSTREAM_COOKIE || bare.startsWith(STATE_COOKIE);
+};
