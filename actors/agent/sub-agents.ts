@@ -41,6 +41,8 @@ export type AppRefusal = { index: number; field: string; error: string };
 const MAX_SUB_AGENTS = 50;
 const MAX_APPS = 100;
 const MAX_TEXT = 4096;
+/** Of all texts of an agent's apps: lists of workspaces include them, for everyone who may see the workspace. */
+const MAX_APPS_BYTES = 32 * 1024;
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/i;
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const CONNECTION_TIMEOUT_SECONDS = 120;
@@ -54,6 +56,9 @@ export const checkSubAgent = (input: SubAgentInput, siblings: readonly AgentRow[
     if (input[field].length > MAX_TEXT) throw invalidField(field, "is too long");
   }
   if (input.apps.length > MAX_APPS) throw invalidField("apps", `An agent can have at most ${MAX_APPS} apps.`);
+  if (input.apps.reduce((sum, app) => sum + measureTexts(app), 0) > MAX_APPS_BYTES) {
+    throw invalidField("apps", `can be at most ${MAX_APPS_BYTES} bytes together`);
+  }
   const name = input.name.toLowerCase();
   if (siblings.some((one) => one.name.toLowerCase() === name)) {
     throw conflict(`The workspace already has an agent named ${input.name}.`);
@@ -62,6 +67,12 @@ export const checkSubAgent = (input: SubAgentInput, siblings: readonly AgentRow[
     throw conflict(`An agent can have at most ${MAX_SUB_AGENTS} sub-agents.`);
   }
 };
+
+const measureTexts = (app: SubAgentApp): number =>
+  [...Object.values(app), app.healthcheck.url].reduce<number>(
+    (sum, value) => sum + (typeof value === "string" ? Buffer.byteLength(value) : 0),
+    0,
+  );
 
 /** Builds the statement that inserts the child. */
 export const buildSubAgentInsert = (

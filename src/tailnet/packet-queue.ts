@@ -5,6 +5,21 @@
 const MAX_PACKETS = 512;
 /** Maximum size of queued packets of either kind. */
 const MAX_BYTES = 2 * 1024 * 1024;
+/** Maximum size of the packets in all queues of a relay, whose clients can be anyone. */
+const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
+
+/** What the queues of one relay hold together. */
+export class QueuePool {
+  bytes = 0;
+  /** Number of queues with frames: each gets an equal share. */
+  filled = 0;
+
+  /** Returns the most bytes that a ring may hold after one more frame. In a full pool, no ring grows. */
+  limit(held: number): number {
+    const share = Math.min(MAX_BYTES, Math.floor(MAX_TOTAL_BYTES / Math.max(1, this.filled)));
+    return this.bytes < MAX_TOTAL_BYTES ? share : Math.min(held, share);
+  }
+}
 
 class Ring {
   #frames: Uint8Array[] = [];
@@ -12,11 +27,11 @@ class Ring {
   #bytes = 0;
 
   /** Returns how many frames were dropped to make room. */
-  put(frame: Uint8Array): number {
+  put(frame: Uint8Array, most: number): number {
     this.#frames.push(frame);
     this.#bytes += frame.byteLength;
     let dropped = 0;
-    while (this.#frames.length - this.#head > MAX_PACKETS || this.#bytes > MAX_BYTES) {
+    while (this.#frames.length - this.#head > MAX_PACKETS || this.#bytes > most) {
       this.take();
       dropped += 1;
     }
@@ -44,19 +59,41 @@ class Ring {
 const EMPTY = new Uint8Array(0);
 
 export class PacketQueue {
+  readonly #pool: QueuePool;
   readonly #control = new Ring();
   readonly #discovery = new Ring();
   readonly #packets = new Ring();
   #dropped = 0;
 
+  /** `pool` is shared by the queues of a relay; without one, the queue is bounded alone. */
+  constructor(pool: QueuePool = new QueuePool()) {
+    this.#pool = pool;
+  }
+
   put(kind: "control" | "discovery" | "packet", frame: Uint8Array): void {
     const ring = { control: this.#control, discovery: this.#discovery, packet: this.#packets }[kind];
-    this.#dropped += ring.put(frame);
+    const before = this.bytes;
+    this.#dropped += ring.put(frame, this.#pool.limit(ring.bytes));
+    this.#count(before);
   }
 
   /** Returns the next frame: replies first, then discovery, then packets. */
   take(): Uint8Array | undefined {
-    return this.#control.take() ?? this.#discovery.take() ?? this.#packets.take();
+    const before = this.bytes;
+    const frame = this.#control.take() ?? this.#discovery.take() ?? this.#packets.take();
+    this.#count(before);
+    return frame;
+  }
+
+  /** Drops everything that is queued. */
+  clear(): void {
+    while (this.take() !== undefined);
+  }
+
+  #count(before: number): void {
+    const after = this.bytes;
+    this.#pool.bytes += after - before;
+    this.#pool.filled += Number(after > 0) - Number(before > 0);
   }
 
   /** Number of queued bytes. */

@@ -15,7 +15,7 @@ import {
   PEER_GONE_REASON,
 } from "./derp-frame.ts";
 import { FrameBatch } from "./frame-batch.ts";
-import { PacketQueue } from "./packet-queue.ts";
+import { PacketQueue, type QueuePool } from "./packet-queue.ts";
 
 /** Same as `Socket` in src/api/http/socket.ts. */
 export interface RelaySocket {
@@ -46,6 +46,7 @@ const MESH_FRAMES: ReadonlySet<number> = new Set([
 export interface RelayHub {
   readonly clock: Clock;
   readonly key: KeyPair;
+  readonly pool: QueuePool;
   register(client: RelayClient): void;
   markActive(client: RelayClient): void;
   unregister(client: RelayClient): void;
@@ -62,7 +63,7 @@ export class RelayClient {
   readonly #relay: RelayHub;
   readonly #socket: RelaySocket;
   readonly #reader = new FrameReader();
-  readonly #queue = new PacketQueue();
+  readonly #queue: PacketQueue;
   readonly #batch = new FrameBatch({ send: (bytes) => this.#transmit(bytes) });
   readonly #introduction: Timer;
   #full = false;
@@ -73,6 +74,7 @@ export class RelayClient {
 
   constructor(relay: RelayHub, socket: RelaySocket) {
     this.#relay = relay;
+    this.#queue = new PacketQueue(relay.pool);
     this.#socket = socket;
     this.#introduction = relay.clock.after(INTRODUCTION_TIMEOUT_MS, () =>
       this.#closeWith(CLOSE.policy, "no introduction within 10 seconds"),
@@ -109,6 +111,7 @@ export class RelayClient {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.#batch.clear();
+    this.#queue.clear();
     this.#introduction.cancel();
     this.#relay.unregister(this);
   }

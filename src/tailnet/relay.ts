@@ -3,6 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { createKeyPair, type KeyPair } from "./box.ts";
 import { encodeFrame, FRAME, PEER_GONE_REASON } from "./derp-frame.ts";
+import { QueuePool } from "./packet-queue.ts";
 import { RelayClient, type RelaySocket } from "./relay-client.ts";
 
 /** Clients disconnect from a relay that is silent for 120 s. */
@@ -32,6 +33,7 @@ export class Relay {
   readonly clock: Clock;
   /** Generated at every start: clients accept any key. */
   readonly key: KeyPair;
+  readonly pool = new QueuePool();
   /** Connections by key in hex, ordered by last activity; the last one receives the packets. */
   readonly #clients = new Map<string, RelayMember[]>();
   /** Set once, if there are other servers. */

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader, MAX_PACKET } from "#src/tailnet/derp-frame.ts";
+import { PacketQueue, QueuePool } from "#src/tailnet/packet-queue.ts";
 import { Relay } from "#src/tailnet/relay.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
@@ -46,6 +47,20 @@ describe("connecting", () => {
     expect(client.address).toBe(vectors.frames.client_public);
     expect(sent[1]?.slice(0, 10)).toBe(vectors.frames.server_info.slice(0, 10));
     expect(sent).toHaveLength(2);
+  });
+
+  test("[TL-5] the queues of all clients that do not read are bounded together, and stay open to each", () => {
+    const pool = new QueuePool();
+    const frame = new Uint8Array(64 * 1024);
+    const queues = Array.from({ length: 500 }, () => new PacketQueue(pool));
+    for (let round = 0; round < 40; round += 1) for (const queue of queues) queue.put("packet", frame);
+    expect(pool.bytes).toBeLessThanOrEqual(64 * 1024 * 1024 + frame.byteLength);
+    expect(pool.filled).toBe(500);
+    for (const queue of queues) queue.clear();
+    expect([pool.bytes, pool.filled]).toEqual([0, 0]);
+    const alone = queues[0] as PacketQueue;
+    for (let i = 0; i < 40; i += 1) alone.put("packet", frame);
+    expect(alone.bytes).toBe(2 * 1024 * 1024);
   });
 });
 

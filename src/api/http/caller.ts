@@ -74,6 +74,12 @@ export const requireKnownCaller = (request: Request): void => {
   if (!findSender(identities.get(request) ?? SIGNED_OUT)) getCaller(request);
 };
 
+/** Returns the ID of the user who sent a request, or whose agent did; undefined if unknown. */
+export const findSenderId = (request: Request): string | undefined => {
+  const sender = findSender(identities.get(request) ?? SIGNED_OUT);
+  return sender && (sender.kind === "user" ? sender.user_id : sender.owner_id);
+};
+
 /** Returns the caller, including a user who must enroll a second factor first. */
 const getSender = (request: Request): Caller => {
   const identity = identities.get(request);

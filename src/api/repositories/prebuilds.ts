@@ -13,7 +13,7 @@ import {
   RepositoryPrebuild,
 } from "#schema/templates/repository-prebuild.ts";
 import type { ApiContext } from "../context.ts";
-import { limitBody } from "../files.ts";
+import { readBytes } from "../http/body/body.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
@@ -99,8 +99,7 @@ export const repositoryPushes = (ctx: ApiContext) =>
   routes({ prefix: "/prebuilds" }).post(
     "/:prebuild/push",
     async ({ params, request, set }) => {
-      const chunks = await Array.fromAsync(limitBody(request, MAX_EVENT_BYTES));
-      await receivePush(ctx, params.prebuild, request.headers, Buffer.concat(chunks));
+      await receivePush(ctx, params.prebuild, request.headers, () => readBytes(request, MAX_EVENT_BYTES));
       set.status = 204;
     },
     {

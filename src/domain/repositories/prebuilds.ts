@@ -127,15 +127,18 @@ export const removeRepositoryPrebuild = async (ctx: DomainContext, caller: UserC
   await ctx.store.commit(batch, undefined, FIRST_PART);
 };
 
-/** Handles a push event of the host. Throws the same 404 for an unknown prebuild and a wrong signature, so the address reveals nothing. */
+/**
+ * Handles a push event of the host. Throws the same 404 for an unknown prebuild and a wrong signature, so the address reveals nothing. Reads
+ * the body only for a prebuild that exists, because anybody can send one.
+ */
 export const receivePush = async (
   ctx: DomainContext,
   id: string,
   headers: { get(name: string): string | null },
-  body: Uint8Array,
+  readBody: () => Promise<Uint8Array>,
 ): Promise<void> => {
   const row = await ctx.store.get(findRepositoryPrebuild({ id: id.toLowerCase() }));
-  if (!row || !isSigned(headers, body, deriveSecret(ctx, row.id))) throw notFound();
+  if (!row || !isSigned(headers, await readBody(), deriveSecret(ctx, row.id))) throw notFound();
   if (!isPush(headers)) return;
   const due = Math.max(ctx.clock.now(), (row.built_at ?? 0) + MIN_PUSH_INTERVAL_MS);
   await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER, due)], undefined, FIRST_PART);

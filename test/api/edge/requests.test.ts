@@ -1,6 +1,8 @@
 // Requests that never end, too many concurrent requests, and deliberately slow clients.
 import { describe, expect, test } from "bun:test";
+import { BodyBudget } from "#src/api/http/body/budget.ts";
 import { Requests } from "#src/api/http/requests.ts";
+import { Client } from "#src/client.ts";
 import { openContext } from "#src/context/open.ts";
 import { startServer } from "#src/server.ts";
 import { makeCertificate } from "#test/cli/certificate.ts";
@@ -8,7 +10,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs } from "#test/support/needs.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { testSingleServer } from "#test/support/one-server.ts";
-import { startTestServer, tempDirectory, testConfig } from "#test/support/server.ts";
+import { ADMIN, startTestServer, tempDirectory, testConfig } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { call, formatHead, readAnswer } from "./raw-http.ts";
 
@@ -91,6 +93,52 @@ describe("the deadline of a request", () => {
     expect(answer?.headers.get("retry-after")).toBe("1");
     expect(JSON.parse(answer?.text as string)).toEqual({ message: "The request took too long and was canceled." });
     expect((await call(server.url, formatHead("GET", "/api/v2/buildinfo")))?.status).toBe(200);
+  });
+});
+
+describe("large bodies", () => {
+  test("[HT-49] of one sender and of all together are bounded while they are received", () => {
+    const bodies = new BodyBudget(100, 60);
+    const [first, second, other] = [bodies.open("ann"), bodies.open("ann"), bodies.open("ben")];
+    first.add(40);
+    second.add(20);
+    expect(() => second.add(1)).toThrow("Please retry");
+    other.add(40);
+    expect(() => bodies.open("cleo").add(1)).toThrow("Please retry");
+    first.release();
+    first.release();
+    second.add(40);
+    other.release();
+    bodies.open("cleo").add(40);
+  });
+
+  test("[HT-49] a sender whose bodies never end can hold 128 MiB, and others are answered", async () => {
+    await using server = await startTestServer({ clock: new ManualClock() });
+    const { token = "" } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const head = formatHead("POST", "/api/v2/users/me/secrets", {
+      "Service-Session-Token": token,
+      "Content-Type": "application/json",
+      "Content-Length": String(4 * 1024 * 1024),
+    });
+    const holders = Array.from({ length: 32 }, () => new RawConnection(server.url));
+    for (const holder of holders) holder.send(head);
+    await answering((server.context as { requests: Requests }).requests, 32);
+    const refused = await call(server.url, head);
+    expect([refused?.status, JSON.parse(refused?.text as string).message]).toEqual([
+      503,
+      "Too many large request bodies are being received. Please retry.",
+    ]);
+    expect((await call(server.url, formatHead("GET", "/api/v2/buildinfo")))?.status).toBe(200);
+    for (const holder of holders) holder[Symbol.dispose]();
+  });
+
+  test("[HT-49] the body of a push event is not read for a prebuild that does not exist", async () => {
+    await using server = await startTestServer();
+    const refused = await call(
+      server.url,
+      formatHead("POST", `/api/v2/repositories/prebuilds/${crypto.randomUUID()}/push`, { "Content-Length": "4000000" }),
+    );
+    expect(refused?.status).toBe(404);
   });
 });
 

@@ -4,9 +4,10 @@
 import { AppError } from "#base/errors.ts";
 import { CHEAP_BYTES, tooCostly } from "#base/json/cost.ts";
 import { PieceCounter } from "#base/network/body-pieces.ts";
-import { requireKnownCaller } from "../caller.ts";
+import { findSenderId, requireKnownCaller } from "../caller.ts";
 import { getPath } from "../errors.ts";
 import type { OperationOptions } from "../operation.ts";
+import { BodyBudget, type BodyReservation } from "./budget.ts";
 import { refuseNul } from "./nul.ts";
 
 // Handles objects in a body that have a member called `toString`. The validator puts the value into its message, which throws for these
@@ -46,7 +47,10 @@ export const tooManyChunks = (): AppError =>
     detail: "Send it with the header Content-Length, or in larger chunks.",
   });
 
-/** The body's bytes. 413 as soon as more than `limit` have come in. */
+const bodies = new BodyBudget(512 * 1024 * 1024, 128 * 1024 * 1024);
+const ANONYMOUS = "anonymous";
+
+/** Returns the body's bytes. Rejects with 413 as soon as more than `limit` have come in, and with 503 while too many are being read. */
 export const readBytes = async (request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> => {
   const encoding = request.headers.get("content-encoding");
   if (encoding !== null && encoding !== "identity") {
@@ -56,8 +60,22 @@ export const readBytes = async (request: Request, limit: number): Promise<Uint8A
   }
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   if (declared > limit) throw tooLarge(limit);
-  // With a declared length, Bun never returns more than was declared.
-  if (declared >= 0) return new Uint8Array(await request.arrayBuffer());
+  const reserved = bodies.open(findSenderId(request) ?? ANONYMOUS);
+  try {
+    if (!(declared >= 0)) return await readChunks(request, limit, reserved);
+    reserved.add(declared);
+    // Bun never returns more than was declared.
+    return new Uint8Array(await request.arrayBuffer());
+  } finally {
+    reserved.release();
+  }
+};
+
+const readChunks = async (
+  request: Request,
+  limit: number,
+  reserved: BodyReservation,
+): Promise<Uint8Array<ArrayBuffer>> => {
   const chunks: Uint8Array[] = [];
   const count = new PieceCounter();
   let size = 0;
@@ -65,6 +83,7 @@ export const readBytes = async (request: Request, limit: number): Promise<Uint8A
     size += chunk.byteLength;
     if (count.add(chunk)) throw tooManyChunks();
     if (size > limit) throw tooLarge(limit);
+    reserved.add(chunk.byteLength);
     chunks.push(chunk);
   }
   return new Uint8Array(Bun.concatArrayBuffers(chunks));
