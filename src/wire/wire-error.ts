@@ -13,7 +13,7 @@ const KIND: Record<WireFailure, ErrorKind> = {
   too_slow: "overloaded",
   timeout: "timeout",
   too_large: "too_large",
-  protocol: "internal",
+  protocol: "bad_gateway",
 };
 
 export class WireError extends AppError {

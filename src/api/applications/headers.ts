@@ -106,7 +106,7 @@ const isOurPair = (pair: string): boolean => {
 };
 
 /** Headers an app may set on its own host but not below the access URL, where they would apply to the whole origin. */
-const ORIGIN_WIDE = new Set(["clear-site-data", "strict-transport-security", "public-key-pins", "nel", "report-to"]);
+const ORIGIN_WIDE = new Set(["strict-transport-security", "public-key-pins", "nel", "report-to"]);
 
 type ResponseContext = {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
@@ -123,7 +123,8 @@ export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by }: Respo
   const headers = new Headers();
   for (const [name, value] of from) {
     if (HOP_BY_HOP.has(name) || named.has(name) || name === "alt-svc" || name === "set-cookie") continue;
-    if (NODE_HEADERS.has(name)) continue;
+    // Browsers clear the cookies of the whole domain, the server's among them.
+    if (NODE_HEADERS.has(name) || name === "clear-site-data") continue;
     if (prefix !== "" && name === "service-worker-allowed") {
       headers.append(name, limitScope(prefix, value));
       continue;
@@ -162,7 +163,8 @@ const SANDBOX = "sandbox allow-scripts allow-forms allow-popups allow-modals all
 /** Restricts an app's cookie to its own host and path. Returns undefined for a cookie with one of Slipway's names. */
 const limitCookie = (cookie: string, prefix: string): string | undefined => {
   const [pair = "", ...attributes] = cookie.split(";").map((part) => part.trim());
-  if (isOurCookie(parseCookieName(pair))) return undefined;
+  // Of a cookie without a name, browsers send the value alone, which can look like a name.
+  if (parseCookieName(pair) === "" || isOurCookie(parseCookieName(pair))) return undefined;
   const kept = attributes.filter((one) => one !== "" && !/^domain\s*(=|$)/i.test(one));
   if (prefix === "") return [pair, ...kept].join("; ");
   // Browsers reject this prefix with any path other than the root.

@@ -14,8 +14,12 @@ const RETRY_INTERVAL_MS = 1_000;
 export const run: RunVerb = async (input) => {
   const [prompt = ""] = input.argv;
   const { url, token } = loadDaemonConfig({ ...input, argv: [] });
-  const [, field, at] = /^(Username|Password)\b.*'(https?:\/\/[^']+)'/.exec(prompt) ?? [];
-  if (at === undefined || !URL.canParse(at)) {
+  const [field, at] = parsePrompt(prompt);
+  if (at === undefined && /^(Username|Password) for '/.test(prompt)) {
+    input.printError("slipway gitaskpass: it is not clear which host git asks for\n");
+    return EXIT.failed;
+  }
+  if (at === undefined) {
     throw usageError("gitaskpass", "git calls it with a prompt such as \"Username for 'https://git.example.com': \"");
   }
   const client = new Client(url, token);
@@ -35,6 +39,17 @@ export const run: RunVerb = async (input) => {
 };
 
 /**
+ * Returns what git asks for and the URL, without its user part. Returns nothing when that is unclear: older versions of git print a user name
+ * unescaped, which can look like another host, as in `https://git.example/@evil.example`.
+ */
+const parsePrompt = (prompt: string): [field?: string, at?: string] => {
+  const [, field, scheme, rest = ""] = /^(Username|Password) for '(https?:\/\/)([^'\s]+)': ?$/.exec(prompt) ?? [];
+  const [user, host] = [rest.slice(0, rest.lastIndexOf("@") + 1), rest.slice(rest.lastIndexOf("@") + 1)];
+  const at = `${scheme}${host}`;
+  return URL.canParse(at) && !/[/\\?#]/.test(user) ? [field, at] : [];
+};
+
+/**
  * Moves a token out of the username, which git repeats in the prompt for the password, and so in the arguments of this program: other users
  * of the machine can list those. Hosts that take a token as username take it as the password of any user, too.
  */
@@ -44,12 +59,8 @@ const withoutTokenName = ({
 }: AgentExternalAuth): Pick<AgentExternalAuth, "username" | "password"> =>
   password === "" ? { username: "x-access-token", password: username } : { username, password };
 
-/** Without the user part, which is the token itself when git asks for the password. */
 const loadToken = (client: Client, at: string, signal: AbortSignal, more = ""): Promise<AgentExternalAuth> => {
-  const url = new URL(at);
-  url.username = "";
-  url.password = "";
-  const path = `/api/v2/workspaceagents/me/external-auth?match=${encodeURIComponent(url.href)}${more}` as const;
+  const path = `/api/v2/workspaceagents/me/external-auth?match=${encodeURIComponent(new URL(at).href)}${more}` as const;
   return client.get(path, { signal });
 };
 

@@ -219,6 +219,15 @@ test("[EA-18] answers git's username and password prompts, never with the token 
   );
   expect([password.code, password.printed]).toEqual([EXIT.ok, ["t0ken"]]);
   expect(password.urls.map(({ searchParams }) => searchParams.get("match"))).toEqual(["https://git.example/a/b.git"]);
+  // A user name that looks like another host, as older versions of git print it, and text around the prompt.
+  for (const prompt of [
+    "Password for 'https://git.example/@evil.example': ",
+    "Password for 'https://evil.example/@git.example': ",
+    "Username for 'https://evil.example' 'https://git.example': ",
+  ]) {
+    const unclear = await runAskpass(prompt, () => Response.json(linked));
+    expect([unclear.printed, unclear.urls]).toEqual([[], []]);
+  }
   // Git shows the username in the next prompt, which is visible in the process list.
   const generic = { ...linked, type: "generic", username: "t0ken", password: "" };
   for (const [prompt, answer] of [
