@@ -75,6 +75,7 @@ export const chatAcl = (ctx: ApiContext) =>
           audit: target.writes(target.chat),
           access: "owner",
           scope: "chat:share",
+          changesAccess: "chat:share",
           placement: "chat",
         }),
       },

@@ -100,6 +100,7 @@ export const groups = (ctx: ApiContext) =>
           audit: target.writes(target.group),
           access: "organization_admins",
           scope: "group:update",
+          changesAccess: "group:update",
         }),
       },
     )
@@ -121,6 +122,7 @@ export const groups = (ctx: ApiContext) =>
           audit: target.deletes(target.group),
           access: "organization_admins",
           scope: "group:delete",
+          changesAccess: "group:delete",
         }),
       },
     );

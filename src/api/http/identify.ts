@@ -182,6 +182,7 @@ const toCaller = (
     ...memberships,
     key_id: key.key_id,
     scopes,
+    is_application: key.login_type === GRANTED,
     only_workspace: key.workspace_id ?? undefined,
     parent_key_id: key.parent_id ?? undefined,
     compat,

@@ -2,7 +2,7 @@
 // OpenAPI document; the server reads the rest from the routes (./operations.ts). A route that needs none of it has a plain `detail`.
 import type { TSchema } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
-import type { ActionScope } from "#schema/users/scopes.ts";
+import type { AccessScope, ActionScope } from "#schema/users/scopes.ts";
 import type { AuditTarget } from "../audit/targets.ts";
 import type { PlacementKind } from "./placement/strategies.ts";
 
@@ -55,6 +55,11 @@ export type OperationOptions = {
   readonly access?: Access;
   /** The scope a key needs (rule ID-21); required for every operation for users. */
   readonly scope?: ScopeNeed;
+  /**
+   * Set if the operation changes who has access to something: the scope that an application's token must have by name. `never`:
+   * applications cannot do it (rule OA-22).
+   */
+  readonly changesAccess?: AccessScope | "never";
   /** Replaces `scope` when the path says `me` in place of a user. */
   readonly scopeForSelf?: ScopeNeed;
   /**
@@ -88,6 +93,7 @@ const MEMBERS = [
     "access",
     "scope",
     "scopeForSelf",
+    "changesAccess",
     "placement",
     "example",
     "limit",

@@ -9,18 +9,25 @@ import { type Operations, parseVariables } from "./operations.ts";
 
 /**
  * Returns the identity, or the error when the key's scopes do not cover the operation. An operation that declares no scope, and a path that
- * belongs to no operation, require a key with full access.
+ * belongs to no operation, require a key with full access. An application's full access does not cover changes of who has access.
  */
 export const enforceScope = (request: Request, identity: Identity, operations: Operations): Identity => {
   const caller = findSender(identity);
-  if (caller?.kind !== "user" || caller.scopes.includes("all")) return identity;
-  const method = request.method === "HEAD" ? "GET" : request.method;
-  const needed = findNeed(operations, method, getPath(request.url));
-  return isGranted(caller.scopes, needed) ? identity : new ScopeRefused(caller, formatScopeNeed(needed));
+  if (caller?.kind !== "user") return identity;
+  const isWhole = caller.scopes.includes("all");
+  if (isWhole && !caller.is_application) return identity;
+  const path = getPath(request.url);
+  const operation = operations.find(request.method === "HEAD" ? "GET" : request.method, path);
+  const needed = isWhole ? "any" : findNeed(operation, path);
+  if (!isGranted(caller.scopes, needed)) return new ScopeRefused(caller, formatScopeNeed(needed));
+  const access = caller.is_application ? operation?.declared.changesAccess : undefined;
+  if (access === undefined || caller.scopes.includes(access)) return identity;
+  return new ScopeRefused(caller, access === "never" ? OWN_KEY : `the scope ${access} by its own name`);
 };
 
-const findNeed = (operations: Operations, method: string, path: string): ScopeNeed => {
-  const operation = operations.find(method, path);
+const OWN_KEY = "your own sign-in or token: applications can't change who has access";
+
+const findNeed = (operation: ReturnType<Operations["find"]>, path: string): ScopeNeed => {
   const { scope = "all", scopeForSelf = scope } = operation?.declared ?? {};
   return operation && parseVariables(operation, path).user === "me" ? scopeForSelf : scope;
 };

@@ -56,6 +56,7 @@ export const groupsOfOrganization = (ctx: ApiContext) =>
           example: { name: "frontend", display_name: "Front end" },
           access: "organization_admins",
           scope: "group:create",
+          changesAccess: "group:create",
         }),
       },
     )

@@ -126,6 +126,7 @@ export const members = (ctx: ApiContext) =>
           audit: target.creates(target.newMember),
           access: "organization_admins",
           scope: "organization_member:create",
+          changesAccess: "organization_member:create",
         }),
       },
     )
@@ -148,6 +149,7 @@ export const members = (ctx: ApiContext) =>
           audit: target.deletes(target.member),
           access: "user_admins",
           scope: "organization_member:delete",
+          changesAccess: "organization_member:delete",
         }),
       },
     )

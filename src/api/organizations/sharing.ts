@@ -63,6 +63,7 @@ export const sharing = (ctx: ApiContext) =>
           example: { sharing_disabled: false },
           access: "organization_admins",
           scope: "organization:update",
+          changesAccess: "never",
         }),
       },
     );

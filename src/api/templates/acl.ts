@@ -82,6 +82,7 @@ export const templateAcl = (ctx: ApiContext) =>
           audit: target.writes(target.template),
           access: "organization_admins",
           scope: "template:update",
+          changesAccess: "never",
         }),
       },
     );

@@ -96,6 +96,7 @@ export const userById = (ctx: ApiContext) =>
           audit: target.writes(target.user),
           access: "user_admins",
           scope: "user:update",
+          changesAccess: "never",
         }),
       },
     );

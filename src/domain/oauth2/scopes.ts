@@ -1,5 +1,5 @@
 // Parses the scopes an application requests: names from src/schema/users/scopes.ts, separated by spaces. Pure.
-import { findScope, hasScope } from "#schema/users/scopes.ts";
+import { findScope, hasScope, isAccessScope } from "#schema/users/scopes.ts";
 import { OAuth2Problem } from "./problem.ts";
 
 /** Returns the requested scopes, limited to `most` (empty: unlimited); without a request, returns `most`. Throws `invalid_scope`. */
@@ -11,6 +11,17 @@ export const parseScopes = (text: string | undefined, most: readonly string[]): 
   if (beyond !== undefined)
     throw new OAuth2Problem("invalid_scope", `The scope ${beyond} is not among the allowed scopes.`);
   return asked.includes("all") ? ["all"] : [...new Set(asked)];
+};
+
+/**
+ * Returns the scopes of a refreshed token. Throws `invalid_scope` for a scope beyond the grant, and for one that changes who has access and
+ * that the person did not see by its name.
+ */
+export const narrowScopes = (text: string | undefined, granted: readonly string[]): string[] => {
+  const scopes = parseScopes(text, granted);
+  const unseen = scopes.find((scope) => isAccessScope(scope) && !granted.includes(scope));
+  if (unseen === undefined) return scopes;
+  throw new OAuth2Problem("invalid_scope", `The scope ${unseen} was not granted by its name.`);
 };
 
 const requireKnownScope = (name: string): string => {

@@ -19,7 +19,7 @@ import type { Client } from "./clients.ts";
 import { endGrant } from "./grants.ts";
 import { OAuth2Problem } from "./problem.ts";
 import { isRegistered } from "./redirects.ts";
-import { parseScopes } from "./scopes.ts";
+import { narrowScopes } from "./scopes.ts";
 
 /** Lifetime of an access token, and of an unused grant. */
 const ACCESS_TTL_SECONDS = 3600;
@@ -125,7 +125,7 @@ export const refresh = async (ctx: DomainContext, { app, noted }: Client, proof:
   const known_hash = sha256(proof.refresh_token);
   if (grant.refresh_hash !== known_hash) return revokeReused(ctx, grant);
   if ((grant.refresh_expires_at ?? 0) <= now) throw invalidGrant();
-  const scopes = parseScopes(proof.scope, grant.scopes);
+  const scopes = narrowScopes(proof.scope, grant.scopes);
   const user = await loadPerson(ctx, grant);
   const { tokens, keeps, refresh_hash, refresh_expires_at } = createSecrets(grant, user, scopes, now, family);
   const { key_id } = grant;

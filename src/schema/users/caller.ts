@@ -15,6 +15,8 @@ export type UserCaller = {
   readonly scopes: readonly string[];
   /** The only workspace the key is valid for; undefined means all workspaces its user can open. */
   readonly only_workspace?: string | undefined;
+  /** True for a token that was granted to an application (src/domain/oauth2). */
+  readonly is_application?: boolean;
   /** The key that this one was derived from and ends with. */
   readonly parent_key_id?: string | undefined;
   /** True for upstream clients: 201 instead of 200, plain nullable UUIDs (docs/spec/design.md 6). */

@@ -32,6 +32,25 @@ type Actions = typeof ACTIONS;
 /** One action on one kind of resource. */
 export type ActionScope = { [R in keyof Actions]: `${R}:${Actions[R][number]}` }[keyof Actions];
 
+/**
+ * Scopes that change who else has access to something. An application needs them by name: full access, `workspace:*` and the like don't
+ * include them (rule OA-22).
+ */
+const ACCESS_SCOPES = [
+  "chat:share",
+  "group:create",
+  "group:delete",
+  "group:update",
+  "organization_member:create",
+  "organization_member:delete",
+  "workspace:share",
+] as const satisfies readonly ActionScope[];
+
+export type AccessScope = (typeof ACCESS_SCOPES)[number];
+
+export const isAccessScope = (scope: string): scope is AccessScope =>
+  (ACCESS_SCOPES as readonly string[]).includes(scope);
+
 /** Combined scopes for one purpose. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   "coder:apikeys.manage_self": ["api_key:*"],

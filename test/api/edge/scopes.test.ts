@@ -1,11 +1,11 @@
 // Permissions of scoped keys, everywhere: every operation of the OpenAPI document with only its required scope, and with all scopes but
 // that. The scope is declared next to the handler; `bun run access` lists them all.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { hasScope, SCOPES } from "#schema/users/scopes.ts";
+import { hasScope, isAccessScope, SCOPES } from "#schema/users/scopes.ts";
 import type { ScopeNeed } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
 import { describeInside } from "#test/support/inside.ts";
-import { readDeclaredScopes } from "../declared-scopes.ts";
+import { readDeclarations, readDeclaredScopes } from "../declared-scopes.ts";
 import { type CompleteRow, callAs, chooseTest, getRow, NAMES } from "./matrix-call.ts";
 import { CALLERS, openTown, type TestObjects, type Town } from "./matrix-world.ts";
 
@@ -72,6 +72,15 @@ describeInside("keys with scopes", () => {
   test("[ID-21] every operation for people declares the scope that a key needs, in `operation` next to its handler", () => {
     const silent = town.operations.filter(({ callers, name }) => callers.includes("user") && !scopesOf.has(name));
     expect(silent.map(({ name }) => `${name} lacks scope: "<thing>:<action>", "any" or "all"`)).toEqual([]);
+  });
+
+  test("[OA-22] every operation that shares something declares `changesAccess`, for applications", () => {
+    const sharing = [...readDeclarations(town.server)].filter(
+      ([name, { scope }]) =>
+        !name.startsWith("GET ") && ((typeof scope === "string" && isAccessScope(scope)) || name.endsWith("/acl")),
+    );
+    expect(sharing.length).toBeGreaterThan(8);
+    expect(sharing.flatMap(([name, { changesAccess }]) => (changesAccess ? [] : [name]))).toEqual([]);
   });
 
   test.each(["/api/v2/%61udit", "/api/v2/unheard-of", "/elsewhere/api/v2/workspaces"])(

@@ -1,5 +1,6 @@
 // Applications that ask people for access: a client's whole flow, and all attacks on it.
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
 import type { Session } from "#schema/users/api-key.ts";
@@ -383,4 +384,50 @@ test("[OA-21] an owner's application cannot create access that outlives its gran
   expect(await fetchStatus(dan.client, "GET", "/oauth2-provider/apps")).toBe(403);
   expect(await fetchStatus(admin, "POST", "/invitations", invited)).toBe(201);
   expect(await fetchStatus(admin, "DELETE", `/oauth2-provider/apps/${app.id}`)).toBe(204);
+});
+
+test("[OA-22] an application changes who has access only with a scope that says so by name", async () => {
+  const [{ id: organization } = { id: "" }] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
+  const dan = await newPerson(admin, "dora");
+  const group = await admin.post<{ id: string }>(`/api/v2/organizations/${organization}/groups`, { name: "crew" });
+  const workspace = `/workspaces/${seeded.workspace_id}`;
+  const share = { user_roles: { [dan.user.id]: "use" } };
+  const port = { agent_name: "main", port: 3000, protocol: "http", share_level: "public" };
+  type Change = [method: string, path: string, body: object | undefined, scope: string];
+  const changes: Change[] = [
+    ["PATCH", `${workspace}/acl`, share, "workspace:share"],
+    ["POST", `${workspace}/port-share`, port, "workspace:share"],
+    ["PATCH", `/groups/${group.id}`, { add_users: ["dora"] }, "group:update"],
+    ["POST", `/organizations/${organization}/groups`, { name: "others" }, "group:create"],
+    ["POST", `/organizations/${organization}/members/dora`, undefined, "organization_member:create"],
+    ["DELETE", `/groups/${group.id}`, undefined, "group:delete"],
+    ["DELETE", `/organizations/${organization}/members/dora`, undefined, "organization_member:delete"],
+    ["PATCH", `/templates/${uuid()}/acl`, { user_perms: { [dan.user.id]: "admin" } }, "template:update"],
+    [
+      "PATCH",
+      `/organizations/${organization}/settings/workspace-sharing`,
+      { sharing_disabled: false },
+      "organization:update",
+    ],
+    ["PUT", `/users/${dan.user.id}/status/suspend`, undefined, "user:update"],
+  ];
+  const statusWith = async (scope: string, [method, path, body]: Change): Promise<number> => {
+    const { access_token } = await granted(asking({ scope }), admin);
+    return fetchStatus(admin.withToken(access_token), method, path, body);
+  };
+  for (const change of changes) {
+    const [method, path, , scope] = change;
+    for (const wide of ["coder:all", `${scope.split(":")[0]}:*`])
+      expect([method, path, wide, await statusWith(wide, change)]).toEqual([method, path, wide, 403]);
+    const status = await statusWith(scope, change);
+    const isNever = /^(template|organization|user):/.test(scope);
+    expect([method, path, scope, status === 403]).toEqual([method, path, scope, isNever]);
+    if (scope.startsWith("group:")) expect([method, path, status < 300]).toEqual([method, path, true]);
+  }
+  // The person has agreed to full access, and to nothing by this name.
+  const { refresh_token } = await granted(asking({ scope: "coder:all" }), admin);
+  expect(await refusal(refreshing(refresh_token, { scope: "workspace:share" }))).toBe("400 invalid_scope");
+  // A token that the person creates has the whole account.
+  const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
+  expect(await fetchStatus(admin.withToken(key), "DELETE", `${workspace}/acl`)).not.toBe(403);
 });
