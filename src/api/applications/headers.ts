@@ -108,17 +108,21 @@ const isOurPair = (pair: string): boolean => {
 /** Headers an app may set on its own host but not below the access URL, where they would apply to the whole origin. */
 const ORIGIN_WIDE = new Set(["strict-transport-security", "public-key-pins", "nel", "report-to"]);
 
+/** The pages that may load a response as a part of theirs: all; those of the app's own host; this once, one of the workspace. */
+export type PartsPolicy = "open" | "own" | "workspace";
+
 type ResponseContext = {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
   readonly prefix: string;
   /** Its pages get an opaque origin: below the access URL, a script could otherwise act as anyone who opens it. */
   readonly sandboxed: boolean;
+  readonly parts: PartsPolicy;
   /** The person the response is for; undefined when no sign-in was required. */
   readonly by: object | undefined;
 };
 
 /** Returns the headers of the response. A response made for one person must not be cached for others. */
-export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by }: ResponseContext): Headers => {
+export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by, parts }: ResponseContext): Headers => {
   const named = listConnectionHeaders(from.get("connection"));
   const headers = new Headers();
   for (const [name, value] of from) {
@@ -139,7 +143,18 @@ export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by }: Respo
   if (sandboxed) headers.append("content-security-policy", SANDBOX);
   if (!/(^|[\s,])(cookie|\*)($|[\s,])/i.test(headers.get("vary") ?? "")) headers.append("vary", "Cookie");
   if (by) forbidSharedCaching(headers);
+  if (parts !== "open") limitParts(headers, parts);
   return headers;
+};
+
+/**
+ * Makes browsers refuse the response as a script or image of other apps' pages. The server refuses such requests, but never sees those that
+ * the browser answers from its cache, nor what they are for without TLS.
+ */
+const limitParts = (headers: Headers, parts: "own" | "workspace"): void => {
+  headers.set("cross-origin-resource-policy", parts === "own" ? "same-origin" : "same-site");
+  if (parts === "workspace") headers.set("cache-control", "no-store");
+  headers.append("vary", "Sec-Fetch-Site");
 };
 
 /** Limits the scope of an app's service worker to the app's own path, because the origin belongs to Slipway. */

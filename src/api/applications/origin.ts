@@ -1,7 +1,8 @@
-// Decides which pages may send credentialed requests to an app: its own pages and those of other apps of the same workspace (rule AX-4).
+// Decides which pages may send credentialed requests to an app: its own pages and those of other apps of the same workspace (rules AX-4,
+// AX-26).
 // An owner's other workspaces may run other people's programs, which could otherwise act as the owner in this one.
 // Programs without an Origin header pass, as do requests without Slipway's cookie.
-import type { AppName } from "#base/links/app-label.ts";
+import { type AppName, formatLabel } from "#base/links/app-label.ts";
 import type { AppHosts } from "#domain/applications/names.ts";
 
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -14,14 +15,42 @@ type AppOrigin = {
 };
 
 /** Returns false for a write or WebSocket that another site's page has sent with the cookie. */
-export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, hasOwnHost }: AppOrigin): boolean => {
-  const { method, headers } = request;
+export const isFromOwnPage = ({ method, headers }: Request, own: AppOrigin): boolean => {
   if (SAFE_METHODS.has(method) && headers.get("upgrade") === null) return true;
   const origin = headers.get("origin");
   if (origin === null) {
     const site = headers.get("sec-fetch-site");
     return site === null || site === "same-origin" || site === "none";
   }
+  return isOwnOrigin(origin, headers, own);
+};
+
+/**
+ * Returns whether a page of another workspace's app, or of another site, loads this as a part: as a script, an image or by `fetch`. The
+ * page could read a script with the viewer's session. Links to the app, and frames, are no parts.
+ */
+export const isForeignPart = ({ headers }: Request, own: AppOrigin): boolean => {
+  const site = headers.get("sec-fetch-site");
+  // Below the access URL, the parts of a sandboxed page come from an opaque origin, without cookies.
+  const isElsewhere = site === "same-site" || (site === "cross-site" && own.hasOwnHost);
+  if (!isElsewhere || headers.get("sec-fetch-mode")?.endsWith("navigate")) return false;
+  return !isOwnOrigin(getSendingOrigin(headers), headers, own);
+};
+
+/** Returns whether a page of another app of the workspace loads this as a part. */
+export const isPartOfSibling = ({ headers }: Request, { hosts, name, hasOwnHost }: AppOrigin): boolean => {
+  if (!hasOwnHost || (headers.get("sec-fetch-mode") ?? "no-cors") !== "no-cors") return false;
+  const sender = hosts.parseOrigin(getSendingOrigin(headers));
+  return sender !== undefined && isInWorkspace(sender, name) && formatLabel(sender) !== formatLabel(name);
+};
+
+/** Returns the origin of the page that sent a request. For scripts and images, browsers send only the Referer header. */
+const getSendingOrigin = (headers: Headers): string => {
+  const referer = headers.get("referer") ?? "";
+  return headers.get("origin") ?? (URL.canParse(referer) ? new URL(referer).origin : "");
+};
+
+const isOwnOrigin = (origin: string, headers: Headers, { hosts, name, accessUrl, hasOwnHost }: AppOrigin): boolean => {
   if (!URL.canParse(origin)) return false;
   const { protocol, host } = new URL(origin);
   if (protocol !== accessUrl.protocol) return false;

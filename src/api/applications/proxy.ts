@@ -15,7 +15,7 @@ import { acceptsPage } from "../http/plain-page.ts";
 import { AppActivity } from "./activity.ts";
 import { type AppCaller, HandOver, KEY_PARAMETER, loadPerson, toAppCaller } from "./hand-over.ts";
 import { BY_PATH, removeOwnQuery, removePairs } from "./headers.ts";
-import { isFromOwnPage, isWorkspacePreflight } from "./origin.ts";
+import { isForeignPart, isFromOwnPage, isPartOfSibling, isWorkspacePreflight } from "./origin.ts";
 import { type Trouble, troubleResponse } from "./page.ts";
 import { forwardRequest, type Passing } from "./pass.ts";
 import { AppVisits } from "./visits.ts";
@@ -122,7 +122,9 @@ export class AppProxy {
     if (waits) return waits;
     if (place === "signed_out" && acceptsPage(request)) return this.#signIn(request, asked, query);
     if (typeof place === "string") return this.#troublePage(request, place);
-    if (byCookie && !isFromOwnPage(request, from)) return this.#troublePage(request, "foreign");
+    const isGuarded = byCookie && !place.isPublic;
+    if ((byCookie && !isFromOwnPage(request, from)) || (isGuarded && isForeignPart(request, from)))
+      return this.#troublePage(request, "foreign");
     if (request.method === "GET" || request.method === "HEAD") {
       // Relative links of an app resolve below its own folder.
       if (rest === "") return redirect(`${prefix}/${query}`);
@@ -138,6 +140,7 @@ export class AppProxy {
       prefix,
       path: `${place.base.path.replace(/\/$/, "")}${rest || "/"}${query}`,
       sandboxed: prefix !== "" && !this.#sharesOrigin(place, by),
+      parts: !isGuarded ? "open" : isPartOfSibling(request, from) ? "workspace" : "own",
       used: throttlePerSecond(this.#ctx.clock, () => {
         this.#activity.note(place, by?.caller);
         this.#visits.recordTraffic(place, visitor);

@@ -15,6 +15,7 @@ const world = await forFile(
       { slug: "mine", url: `http://localhost:${port}`, subdomain: true },
       { slug: "other", url: `http://localhost:${port}`, subdomain: true },
       { slug: "plain", url: `http://localhost:${port}` },
+      { slug: "open", url: `http://localhost:${port}`, share: "public" },
     ],
   }),
 );
@@ -61,6 +62,48 @@ describe("signing in to an app", () => {
     expect(await write(sibling.replace("--dev--ada", "--tried--ada"))).toBe(403);
     expect((await world.get(world.path("mine"), { headers: { cookie } })).status).toBe(401);
     expect((await world.get("/api/v2/users/me", { headers: { cookie } })).status).toBe(401);
+  });
+
+  test("[AX-26] pages of other workspaces' apps load no script, image or data of the app with the cookie", async () => {
+    const cookie = parseCookie(await world.at("mine", await getAppRedirect("mine")));
+    const siblingPage = toAppUrl("other", "/page");
+    const foreignPage = siblingPage.replace("--dev--ada", "--tried--ada");
+    const load = (from: string | undefined, headers: Record<string, string>, path = "/main.js") =>
+      world.at("mine", path, { headers: { cookie, ...(from === undefined ? {} : { referer: from }), ...headers } });
+    const script = { "sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "script" };
+    const statuses = async (from: string | undefined, headers = script) => (await load(from, headers)).status;
+    expect(await statuses(foreignPage)).toBe(403);
+    // A page can hide where it is from.
+    expect(await statuses(undefined)).toBe(403);
+    expect(await statuses("https://evil.example/", { ...script, "sec-fetch-site": "cross-site" })).toBe(403);
+    const fetched = { "sec-fetch-site": "same-site", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" };
+    expect((await load(undefined, { ...fetched, origin: new URL(foreignPage).origin })).status).toBe(403);
+    expect((await load(undefined, { ...fetched, origin: new URL(siblingPage).origin })).status).toBe(200);
+    // Links and frames lead from everywhere to the app, as does a program that sends no such headers.
+    const link = { "sec-fetch-site": "same-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe" };
+    expect(await statuses(foreignPage, link)).toBe(200);
+    expect((await load(foreignPage, {})).status).toBe(200);
+    const policyOf = async (from: string, headers: Record<string, string>) => {
+      const { status, headers: got } = await load(from, headers);
+      const names = ["cross-origin-resource-policy", "cache-control", "vary"];
+      return [status, ...names.map((name) => got.get(name))];
+    };
+    // Nor from the browser's cache, which does not ask.
+    const own = { ...script, "sec-fetch-site": "same-origin" };
+    expect(await policyOf(toAppUrl("mine"), own)).toEqual([200, "same-origin", "private", "Cookie, Sec-Fetch-Site"]);
+    expect(await policyOf(siblingPage, script)).toEqual([200, "same-site", "no-store", "Cookie, Sec-Fetch-Site"]);
+  });
+
+  test("[AX-26] parts of an app below the access URL, with the session, are loaded only by pages of that origin", async () => {
+    const cookie = `service_session_token=${world.token}`;
+    const load = (app: string, site: string) =>
+      world.get(world.path(app, "/main.js"), {
+        headers: { cookie, "sec-fetch-site": site, "sec-fetch-mode": "no-cors", referer: toAppUrl("mine") },
+      });
+    expect((await load("plain", "same-site")).status).toBe(403);
+    expect((await load("plain", "same-origin")).headers.get("cross-origin-resource-policy")).toBe("same-origin");
+    const open = await load("open", "same-site");
+    expect([open.status, open.headers.get("cross-origin-resource-policy")]).toEqual([200, null]);
   });
 
   test("[AX-13] accepts a key once, on its own host, unaltered, and not the cookie of the server's host", async () => {
@@ -157,6 +200,7 @@ describe("signing in to an app", () => {
       latest_build.resources[0]?.agents[0]?.apps.map(({ slug, subdomain_name }) => [slug, subdomain_name]).sort();
     const names = [
       ["mine", "mine--dev--dev--ada"],
+      ["open", ""],
       ["other", "other--dev--dev--ada"],
       ["plain", ""],
     ];
