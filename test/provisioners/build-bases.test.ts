@@ -1,5 +1,6 @@
 // The base images that a repository's Dockerfile needs: which of them are fetched before its build, for which platform, and for how long.
 import { afterAll, beforeEach, expect, test } from "bun:test";
+import { sha256 } from "#base/ids.ts";
 import { createTarEnd } from "#base/program-tar.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import { DockerImages } from "#src/provisioners/docker/images.ts";
@@ -18,7 +19,13 @@ let fetched: string[] = [];
 /** Answers a fetch in place of the registry. */
 let slow: ReadableStream<Uint8Array> | undefined;
 let lines: string[] = [];
+/** The Dockerfile of the last build, and what happens before the engine reads it. */
+let built = "";
+let beforeBuild = (): void => {};
+const toId = (variant: Variant): string => `sha256:${sha256(JSON.stringify(variant))}`;
 beforeEach(() => {
+  built = "";
+  beforeBuild = () => {};
   remote.clear();
   local.clear();
   fetched = [];
@@ -47,7 +54,8 @@ const server = Bun.serve({
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === "/images/create") return fetchImage(searchParams);
     if (pathname === "/build") {
-      await request.arrayBuffer();
+      beforeBuild();
+      built = new TextDecoder().decode(await request.arrayBuffer());
       local.set(searchParams.get("t") ?? "", { Architecture: "amd64" });
       return Response.json({ stream: "Successfully built" });
     }
@@ -57,7 +65,7 @@ const server = Bun.serve({
     if (!found) return Response.json({ message: `No such image: ${image}` }, { status: 404 });
     const { Architecture, OnBuild = [] } = found;
     return Response.json({
-      Id: image,
+      Id: toId(found),
       Os: "linux",
       Architecture,
       Config: { OnBuild },
@@ -108,6 +116,22 @@ test("[RW-27] images of stages below the target are not fetched", async () => {
   remote.set("node:22", [{ Architecture: "amd64" }]);
   await build("FROM node:22 AS dev\nFROM gcr.io/private/prod:1 AS prod\nFROM runtime-$TARGETARCH\n", "dev");
   expect(fetched).toEqual(["node:22"]);
+});
+
+test("[RW-29] an image is built on the bases that were checked, even if their tags move before the build", async () => {
+  const checked = { Architecture: "amd64" };
+  local.set("node:22", checked);
+  beforeBuild = () => local.set("node:22", { Architecture: "amd64", OnBuild: ["COPY --from=c2 / /loot"] });
+  await build("ARG V=22\nFROM node:$V AS a\n  from --platform=linux/amd64 node:22\nRUN true\nFROM a\n");
+  const id = toId(checked);
+  expect(built).toContain(`ARG V=22\nFROM ${id} AS a\nFROM --platform=linux/amd64 ${id}\nRUN true\nFROM a\n`);
+});
+
+test("[RW-29] a FROM that takes several lines is refused with advice, since its base cannot be pinned", async () => {
+  local.set("node:22", { Architecture: "amd64" });
+  await expect(build("FROM \\\n node:22\n")).rejects.toThrow(
+    "FROM in line 1 that cannot be followed. Write it in one line",
+  );
 });
 
 test("[RW-24] a registry that sends a base image too slowly blocks a build slot for 60 minutes at most", async () => {

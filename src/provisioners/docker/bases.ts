@@ -1,5 +1,6 @@
 // Selects the images that a build of a Dockerfile starts from: those of its stages up to the one that is built. Pure.
 import { ProvisionError } from "../provisioner.ts";
+import type { Instruction } from "./dockerfile.ts";
 import type { Platform } from "./platform.ts";
 
 /** An image that a stage is based on. */
@@ -17,6 +18,7 @@ export type Stage = {
   readonly written: string;
   /** Undefined for a stage that is based on another one or on nothing. */
   readonly base: Base | undefined;
+  readonly from: Instruction;
 };
 
 /**
@@ -34,10 +36,44 @@ export const listBases = (readings: readonly (readonly Stage[])[], target = ""):
     stages.length === 0 ? (readings[at] ?? []) : stages,
   )) {
     if (base?.image === "") throw new ProvisionError(describeNameless(written));
-    if (base) found.set(JSON.stringify([base.image, base.platform]), base);
+    if (base) found.set(toBaseKey(base), base);
   }
   return [...found.values()];
 };
+
+/** Returns a text that is the same for equal bases. */
+export const toBaseKey = ({ image, platform }: Base): string => JSON.stringify([image, platform]);
+
+/**
+ * Returns the Dockerfile with the bases in `ids`, by their keys, replaced by the IDs of images. A name can stand for another image by the time
+ * the engine reads it. Throws ProvisionError for a FROM that takes several lines, or that is read in different ways.
+ */
+export const pinBases = (
+  text: string,
+  readings: readonly (readonly Stage[])[],
+  ids: ReadonlyMap<string, string>,
+): string => {
+  const lines = text.split("\n");
+  const pinned = new Map<number, string>();
+  for (const { base, from } of readings.flat()) {
+    const id = base && ids.get(toBaseKey(base));
+    if (id === undefined) continue;
+    const [first, last] = from.lines;
+    const [, ...rest] = from.operands.trim().split(BLANKS);
+    const line = ["FROM", ...from.flags, id, ...rest].join(" ");
+    const isPlain = first === last && from.flags.every((flag) => /^[\w.:/@+${}=-]*$/.test(flag));
+    if (!isPlain || (pinned.get(first) ?? line) !== line)
+      throw new ProvisionError(
+        `The Dockerfile has a FROM in line ${first} that cannot be followed. Write it in one line, without quotes and escapes.`,
+      );
+    pinned.set(first, line);
+    lines[first - 1] = line;
+  }
+  return lines.join("\n");
+};
+
+/** What separates the words of an instruction. */
+export const BLANKS = /[\t\v\f\r ]+/;
 
 /** Returns the number of stages up to the last one with this name or number, or 0. */
 const findEnd = (stages: readonly Stage[], target: string): number => {

@@ -9,6 +9,8 @@ export type Instruction = {
   /** Without quotes, such as `--from=build`. */
   readonly flags: readonly string[];
   readonly operands: string;
+  /** Its first and last line, beginning with 1. */
+  readonly lines: readonly [first: number, last: number];
 };
 
 const MAX_DOCKERFILE_BYTES = 256 * 1024;
@@ -94,10 +96,10 @@ const readInstructions = (lines: readonly string[], reading: Reading): Instructi
     const part = isOpen ? line.slice(0, end - 1) : line;
     const text: string = open === undefined ? part.trimStart() : open.text + part;
     const place: Place = open?.place ?? { subject, number: at + 1 };
-    if (!isOpen) instructions.push(readInstruction(text, place, skipsIndented));
+    if (!isOpen) instructions.push(readInstruction(text, place, at + 1, skipsIndented));
     open = isOpen ? { text, place } : undefined;
   }
-  if (open !== undefined) instructions.push(readInstruction(open.text, open.place, skipsIndented));
+  if (open !== undefined) instructions.push(readInstruction(open.text, open.place, lines.length, skipsIndented));
   return instructions;
 };
 
@@ -109,19 +111,21 @@ const findEnd = (line: string): number => {
 };
 
 /** Engines that take remarks for a part of a line are older than here-documents. */
-const readInstruction = (text: string, place: Place, hasHeredocs: boolean): Instruction => {
+const readInstruction = (text: string, place: Place, last: number, hasHeredocs: boolean): Instruction => {
   const outer = splitInstruction(text, place);
   const one = outer.word === "ONBUILD" ? splitInstruction(outer.operands, place) : outer;
   if (one !== outer && one.word === "ONBUILD")
     throw refused(place, "ONBUILD ONBUILD", ", which the Docker Engine refuses. Remove one of them.");
-  if (!hasHeredocs || !["RUN", "COPY", "ADD"].includes(one.word)) return one;
+  const { word, flags, operands } = one;
+  const instruction: Instruction = { word, flags, operands, lines: [place.number, last] };
+  if (!hasHeredocs || !["RUN", "COPY", "ADD"].includes(word)) return instruction;
   const heredoc = findHeredoc(text);
-  if (heredoc === undefined) return one;
+  if (heredoc === undefined) return instruction;
   const advice = "Join the commands with && or move them into a script. Write shifts without spaces, as in $((1<<20)).";
   throw refused(place, `a here-document (${heredoc})`, `, whose lines the Docker Engine's build leaves out. ${advice}`);
 };
 
-const splitInstruction = (text: string, place: Place): Instruction => {
+const splitInstruction = (text: string, place: Place): Omit<Instruction, "lines"> => {
   const [, word = "", rest = ""] = /^([^\t\v\f\r ]+)(?:[\t\v\f\r ]+(.*))?$/s.exec(text.trim()) ?? [];
   // The engine folds these two to ASCII letters.
   if (/[\u0130\u212a]/.test(word))

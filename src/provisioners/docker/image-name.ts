@@ -2,7 +2,7 @@
 // beginning of one, as a name: with that, a template could start any image, including those built from other people's repositories.
 import { tryParseJson } from "#base/json/read.ts";
 import { ProvisionError } from "../provisioner.ts";
-import { type Base, listBases, type Stage } from "./bases.ts";
+import { type Base, BLANKS, listBases, pinBases, type Stage } from "./bases.ts";
 import { type Instruction, readDockerfile } from "./dockerfile.ts";
 import { type Platform, parsePlatform } from "./platform.ts";
 
@@ -40,14 +40,27 @@ export const checkDockerfile = (
   registry?: string,
   target?: string,
 ): Base[] => {
-  const readings = readDockerfile(text).map((instructions) => {
+  const readings = readStages(text, args, registry);
+  if (readings.every(({ length }) => length === 0)) throw new ProvisionError("The Dockerfile has no FROM.");
+  return listBases(readings, target);
+};
+
+/**
+ * Returns a checked Dockerfile in which the bases are named by the IDs of images: `ids` has them by `toBaseKey`. Throws ProvisionError if that
+ * cannot be written reliably.
+ */
+export const pinDockerfile = (
+  text: string,
+  args: Readonly<Record<string, string>>,
+  ids: ReadonlyMap<string, string>,
+): string => pinBases(text, readStages(text, args), ids);
+
+const readStages = (text: string, args: Readonly<Record<string, string>>, registry?: string): Stage[][] =>
+  readDockerfile(text).map((instructions) => {
     const check = new DockerfileCheck(args, registry);
     for (const one of instructions) check.take(one);
     return check.stages;
   });
-  if (readings.every(({ length }) => length === 0)) throw new ProvisionError("The Dockerfile has no FROM.");
-  return listBases(readings, target);
-};
 
 const MAX_TRIGGERS = 100;
 const MAX_TRIGGERS_LENGTH = 64 * 1024;
@@ -114,8 +127,9 @@ class DockerfileCheck {
     }
   }
 
-  #takeFrom({ flags, operands }: Instruction): void {
-    const words = operands.trim().split(/[\t\v\f\r ]+/);
+  #takeFrom(from: Instruction): void {
+    const { flags, operands } = from;
+    const words = operands.trim().split(BLANKS);
     const [written = "", as = "", name = ""] = words;
     if (!READABLE.test(unquote(written))) throw unreadable(written);
     const image = expand(unquote(written), this.#values);
@@ -131,7 +145,7 @@ class DockerfileCheck {
     const isComplete = words.length === 1 || (words.length === 3 && /^a[s\u017f]$/i.test(as));
     const isBase = !isStage && image !== "scratch" && isComplete;
     const base = isBase ? { image, platform: this.#readPlatform(flags) } : undefined;
-    this.stages.push({ name: isComplete ? name.toLowerCase() : "", written, base });
+    this.stages.push({ name: isComplete ? name.toLowerCase() : "", written, base, from });
     if (as.toUpperCase() === "AS") this.#names.add(name.toLowerCase());
   }
 
@@ -191,7 +205,7 @@ const PATH_WITH_VARIABLE = /^[^$:"'\\`]*\/[^"'\\`]*$/;
 const listOperands = (operands: string): string[] => {
   const list = tryParseJson(operands.trim());
   if (Array.isArray(list) && list.every((one) => typeof one === "string")) return list;
-  return operands.trim().split(/[\t\v\f\r ]+/);
+  return operands.trim().split(BLANKS);
 };
 
 const unquote = (text: string): string => text.replace(/^(["'])(.*)\1$/s, "$2");

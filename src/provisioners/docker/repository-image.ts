@@ -17,13 +17,14 @@ import {
   type WantedFeature,
 } from "../repository/features.ts";
 import type { RepositorySource, RepositorySources } from "../repository/sources.ts";
+import { toBaseKey } from "./bases.ts";
 import { splitArguments } from "./build-arguments.ts";
 import { withBuildNetwork } from "./build-network.ts";
 import { BuildSlots } from "./build-places.ts";
 import { BuildSteps } from "./build-steps.ts";
 import { parseBytes } from "./container.ts";
 import { type Engine, EngineError } from "./engine.ts";
-import { checkDockerfile, checkImageName, checkTriggers, REPOSITORY_IMAGE } from "./image-name.ts";
+import { checkDockerfile, checkImageName, checkTriggers, pinDockerfile, REPOSITORY_IMAGE } from "./image-name.ts";
 import { ensureImage, findImage, type Image, type Pull } from "./pull.ts";
 import type { ImageRegistry } from "./registry.ts";
 
@@ -78,7 +79,7 @@ export const ensureRepositoryImage = async (build: ImageBuild): Promise<BuiltIma
     using source = plan.features.some(({ tree }) => tree !== undefined) ? await openSource(limited) : undefined;
     const found = await fetchFeatures(limited, source);
     const features = found.map(({ feature }) => feature);
-    const dockerfile = toDockerfile(base.image, features, {
+    const dockerfile = toDockerfile(checkImageId(base.image, base.id), features, {
       user: plan.user ?? base.user,
       image_user: base.config_user,
     });
@@ -123,14 +124,23 @@ const ensureDockerfileImage = (
     };
     const text = await source.read(wanted.dockerfile);
     if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
-    for (const { image, platform } of checkDockerfile(text, given, build.registry?.name, wanted.target)) {
-      const { triggers } = await ensureImage(limited, image, "missing", platform);
-      checkTriggers(image, triggers, build.registry?.name);
+    const ids = new Map<string, string>();
+    for (const base of checkDockerfile(text, given, build.registry?.name, wanted.target)) {
+      const { id, triggers } = await ensureImage(limited, base.image, "missing", base.platform);
+      checkTriggers(base.image, triggers, build.registry?.name);
+      ids.set(toBaseKey(base), checkImageId(base.image, id));
     }
-    const dockerfile = createTarEntry(path, new TextEncoder().encode(text));
+    // By now, the names can stand for images that were not checked.
+    const dockerfile = createTarEntry(path, new TextEncoder().encode(pinDockerfile(text, given, ids)));
     // Awaited here, so that `source` stays open until the engine has read the archive.
     await buildImage(limited, name, joinStreams([dockerfile, source.archive(wanted.tree)]), query);
   });
+};
+
+/** Returns the ID. Throws ProvisionError for an engine that reports none. */
+const checkImageId = (image: string, id: string): string => {
+  if (/^(?:sha256:)?[0-9a-f]{64}$/.test(id)) return id;
+  throw new ProvisionError(`The Docker Engine does not report the ID of the image ${image}, which the build needs.`);
 };
 
 /** Verifies the IDs against the commit: the image is shared under these IDs, and the plan may come from a caller. */
