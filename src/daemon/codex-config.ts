@@ -1,21 +1,15 @@
 // The configuration with which Codex calls the AI gateway without signing in. Unlike other agents, Codex reads no address from its
 // environment.
-import {
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { linkSync, lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { log } from "#base/log.ts";
 import { isWorkspaceToken } from "#base/secrets/workspace-token.ts";
+import { readRegularFile } from "#base/system/regular-file.ts";
 import type { Environment } from "./environment.ts";
+
+/** Far more than what Slipway writes. */
+const MAX_OWN_BYTES = 64 * 1024;
 
 const toCodexConfig = (
   base_url: string,
@@ -57,8 +51,9 @@ export const writeCodexConfig = (variables: Environment): void => {
 /** Returns the text if Slipway wrote it, `another's` for any other file, and undefined if there is no file. */
 const readOwn = (path: string): string | "another's" | undefined => {
   try {
-    if (!lstatSync(path).isFile()) return "another's";
-    const text = readFileSync(path, "utf8");
+    const found = lstatSync(path);
+    if (!found.isFile() || found.size > MAX_OWN_BYTES) return "another's";
+    const text = readRegularFile(path, MAX_OWN_BYTES).toString("utf8");
     return isOurs(text) ? text : "another's";
   } catch (error) {
     const { code } = error as { code?: unknown };

@@ -4,7 +4,6 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
-  readFileSync,
   readlinkSync,
   renameSync,
   rmdirSync,
@@ -17,11 +16,15 @@ import { basename, dirname, join } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { getMemoryFolder, isOwnFolder, makeMemoryFolder } from "#base/secrets/memory-folder.ts";
+import { readRegularFile } from "#base/system/regular-file.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { type Environment, resolvePlace, resolveStateFolder, toId } from "./environment.ts";
 import { SecretRecord } from "./secret-record.ts";
 
 type Secrets = Pick<Manifest, "secrets">;
+
+/** More than any secret has. */
+const MAX_SECRET_BYTES = 1024 * 1024;
 
 /** Secrets that are not valid text can only be files. */
 export const listSecretVariables = ({ secrets }: Secrets): Environment => {
@@ -91,7 +94,8 @@ const removeSecretFile = (record: SecretRecord, path: string, place: string): vo
   try {
     const found = lstatSync(path);
     const isLinked = found.isSymbolicLink() && readlinkSync(path) === place;
-    const text = isLinked || found.isFile() ? readBytes(isLinked ? place : path) : undefined;
+    const isReadable = isLinked || (found.isFile() && found.size <= MAX_SECRET_BYTES);
+    const text = isReadable ? readBytes(isLinked ? place : path) : undefined;
     const isOurs = isLinked ? text === undefined || record.isWritten(path, text) : text && record.isWritten(path, text);
     if (isOurs) unlinkSync(path);
     else if (isLinked && text) writeWhole(path, text);
@@ -115,7 +119,7 @@ const removeSecretFile = (record: SecretRecord, path: string, place: string): vo
 /** Returns undefined if the file is missing: content in memory disappears when a daemon is killed. */
 const readBytes = (path: string): Uint8Array | undefined => {
   try {
-    return readFileSync(path);
+    return readRegularFile(path, MAX_SECRET_BYTES);
   } catch (error) {
     if ((error as { code?: unknown }).code === "ENOENT") return undefined;
     throw error;

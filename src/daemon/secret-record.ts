@@ -3,13 +3,14 @@
 // Salts and digests, from which a weak secret could be guessed, are stored with the content: in memory if the content is there, so that
 // copies of the home contain only paths.
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { linkToken } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { isOwnFolder } from "#base/secrets/memory-folder.ts";
+import { readRegularText } from "#base/system/regular-file.ts";
 
 const Content = t.Object({
   salt: t.String(),
@@ -97,7 +98,7 @@ const writeKept = (path: string, files: ReadonlyMap<string, Content>): void => {
 
 const readKept = (path: string): Record<string, Content> => {
   try {
-    const stored: unknown = JSON.parse(readFileSync(path, "utf8"));
+    const stored: unknown = JSON.parse(readRegularText(path) ?? "");
     return Value.Check(StoredRecord, stored) ? stored.files : {};
   } catch {
     return {};

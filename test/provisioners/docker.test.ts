@@ -221,6 +221,23 @@ test("[PV-4] the build reports the engine's message, and a failed start leaves n
   expect(engine.volumes.size).toBe(1);
 });
 
+test("[PV-17] a container whose password file is a pipe, a device or huge is not started, since the engine would read it", async () => {
+  const [pipe, device, link] = [(1 << 25) | 0o644, (1 << 26) | (1 << 21) | 0o666, (1 << 27) | 0o777];
+  const regular = { mode: 0o644, size: 1024, linkTarget: "" };
+  const { files } = engine;
+  files.set("/etc/passwd", regular).set("/etc/group", { mode: link, size: 11, linkTarget: "/groups" });
+  files.set("/groups", { mode: pipe, size: 0, linkTarget: "" });
+  await expect(run()).rejects.toThrow("/etc/group of the image debian:13 is not a regular file.");
+  expect([engine.containers.size, engine.calls.some((call) => call.endsWith("/start"))]).toEqual([0, false]);
+  files.set("/etc/passwd", { mode: device, size: 0, linkTarget: "" });
+  await expect(run()).rejects.toThrow("/etc/passwd of the image debian:13 is not a regular file.");
+  files.set("/etc/passwd", { ...regular, size: 2 ** 40 });
+  await expect(run()).rejects.toThrow("/etc/passwd of the image debian:13 has more than 16 MiB.");
+  files.set("/etc/passwd", regular).set("/groups", regular);
+  await run();
+  expect(getOnlyContainer().running).toBe(true);
+});
+
 test("[PV-4] an engine without free addresses for a network is explained, with what to do", async () => {
   const message = "could not find an available, non-overlapping IPv4 address pool among the defaults";
   engine.refuse = (call) => (call === "POST /networks/create" ? { status: 404, message } : undefined);

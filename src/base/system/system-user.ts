@@ -1,6 +1,6 @@
 // Looks up users of this machine in the password file and the system's other sources. The runtime's own lookup uses USER and SHELL, which a
 // service may not have.
-import { readFileSync } from "node:fs";
+import { readRegularText } from "./regular-file.ts";
 
 export type SystemUser = { readonly name: string; readonly uid: number; readonly gid: number; readonly shell: string };
 
@@ -9,13 +9,11 @@ const parseLine = (line: string): SystemUser | undefined => {
   return name === "" || uid === "" || gid === "" ? undefined : { name, uid: Number(uid), gid: Number(gid), shell };
 };
 
-const readPasswordFile = (): string => {
-  try {
-    return readFileSync("/etc/passwd", "utf8");
-  } catch {
-    return "";
-  }
-};
+/** The system's other sources read the password file again, and may ask the network. */
+const LOOKUP_TIMEOUT_MS = 5_000;
+
+/** Returns the text of the password file; empty if it is missing or no regular file. */
+export const readPasswordFile = (): string => readRegularText("/etc/passwd") ?? "";
 
 /** Returns the user with this name or number; undefined if none exists. */
 export const findSystemUser = (user: string | number): SystemUser | undefined => {
@@ -27,7 +25,8 @@ export const findSystemUser = (user: string | number): SystemUser | undefined =>
       .find(isMeant);
   const known = find(readPasswordFile());
   if (known || !Bun.which("getent")) return known;
-  return find(Bun.spawnSync(["getent", "passwd", String(user)], { env: {} }).stdout.toString());
+  const lookup = { env: {}, timeout: LOOKUP_TIMEOUT_MS, killSignal: "SIGKILL" } as const;
+  return find(Bun.spawnSync(["getent", "passwd", String(user)], lookup).stdout.toString());
 };
 
 /** Returns whether people can use the shell: service accounts have one that rejects everyone. */

@@ -2,7 +2,8 @@
 // inside. Also finds repositories in ignored folders, which git does not list (rule UN-1).
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
-import { fileExists, readText } from "./shadow.ts";
+import { readRegularText } from "#base/system/regular-file.ts";
+import { fileExists } from "./shadow.ts";
 
 const MAX_GITFILE_BYTES = 4_096;
 const MAX_LOOKED_AT = 500;
@@ -24,7 +25,7 @@ export const findEnclosingRepository = async (folder: string): Promise<string | 
  */
 export const isRepository = async (root: string): Promise<boolean> => {
   const place = await findGitDirectory(root);
-  const head = place === undefined ? undefined : await readText(join(place, "HEAD"));
+  const head = place === undefined ? undefined : readRegularText(join(place, "HEAD"));
   if (place === undefined || head === undefined || !/^(ref: *refs\/|[0-9a-f]{40})/.test(head)) return false;
   return hasObjects(place);
 };
@@ -33,7 +34,7 @@ export const isRepository = async (root: string): Promise<boolean> => {
 export const readGitfile = async (root: string): Promise<string | undefined> => {
   const found = await lstat(join(root, ".git")).catch(() => undefined);
   if (!found?.isFile() || found.size > MAX_GITFILE_BYTES) return undefined;
-  return readText(join(root, ".git"));
+  return readRegularText(join(root, ".git"));
 };
 
 /** Returns the path that the text of a `.git` file points to. */
@@ -74,7 +75,7 @@ const findGitDirectory = async (root: string): Promise<string | undefined> => {
 /** A worktree uses the objects of the repository it belongs to. */
 const hasObjects = async (place: string): Promise<boolean> => {
   if (await fileExists(join(place, "objects"))) return true;
-  const common = await readText(join(place, "commondir"));
+  const common = readRegularText(join(place, "commondir"));
   if (common === undefined) return false;
   const path = common.trim();
   return fileExists(join(isAbsolute(path) ? path : join(place, path), "objects"));

@@ -1,7 +1,8 @@
 // Lists the files that git ignores in a folder. Ignored files are not captured, so a restore names the missing ones; ignored repositories
 // get their own checkpoints. The list is refreshed after each checkpoint so that it does not delay one. Used by checkpoints.ts.
-import { lstat, readFile, rename, writeFile } from "node:fs/promises";
+import { lstat, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readRegularText } from "#base/system/regular-file.ts";
 import { findNestedRepositories, isRepository, isSearchable } from "./folders.ts";
 import { type ShadowGit, splitNul } from "./shadow.ts";
 
@@ -36,7 +37,7 @@ export class IgnoredFiles {
 
   /** Returns the repositories in ignored folders, searching for them on the first call. */
   async findRepositories(): Promise<string[]> {
-    const found = (await this.#read()) ?? (await this.refresh().then(() => this.#listing));
+    const found = this.#read() ?? (await this.refresh().then(() => this.#listing));
     const existence = await Promise.all(
       (found?.repositories ?? []).map(async (path) => ((await isRepository(path)) ? [path] : [])),
     );
@@ -45,7 +46,7 @@ export class IgnoredFiles {
 
   /** Describes the ignored files that existed earlier and are missing now, except repositories, which are restored. */
   async describeMissing(): Promise<string[]> {
-    const found = await this.#read();
+    const found = this.#read();
     const missingPaths: string[] = [];
     for (const path of found?.ignored ?? []) {
       const isCovered = found?.repositories.some((one) => one === path || one.startsWith(`${path}/`));
@@ -54,11 +55,9 @@ export class IgnoredFiles {
     return missingPaths;
   }
 
-  async #read(): Promise<IgnoredListing | undefined> {
-    this.#listing ??= await readFile(this.#file, "utf8").then(
-      (text) => JSON.parse(text) as IgnoredListing,
-      () => undefined,
-    );
+  #read(): IgnoredListing | undefined {
+    const text = this.#listing ? undefined : readRegularText(this.#file);
+    if (text !== undefined) this.#listing = JSON.parse(text) as IgnoredListing;
     return this.#listing;
   }
 

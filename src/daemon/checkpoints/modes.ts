@@ -1,6 +1,7 @@
 // Stores file permissions that git does not record, such as 0600 of a private key: noted when a file is captured, copied into each
 // checkpoint, and applied to restored files (rule UN-3). Used by shadow.ts.
-import { readFile, writeFile } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
+import { readRegularText } from "#base/system/regular-file.ts";
 
 /** Modes that git and a common umask produce. */
 const ORDINARY_MODES = new Set([0o644, 0o664, 0o755, 0o775, 0o666, 0o777]);
@@ -21,7 +22,7 @@ export class ModeList {
 
   /** Records the modes of the captured files. */
   async record(modes: ReadonlyMap<string, number>): Promise<void> {
-    const known = await this.#read();
+    const known = this.#read();
     let isChanged = false;
     for (const [path, mode] of modes) {
       const isNoted = mode !== 0 && !ORDINARY_MODES.has(mode) && known.size < MAX_NOTED;
@@ -38,15 +39,15 @@ export class ModeList {
   }
 
   /** Reads the file each time because another daemon may have written it. */
-  async #read(): Promise<Map<string, number>> {
-    const text = await readFile(this.#file, "utf8").catch(() => "{}");
-    const known = new Map(Object.entries(parseModes(text)));
+  #read(): Map<string, number> {
+    const known = new Map(Object.entries(parseModes(readRegularText(this.#file) ?? "{}")));
     this.#known = known;
     return known;
   }
 
   async #write(known: Map<string, number>): Promise<void> {
-    await writeFile(this.#file, JSON.stringify(Object.fromEntries(known)), { mode: 0o600 });
+    await writeFile(`${this.#file}.new`, JSON.stringify(Object.fromEntries(known)), { mode: 0o600 });
+    await rename(`${this.#file}.new`, this.#file);
   }
 }
 

@@ -1,8 +1,9 @@
 // Records which trees belong to the checkpoint of which message: one file per message, in a folder per chat. Expires records of deleted
 // chats and of messages that can no longer be restored (rules UN-9, UN-10). Used by checkpoints.ts.
-import { mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
+import { readRegularText } from "#base/system/regular-file.ts";
 import { type Checkpoint, type CopyCheckpoints, MAX_CHECKPOINTS_PER_CHAT } from "#schema/agents/checkpoint.ts";
 import type { CapturedTree, Kind } from "./shadow.ts";
 
@@ -95,7 +96,7 @@ export class CheckpointRecords {
     const found: CheckpointFolder[] = [];
     for (const chat_id of await listEntries(this.#folder)) {
       for (const name of await listEntries(join(this.#folder, chat_id))) {
-        const record = await readRecord(join(this.#folder, chat_id, name));
+        const record = readRecord(join(this.#folder, chat_id, name));
         found.push(...(record?.folders ?? []));
       }
     }
@@ -103,9 +104,9 @@ export class CheckpointRecords {
   }
 }
 
-const readRecord = async (file: string): Promise<CheckpointRecord | undefined> => {
+const readRecord = (file: string): CheckpointRecord | undefined => {
   try {
-    const record = JSON.parse(await readFile(file, "utf8")) as Partial<CheckpointRecord>;
+    const record = JSON.parse(readRegularText(file) ?? "") as Partial<CheckpointRecord>;
     // Records of earlier versions depended on the user's repositories.
     return record.folders && record.problems ? { folders: record.folders, problems: record.problems } : undefined;
   } catch {

@@ -1,9 +1,10 @@
 // One folder of the workspace, seen from a private git directory. The user's repository, index and branches are only read, and captures do
 // not depend on them (rules UN-1 to UN-4). Bounded in files and bytes. Used by checkpoints.ts and restore.ts.
 import { constants } from "node:fs";
-import { access, appendFile, copyFile, lstat, mkdir, readFile, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { access, appendFile, lstat, mkdir, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { conflict } from "#base/errors.ts";
+import { readRegularText } from "#base/system/regular-file.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { ModeList } from "./modes.ts";
 import { BULK_TIMEOUT_MS, type CheckpointGit, type GitPlace, runCheckpointGit } from "./run.ts";
@@ -156,14 +157,14 @@ export class ShadowGit {
 
   /** Adds the current rules of the user's `.git/info/exclude`; the earlier rules still apply to a restore. */
   async addExclude(): Promise<void> {
-    const now = await readText(join(this.root, ".git", "info", "exclude"));
+    const now = readRegularText(join(this.root, ".git", "info", "exclude"));
     if (now !== undefined) await appendFile(join(this.#place.place, "info", "exclude"), `\n${now}`);
   }
 
   async #refreshExclude(): Promise<void> {
     if (this.kind === "folder") return;
-    const file = join(this.root, ".git", "info", "exclude");
-    await copyFile(file, join(this.#place.place, "info", "exclude")).catch(() => {});
+    const now = readRegularText(join(this.root, ".git", "info", "exclude"));
+    if (now !== undefined) await writeFile(join(this.#place.place, "info", "exclude"), now).catch(() => {});
   }
 
   async #add(kept: readonly string[]): Promise<void> {
@@ -236,6 +237,3 @@ export const isReadable = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
-
-/** Returns the text of a small file; undefined if it does not exist. */
-export const readText = (file: string): Promise<string | undefined> => readFile(file, "utf8").catch(() => undefined);

@@ -3,15 +3,16 @@
 import {
   lstatSync,
   mkdirSync,
-  readFileSync,
   readlinkSync,
   realpathSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join, sep } from "node:path";
-import { sha256 } from "#base/ids.ts";
+import { sha256, uuid } from "#base/ids.ts";
+import { readRegularText } from "#base/system/regular-file.ts";
 import type { HomeFiles } from "#schema/agents/agent-program.ts";
 
 /** Files written at the last start: text digests and link targets, by path. */
@@ -37,7 +38,9 @@ export const writeHomeFiles = (home: string, { home_files = [], home_links = [] 
     symlinkSync(target, link);
     written[path] = target;
   }
-  writeFileSync(join(home, RECORD_FILE), JSON.stringify(written), { mode: 0o600 });
+  const draft = join(home, `${RECORD_FILE}.${uuid()}`);
+  writeFileSync(draft, JSON.stringify(written), { mode: 0o600, flag: "wx" });
+  renameSync(draft, join(home, RECORD_FILE));
 };
 
 /** Returns the absolute path after creating its folder; undefined if the agent or a person has put something else there. */
@@ -54,7 +57,7 @@ const prepareFreePath = (home: string, path: string): string | undefined => {
 
 const readRecord = (home: string): FileMarks => {
   try {
-    return JSON.parse(readFileSync(join(home, RECORD_FILE), "utf8")) as FileMarks;
+    return JSON.parse(readRegularText(join(home, RECORD_FILE)) ?? "{}") as FileMarks;
   } catch {
     return {};
   }
@@ -66,5 +69,6 @@ const readMark = (home: string, path: string): string | undefined => {
   if (!place.startsWith(home + sep)) return undefined;
   const found = lstatSync(place, { throwIfNoEntry: false });
   if (found?.isSymbolicLink()) return readlinkSync(place);
-  return found?.isFile() ? sha256(readFileSync(place, "utf8")) : undefined;
+  const text = found?.isFile() ? readRegularText(place) : undefined;
+  return text === undefined ? undefined : sha256(text);
 };

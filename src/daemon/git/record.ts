@@ -1,9 +1,10 @@
 // Stores which repositories a chat works on, so that a restarted daemon shows the same changes: one file per chat in the daemon's state
 // folder (rule GS-7). Used by watch.ts.
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { readRegularText } from "#base/system/regular-file.ts";
 
 /** Maximum number of chats; the least recently written ones are removed first. */
 const MAX_CHATS = 256;
@@ -22,7 +23,7 @@ export class GitRecord {
   /** Returns the last record of the chat; undefined if it is missing or unreadable. */
   async read(chat: string): Promise<TouchedPaths | undefined> {
     try {
-      const { roots, paths } = JSON.parse(await readFile(this.#toFile(chat), "utf8")) as TouchedPaths;
+      const { roots, paths } = JSON.parse(readRegularText(this.#toFile(chat)) ?? "") as TouchedPaths;
       return isTextList(roots) && isTextList(paths) ? { roots, paths } : undefined;
     } catch {
       return undefined;

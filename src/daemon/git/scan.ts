@@ -1,8 +1,9 @@
 // Reads the state of one repository with the workspace's git: branch, origin, and the diff against the last commit (facts/chats 2.11, rules
 // GS-2, GS-3). Changes nothing, not even the index, runs no program that the repository configures, and takes at most a minute.
-import { lstat, readFile, readlink } from "node:fs/promises";
+import { lstat, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { readRegularFile } from "#base/system/regular-file.ts";
 import type { GitReferences } from "#schema/agents/git-message.ts";
 import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
@@ -89,7 +90,7 @@ const diffNewFile = async (absolute: string, path: string): Promise<string | und
     const mode = (found.mode & 0o100) === 0 ? "100644" : "100755";
     return formatNewFileDiff(path, {
       mode,
-      content: found.size > MAX_FILE_BYTES ? undefined : await readFile(absolute),
+      content: found.size > MAX_FILE_BYTES ? undefined : readRegularFile(absolute, MAX_FILE_BYTES),
     });
   } catch {
     return undefined;

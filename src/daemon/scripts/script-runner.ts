@@ -4,6 +4,7 @@ import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { APPEND_FLAGS } from "#base/system/regular-file.ts";
 import type { LogLevel } from "#schema/log-level.ts";
 import { Timing_Stage, Timing_Status, type WorkspaceAgentScript } from "#src/wire/gen/agent_pb.ts";
 import type { BinFolder } from "../bin-folder.ts";
@@ -132,7 +133,7 @@ export class ScriptRunner {
     const place = resolvePlace(path, env, directory);
     try {
       mkdirSync(dirname(place), { recursive: true });
-      const file = openSync(place, "a", 0o600);
+      const file = openSync(place, APPEND_FLAGS, 0o600);
       return { write: (bytes) => reportFailure(() => writeSync(file, bytes)), close: () => closeSync(file) };
     } catch (error) {
       this.#log(source, "warn", `The log file cannot be written: ${(error as Error).message}`);

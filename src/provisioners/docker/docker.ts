@@ -33,7 +33,7 @@ import { checkImageName } from "./image-name.ts";
 import { DockerImages } from "./images.ts";
 import { followMemoryKills } from "./memory-kills.ts";
 import { chooseNetwork, ensureNetwork, removeNetworks } from "./network.ts";
-import { chownFolders } from "./owner.ts";
+import { checkUserFiles, chownFolders } from "./owner.ts";
 import { findProgram, type Program } from "./program.ts";
 import { ensureImage, findImage } from "./pull.ts";
 import { ImageRegistry, type RegistryOptions, type RegistryProblem } from "./registry.ts";
@@ -256,6 +256,7 @@ export class DockerProvisioner implements Provisioner {
     );
     report.log("info", stage, `Creating the container ${resource.name} from ${image}.`);
     const id = await runStep("create", () => this.#create(work, wanted.resource.name, body));
+    await checkUserFiles(engine, { id, image, signal });
     if (plan) {
       const paths = (docker.volumes ?? []).filter(isOfRepository).map(({ path }) => path);
       await runStep("owner", () => chownFolders(engine, { id, user: docker.user || user, paths, signal }));

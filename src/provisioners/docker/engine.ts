@@ -3,7 +3,7 @@
 
 import type { Clock } from "#base/clock.ts";
 import { readEngineError } from "#base/engine-words.ts";
-import { JsonProblem, parseJson, readBytes } from "#base/json/read.ts";
+import { JsonProblem, parseJson, readBytes, tryParseJson } from "#base/json/read.ts";
 import { ProvisionError } from "../provisioner.ts";
 
 // Parses the address of a Docker Engine from the setting `docker_host`. Rejects unsupported addresses.
@@ -49,6 +49,15 @@ export type Call = {
   readonly fine?: readonly number[];
 };
 
+export type ContainerFile = {
+  readonly isRegular: boolean;
+  readonly size: number;
+  /** Where a link leads, inside of the container; empty for anything else. */
+  readonly link: string;
+};
+
+/** Go's `os.ModeType`: folder, link, device, pipe, socket, character device, irregular. None is set for a regular file. */
+const KIND_BITS = (1 << 31) | (1 << 27) | (1 << 26) | (1 << 25) | (1 << 24) | (1 << 21) | (1 << 19);
 const TIMEOUT_MS = 60_000;
 /** Timeouts of a file copy: between chunks, and in total. */
 const COPY_IDLE_MS = 10 * 60_000;
@@ -92,6 +101,19 @@ export class Engine {
   /** Returns the response as bytes, at most `max` of them. */
   bytes(doing: string, path: string, call: Call, max: number): Promise<Uint8Array> {
     return this.#call("GET", this.#prefix + path, call, doing, (response) => this.#bytes(doing, response, max));
+  }
+
+  /** Returns the kind and size of a file of a container, without following a link; undefined if it does not exist. */
+  findFile(container: string, path: string, signal: AbortSignal): Promise<ContainerFile | undefined> {
+    const call = { query: { path }, signal, fine: [404] };
+    const at = `${this.#prefix}/containers/${container}/archive`;
+    return this.#call("HEAD", at, call, "look at a file of the container", async ({ headers }) => {
+      const text = Buffer.from(headers.get("x-docker-container-path-stat") ?? "", "base64").toString();
+      const found = tryParseJson(text) as { size?: unknown; mode?: unknown; linkTarget?: unknown } | undefined;
+      if (typeof found?.mode !== "number") return undefined;
+      const link = typeof found.linkTarget === "string" ? found.linkTarget : "";
+      return { isRegular: (found.mode & KIND_BITS) === 0, size: Number(found.size), link };
+    });
   }
 
   #bytes(doing: string, response: Response, max: number): Promise<Uint8Array> {

@@ -1,9 +1,32 @@
-// Sets the owner of a new container's volume folders to the user who works there: an engine creates the folders of empty volumes as root.
+// The users of a new container: checks the files that name them, and gives its volume folders to the user who works there, since an engine
+// creates the folders of empty volumes as root.
 import { createTarEnd, createTarFolder, joinStreams } from "#base/program-tar.ts";
 import { readTar } from "../archive-tar.ts";
+import { ProvisionError } from "../provisioner.ts";
 import type { Engine } from "./engine.ts";
 
 const MAX_PASSWD = 1024 * 1024;
+/** The files that an engine reads before it starts a container. */
+const USER_FILES = ["/etc/passwd", "/etc/group"];
+/** Larger files take an engine too long. */
+const MAX_USER_FILE_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Throws ProvisionError for a container whose files with its users are pipes, devices or huge. An engine opens them while it holds the
+ * container's lock: on a pipe it waits forever, and can neither start nor remove the container.
+ */
+export const checkUserFiles = async (
+  engine: Engine,
+  { id, image, signal }: { readonly id: string; readonly image: string; readonly signal: AbortSignal },
+): Promise<void> => {
+  for (const path of USER_FILES) {
+    const found = await engine.findFile(id, path, signal);
+    const file = found?.link ? await engine.findFile(id, found.link, signal) : found;
+    if (file === undefined || (file.isRegular && file.size <= MAX_USER_FILE_BYTES)) continue;
+    const what = file.isRegular ? `has more than ${MAX_USER_FILE_BYTES / 1024 / 1024} MiB` : "is not a regular file";
+    throw new ProvisionError(`${path} of the image ${image} ${what}. Use an image with a usual ${path}.`);
+  }
+};
 
 type Folders = {
   /** The container, which has been created but not started. */

@@ -6,7 +6,6 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -15,6 +14,7 @@ import {
 import { join, resolve } from "node:path";
 import { failpoint } from "#base/failpoint.ts";
 import { isUuid } from "#base/ids.ts";
+import { readRegularText } from "#base/system/regular-file.ts";
 import { makeHome } from "./home-files.ts";
 import { emptyHomeAsOwner, grantAccess, restrictToServer } from "./ownership.ts";
 import type { ProcessMark } from "./process-table.ts";
@@ -113,6 +113,11 @@ export class WorkspaceFolder {
     return draft;
   }
 
+  /** Closes a draft to the user that has filled it, even to a program that still has the folder open. */
+  closeDraft(draft: string): void {
+    chownSync(draft, process.geteuid?.() ?? 0, process.getegid?.() ?? 0);
+  }
+
   /**
    * Returns the folder of a copy in progress: next to the home if the workspace's user writes it, else in a folder that only the server can
    * reach.
@@ -129,7 +134,7 @@ export class WorkspaceFolder {
   /** Returns the record of the last started daemon; undefined if it is missing or unreadable. */
   record(): DaemonRecord | undefined {
     try {
-      const { pid, started, token } = JSON.parse(readFileSync(this.#record, "utf8")) as Partial<DaemonRecord>;
+      const { pid, started, token } = JSON.parse(readRegularText(this.#record) ?? "") as Partial<DaemonRecord>;
       return Number.isInteger(pid) && Number(pid) > 1 && typeof started === "string" && typeof token === "string"
         ? { pid: Number(pid), started, token }
         : undefined;

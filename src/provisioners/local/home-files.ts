@@ -72,7 +72,7 @@ export const copyHome = async (
 
 /** Returns the method of the copy in this folder; undefined if none exists. */
 export const readMethod = (copy: string): SnapshotMethod | undefined => {
-  if (lstatSync(join(copy, ARCHIVE), { throwIfNoEntry: false })) return "archive";
+  if (lstatSync(join(copy, ARCHIVE), { throwIfNoEntry: false })?.isFile()) return "archive";
   if (!lstatSync(join(copy, TREE), { throwIfNoEntry: false })) return undefined;
   return isSubvolume(join(copy, TREE)) ? "btrfs" : "reflink";
 };

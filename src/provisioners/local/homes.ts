@@ -55,6 +55,7 @@ export class LocalHomes implements Homes {
       } finally {
         await frozen.thaw();
       }
+      folder.closeDraft(draft);
       const bytes = await measureCopy(draft);
       await syncToDisk(draft);
       failpoint("snapshot_copied");

@@ -7,6 +7,7 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { getMemoryFolder, removeMemoryFolder } from "#base/secrets/memory-folder.ts";
+import { APPEND_FLAGS } from "#base/system/regular-file.ts";
 import { findSystemUser, isUsableShell } from "#base/system/system-user.ts";
 import {
   ProvisionError,
@@ -197,7 +198,7 @@ export class LocalProvisioner implements Provisioner {
     folder.create(user);
     folder.writeToken(token, user);
     const [program = "", ...args] = this.#options.command ?? getOwnCommand();
-    const logFile = openSync(folder.logFile, "a", 0o600);
+    const logFile = openSync(folder.logFile, APPEND_FLAGS, 0o600);
     try {
       const child = Bun.spawn([program, ...args], {
         // Not the home, where the runtime would read a bunfig.toml.

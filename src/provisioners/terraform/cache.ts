@@ -2,10 +2,13 @@
 // archive.
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readRegularText } from "#base/system/regular-file.ts";
 import type { Session } from "./session.ts";
 
 /** Maximum bytes of all modules together; modules that do not fit are fetched again at each build. */
 const MAX_MODULES_BYTES = 20 * 1024 * 1024;
+/** Maximum bytes of a scanned file, and of the lock file. */
+const MAX_SCANNED_BYTES = 1024 * 1024;
 const MODULES = ".terraform/modules";
 const LOCK = ".terraform.lock.hcl";
 
@@ -15,8 +18,8 @@ export type PackedCache = { readonly archive: Uint8Array<ArrayBuffer>; readonly 
 export const packCache = async ({ work }: Session): Promise<PackedCache | undefined> => {
   const files: Record<string, Uint8Array> = {};
   const leftOut: string[] = [];
-  const lock = await readFile(join(work, LOCK)).catch(() => undefined);
-  if (lock) files[LOCK] = lock;
+  const lock = readRegularText(join(work, LOCK), MAX_SCANNED_BYTES);
+  if (lock) files[LOCK] = new TextEncoder().encode(lock);
   let remainingBytes = MAX_MODULES_BYTES;
   for (const name of await listNames(join(work, MODULES))) {
     const moduleFiles = await listFilesBelow(work, `${MODULES}/${name}`);
@@ -46,9 +49,6 @@ const listFilesBelow = async (work: string, path: string): Promise<File[]> => {
 };
 
 const listNames = async (folder: string): Promise<string[]> => (await readdir(folder).catch(() => [])).sort();
-
-/** Maximum bytes of a scanned file. */
-const MAX_SCANNED_BYTES = 1024 * 1024;
 
 /** Returns the owner's secrets that the template and its modules mention anywhere in their files (facts/terraform 2.1). */
 export const listNeeds = async ({ work }: Session): Promise<string[]> => {

@@ -29,6 +29,8 @@ export class FakeDocker implements AsyncDisposable {
   readonly containers = new Map<string, FakeContainer>();
   readonly volumes = new Map<string, Record<string, string>>();
   readonly networks = new Map<string, { Labels?: Record<string, string>; Options?: Record<string, string> }>();
+  /** The files of all containers, by path: Go's mode, the size, and where a link leads. */
+  readonly files = new Map<string, { mode: number; size: number; linkTarget: string }>();
   /** The architecture of pulled images. */
   architecture = "amd64";
   /** `METHOD /path` of every call, without the version. */
@@ -168,6 +170,7 @@ export class FakeDocker implements AsyncDisposable {
       this.execs.set(exec.id, exec);
       return Response.json({ Id: exec.id }, { status: 201 });
     }
+    if (action === "archive" && request.method === "HEAD") return toFileAnswer(this.files.get(query.get("path") ?? ""));
     if (action === "archive") return upload(container, request);
     if (action === "start" || action === "stop") {
       const running = action === "start";
@@ -243,6 +246,11 @@ const upload = async (container: FakeContainer, request: Request): Promise<Respo
   container.file = new TextDecoder().decode(first?.slice(0, 100)).replace(/\0.*$/s, "");
   return new Response(null, { status: 200 });
 };
+
+const toFileAnswer = (file: object | undefined): Response =>
+  file
+    ? new Response(null, { headers: { "X-Docker-Container-Path-Stat": btoa(JSON.stringify(file)) } })
+    : toErrorResponse(404, "no such file");
 
 const withTag = (image: string): string => (/[:@][^/]*$/.test(image) ? image : `${image}:latest`);
 
