@@ -16,6 +16,8 @@ const MAX_PAYLOAD_ALONE = 256 * 1024;
 /** When a reader has read this much and nothing is unread, its window is doubled, because the window limits the peer. */
 const WINDOW_GROWTH_BYTES = 1024 * 1024;
 const GROWN_WINDOW = 2 * INITIAL_WINDOW;
+/** The window of each stream while the session holds a lot of unread bytes: reached by withholding window updates. */
+const CROWDED_WINDOW = INITIAL_WINDOW / 4;
 const MAX_WINDOW = 0xffff_ffff;
 
 /** The session's interface for its streams. */
@@ -28,9 +30,20 @@ export interface StreamHost {
   release(stream: YamuxStream): void;
   /** Number of the session's streams with a write in progress. */
   writers: number;
+  /** Bytes that all streams of the session have received and nobody has read yet. */
+  unread: number;
+  /** True while these are so many that windows have to shrink. */
+  isCrowded(): boolean;
+  /** Called after bytes have arrived. Resets streams while the session holds too many. */
+  limitUnread(arrived: YamuxStream): void;
   /** Starts the timeout for a peer that never ends its half. */
   startHalfClosedTimer(giveUp: () => void): Timer;
 }
+
+/** Bytes of a stream that has ended: they no longer count once nobody can read them. */
+const forgotten = new FinalizationRegistry<{ readonly host: StreamHost; bytes: number }>((rest) => {
+  rest.host.unread -= rest.bytes;
+});
 
 export class YamuxStream implements Duplex {
   readonly id: number;
@@ -52,6 +65,8 @@ export class YamuxStream implements Duplex {
   #finReceived = false;
   #failure: WireError | undefined;
   #halfClosed: Timer | undefined;
+  /** The unread bytes at the end of the stream, for `forgotten`. */
+  #rest: { readonly host: StreamHost; bytes: number } | undefined;
 
   constructor(id: number, host: StreamHost) {
     this.id = id;
@@ -63,6 +78,7 @@ export class YamuxStream implements Duplex {
     for (;;) {
       const chunk = this.#received.shift();
       if (chunk) {
+        this.#count(-chunk.byteLength);
         this.#sendCredit(chunk.byteLength);
         return chunk;
       }
@@ -106,8 +122,15 @@ export class YamuxStream implements Duplex {
   receive(piece: Uint8Array): void {
     if (this.#over) return;
     this.#received.push(piece);
+    this.#count(piece.byteLength);
     this.#readable.wake();
     if (this.#halfClosed) this.#armHalfClosed();
+    this.#host.limitUnread(this);
+  }
+
+  /** Number of bytes that were received and not read. */
+  get unread(): number {
+    return this.#received.unread;
   }
 
   /** Called by the session when the peer grants more window. Throws WireError `protocol` beyond 32 bits. */
@@ -130,6 +153,7 @@ export class YamuxStream implements Duplex {
     if (this.#over) return;
     this.#failure = failure;
     if (failure.failure === "reset") {
+      this.#count(-this.#received.unread);
       this.#received.clear();
       this.#finReceived = false;
     }
@@ -146,14 +170,25 @@ export class YamuxStream implements Duplex {
   #sendCredit(bytes: number): void {
     this.#consumed += bytes;
     this.#readSinceGrowth += bytes;
-    if (this.#consumed < this.#window / 2 || this.#finReceived || this.#over) return;
-    if (this.#readSinceGrowth >= WINDOW_GROWTH_BYTES && this.#window < GROWN_WINDOW && this.#received.unread === 0) {
+    if (this.#finReceived || this.#over) return;
+    const isCrowded = this.#host.isCrowded();
+    const window = isCrowded ? CROWDED_WINDOW : this.#window;
+    const withheld = this.#window - window;
+    if (this.#consumed - withheld < window / 2) return;
+    const hasKeptUp = this.#readSinceGrowth >= WINDOW_GROWTH_BYTES && this.#received.unread === 0;
+    if (hasKeptUp && this.#window < GROWN_WINDOW && !isCrowded) {
       this.#consumed += GROWN_WINDOW - this.#window;
       this.#window = GROWN_WINDOW;
     }
-    this.#receiveWindow += this.#consumed;
-    this.#host.sendWindow(this.id, 0, this.#consumed);
-    this.#consumed = 0;
+    const increment = this.#consumed - withheld;
+    this.#receiveWindow += increment;
+    this.#consumed = withheld;
+    this.#host.sendWindow(this.id, 0, increment);
+  }
+
+  #count(bytes: number): void {
+    this.#host.unread += bytes;
+    if (this.#rest) this.#rest.bytes += bytes;
   }
 
   async #writeAll(bytes: Uint8Array): Promise<void> {
@@ -203,6 +238,10 @@ export class YamuxStream implements Duplex {
 
   #settle(failure: WireError | undefined): void {
     this.#halfClosed?.cancel();
+    if (this.#received.unread > 0) {
+      this.#rest = { host: this.#host, bytes: this.#received.unread };
+      forgotten.register(this, this.#rest);
+    }
     this.#host.release(this);
     this.#settled.resolve(failure);
   }

@@ -21,6 +21,11 @@ export interface YamuxOptions {
    */
   max_streams?: number;
   /**
+   * Maximum number of bytes that all streams together hold unread. Default 64 MiB. From a quarter of it, windows shrink to 64 KiB; beyond it,
+   * the stream that holds the most is reset.
+   */
+  max_unread?: number;
+  /**
    * Maximum number of streams opened by the peer and not accepted yet; further ones are reset. Also the maximum number of our own
    * unacknowledged streams. Default 256.
    */
@@ -61,6 +66,7 @@ export class YamuxSession {
     this.#transport = transport;
     this.#options = {
       max_streams: 512,
+      max_unread: 64 * 1024 * 1024,
       accept_backlog: 256,
       ping_interval_ms: 30_000,
       ping_timeout_ms: 10_000,
@@ -77,6 +83,9 @@ export class YamuxSession {
       release: (over) => this.#release(over),
       startHalfClosedTimer: (giveUp) => this.#options.clock.after(this.#options.half_closed_ms, giveUp),
       writers: 0,
+      unread: 0,
+      isCrowded: () => this.#host.unread > this.#options.max_unread / 4,
+      limitUnread: (arrived) => this.#limitUnread(arrived),
     };
     this.#keepalive = new Keepalive({
       clock: options.clock,
@@ -225,6 +234,14 @@ export class YamuxSession {
     this.#onAcknowledged(stream.id);
     const waiting = this.#backlog.indexOf(stream);
     if (waiting >= 0) this.#backlog.splice(waiting, 1);
+  }
+
+  #limitUnread(arrived: YamuxStream): void {
+    if (this.#host.unread <= this.#options.max_unread) return;
+    // Streams that have ended hold bytes too, but have no reader to be told.
+    let fullest = arrived;
+    for (const stream of this.#streams.values()) if (stream.unread > fullest.unread) fullest = stream;
+    fullest.reset("The connection holds too many bytes that were not read.");
   }
 
   #onAcknowledged(id: number): void {

@@ -135,6 +135,64 @@ describe("a yamux session", () => {
     expect(end.sent).toEqual([encodeHeader(FRAME.window, 0, 1, INITIAL_WINDOW / 2)]);
   });
 
+  test("[WI-20] a session holds a bounded number of unread bytes: the fullest stream is reset, the others continue", async () => {
+    const limit = 4 * INITIAL_WINDOW;
+    const pair = sessionPair({ max_unread: limit });
+    const streams = [];
+    for (let i = 0; i < 5; i += 1) streams.push(await openStreamPair(pair));
+    const [full, ...others] = streams;
+    await full!.ours.write(makePattern(INITIAL_WINDOW));
+    for (const { ours } of others) await ours.write(makePattern(INITIAL_WINDOW - 1));
+    await nextTurn();
+    expect((await full!.theirs.closed)?.message).toBe("The connection holds too many bytes that were not read.");
+    expect((await full!.ours.closed)?.failure).toBe("reset");
+    for (const { ours, theirs } of others) {
+      await ours.end();
+      expect(await readAll(theirs)).toEqual(Buffer.from(makePattern(INITIAL_WINDOW - 1)));
+    }
+    // What was read or dropped does not count: as much again arrives.
+    const { ours, theirs } = await openStreamPair(pair);
+    const sent = ours.write(makePattern(2 * limit)).then(() => ours.end());
+    expect((await readAll(theirs)).byteLength).toBe(2 * limit);
+    await sent;
+  });
+
+  test("[WI-20] windows shrink while a session holds much, to a quarter, and grow again after", async () => {
+    const pair = sessionPair({ max_unread: 4 * INITIAL_WINDOW });
+    const { ours, theirs } = await openStreamPair(pair);
+    const stalled = await openStreamPair(pair);
+    await stalled.ours.write(makePattern(INITIAL_WINDOW));
+    const another = await openStreamPair(pair);
+    await another.ours.write(makePattern(1_000));
+    const own = { sent: 0, read: 0 };
+    const data = makePattern(64 * 1024);
+    const writing = (async () => {
+      for (let i = 0; i < 64; i += 1) {
+        await ours.write(data);
+        own.sent += data.byteLength;
+      }
+      await ours.end();
+    })();
+    const readSome = async (bytes: number): Promise<void> => {
+      for (const until = own.read + bytes; own.read < until; ) own.read += (await theirs.read())!.byteLength;
+      await nextTurn();
+    };
+    await nextTurn();
+    expect(own.sent - own.read).toBe(INITIAL_WINDOW);
+    await readSome(INITIAL_WINDOW);
+    expect(own.sent - own.read).toBe(INITIAL_WINDOW / 4);
+    for (let i = 0; i < 4; i += 1) {
+      await readSome(INITIAL_WINDOW / 4);
+      expect(own.sent - own.read).toBe(INITIAL_WINDOW / 4);
+    }
+    expect((await stalled.theirs.read())?.byteLength).toBeGreaterThan(0);
+    await readSome(INITIAL_WINDOW / 4);
+    expect(own.sent - own.read).toBeGreaterThan(INITIAL_WINDOW / 2);
+    const rest = await readAll(theirs);
+    await writing;
+    expect(own.read + rest.byteLength).toBe(64 * data.byteLength);
+  });
+
   test("[WI-6] a stalled stream does not stall others", async () => {
     const pair = sessionPair();
     const { ours: stalled } = await openStreamPair(pair);

@@ -14,6 +14,9 @@ export type YamuxSocketOptions = {
   readonly alive?: (round_trip_ms: number) => void;
 };
 
+/** Unread bytes of all streams: of an agent's calls, and of the tunnel, where slow clients of apps leave bytes unread. */
+const MAX_UNREAD = { server: 16 * 1024 * 1024, client: 64 * 1024 * 1024 };
+
 const TAKEN_OVER = "a newer build has taken over";
 
 export class YamuxSocket {
@@ -34,6 +37,7 @@ export class YamuxSocket {
     this.session = new YamuxSession(this.#stream, {
       role,
       clock: ctx.clock,
+      max_unread: MAX_UNREAD[role],
       ping_interval_ms: HEARTBEAT_MS,
       ping_timeout_ms: INACTIVITY_TIMEOUT_MS,
       alive,
