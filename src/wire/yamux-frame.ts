@@ -58,12 +58,16 @@ export class FrameParser {
     return this.#carried > 0 || this.#remaining > 0;
   }
 
-  /** Takes the next bytes of the connection. Throws WireError `protocol` on the first malformed frame. */
-  push(chunk: Uint8Array): void {
-    let at = 0;
-    while (at < chunk.byteLength) {
-      at = this.#remaining > 0 ? this.#readPayload(chunk, at) : this.#readHeader(chunk, at);
+  /**
+   * Takes the next bytes of the connection from `at`, and returns where it has stopped: at the end, or after `steps` headers and payloads. Throws
+   * WireError `protocol` on the first malformed frame.
+   */
+  push(chunk: Uint8Array, at = 0, steps = Number.POSITIVE_INFINITY): number {
+    let done = at;
+    for (let taken = 0; done < chunk.byteLength && taken < steps; taken++) {
+      done = this.#remaining > 0 ? this.#readPayload(chunk, done) : this.#readHeader(chunk, done);
     }
+    return done;
   }
 
   #readPayload(chunk: Uint8Array, at: number): number {

@@ -42,6 +42,9 @@ export interface YamuxOptions {
   alive?(round_trip_ms: number): void;
 }
 
+/** Headers and payloads of one message that are handled in one turn of the event loop. */
+const STEPS_PER_TURN = 512;
+
 export class YamuxSession {
   /** Settles when the session has ended: undefined after a clean end, otherwise the reason. Never rejects. */
   readonly closed: Promise<WireError | undefined>;
@@ -163,7 +166,13 @@ export class YamuxSession {
         const chunk = await this.#transport.read();
         if (this.#failure) return;
         if (chunk === undefined) break;
-        parser.push(chunk);
+        for (let at = 0; ; ) {
+          at = parser.push(chunk, at, STEPS_PER_TURN);
+          if (at === chunk.byteLength) break;
+          // A message can have hundreds of thousands of frames.
+          await new Promise((resolve) => setImmediate(resolve));
+          if (this.#failure) return;
+        }
       }
       this.#stop(parser.inside ? new WireError("closed", "The connection was cut inside a frame.") : undefined);
     } catch (error) {

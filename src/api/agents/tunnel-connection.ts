@@ -1,11 +1,12 @@
 // The server's end of a tunnel: yamux over a WebSocket, with the server opening the streams. It closes when a newer tunnel of the agent
 // takes over or the agent's build is no longer the latest (rules TN-4, TN-5).
 import { log } from "#base/log.ts";
-import type { YamuxSession } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import type { Socket } from "../http/socket.ts";
 import { YamuxConnection } from "./yamux-connection.ts";
 import { YamuxSocket } from "./yamux-socket.ts";
+
+const MAX_REFUSED = 64;
 
 export class TunnelConnection extends YamuxConnection {
   readonly #ctx: ApiContext;
@@ -24,7 +25,7 @@ export class TunnelConnection extends YamuxConnection {
     open.onEnd(
       this.#ctx.dialer.join(agent_id, open.session, () => open.goAway("a newer tunnel of this agent has taken over")),
     );
-    void this.#refuseStreams(open.session);
+    void this.#refuseStreams(open);
     open.checkBuild().catch((error) => {
       log("agents").warn("the build of agent {agent_id} cannot be read: {error}", { agent_id, error });
       open.tryLater();
@@ -35,12 +36,13 @@ export class TunnelConnection extends YamuxConnection {
     this.yamux?.end(code, reason, "The agent has gone away.");
   }
 
-  /** Rejects streams from the daemon, because only the server opens streams on a tunnel. */
-  async #refuseStreams(session: YamuxSession): Promise<void> {
-    for (;;) {
-      const stream = await session.accept();
+  /** Rejects streams from the daemon, because only the server opens streams on a tunnel, and closes a tunnel that has opened many. */
+  async #refuseStreams(open: YamuxSocket): Promise<void> {
+    for (let refused = 0; refused < MAX_REFUSED; refused++) {
+      const stream = await open.session.accept();
       if (stream === undefined) return;
       stream.reset("The server takes no streams.");
     }
+    open.goAway("only the server opens streams");
   }
 }

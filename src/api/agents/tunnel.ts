@@ -1,30 +1,41 @@
 // `GET me/tunnel`: the connection through which the server reaches into the workspace. A Slipway extension to the agent protocol that
 // upstream agents never use.
+import { Throttle } from "#domain/users/throttle.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { TunnelConnection } from "./tunnel-connection.ts";
+import { toSocketOwner } from "./yamux-socket.ts";
 
-export const agentTunnel = (ctx: ApiContext) =>
-  routes()
+/** An agent opens one, and another each time it reconnects. Each new one replaces the one before. */
+const MAX_TUNNELS_PER_MINUTE = 60;
+
+export const agentTunnel = (ctx: ApiContext) => {
+  const opened = new Throttle(ctx.clock, MAX_TUNNELS_PER_MINUTE);
+  return routes()
     .use(callers)
     .get(
       "/me/tunnel",
-      ({ caller, request }) =>
-        ctx.sockets.upgrade(request, new TunnelConnection(ctx, caller.agent_id), { who: caller.agent_id }),
+      ({ caller, request }) => {
+        const { agent_id } = caller;
+        opened.count(agent_id);
+        const limits = { who: agent_id, owner: toSocketOwner(caller) };
+        return ctx.sockets.upgrade(request, new TunnelConnection(ctx, agent_id), limits);
+      },
       {
         agent: true,
-        response: { 101: Upgraded, ...fails(400, 401, 503) },
+        response: { 101: Upgraded, ...fails(400, 401, 429, 503) },
         detail: operation({
           tags: ["Agents"],
           operationId: "connectAgentTunnel",
           access: "agent",
           summary: "Connect an agent's tunnel",
           description:
-            "A WebSocket of binary messages carrying yamux streams, which the server opens (it is the yamux client here) to reach the agent's HTTP API (port 4), its terminals (port 2) and TCP ports of the workspace (from 9 up). Each stream begins with a version byte (1) and the port as two bytes, big endian; the agent answers with an outcome byte (0 open, 1 refused, 2 failed) and a reason with a two-byte length, and after that the stream carries the target's bytes. A new tunnel of the same agent replaces the previous one; a newer build closes it with 1001.",
+            "A WebSocket of binary messages carrying yamux streams, which the server opens (it is the yamux client here) to reach the agent's HTTP API (port 4), its terminals (port 2) and TCP ports of the workspace (from 9 up). Each stream begins with a version byte (1) and the port as two bytes, big endian; the agent answers with an outcome byte (0 open, 1 refused, 2 failed) and a reason with a two-byte length, and after that the stream carries the target's bytes. A new tunnel of the same agent replaces the previous one; a newer build closes it with 1001. An agent opens at most 60 a minute.",
           placement: "token",
         }),
       },
     );
+};

@@ -21,12 +21,14 @@ export class ConnectionLimits {
     }
   }
 
-  /** Adds or removes one. */
-  count(who: string | undefined, by: 1 | -1): void {
+  /** Adds or removes one with its holders. */
+  count(holders: readonly (string | undefined)[], by: 1 | -1): void {
     this.#all += by;
-    if (who === undefined) return;
-    const held = (this.#heldBy.get(who) ?? 0) + by;
-    if (held > 0) this.#heldBy.set(who, held);
-    else this.#heldBy.delete(who);
+    for (const who of holders) {
+      if (who === undefined) continue;
+      const held = (this.#heldBy.get(who) ?? 0) + by;
+      if (held > 0) this.#heldBy.set(who, held);
+      else this.#heldBy.delete(who);
+    }
   }
 }

@@ -32,7 +32,7 @@ export class OpenStreams {
   /** Tracks and pings an opened stream until the returned function is called. Throws 503 when too many are open. */
   add(open: Open, who: string | undefined, request: Request): () => void {
     this.#holders.check(who);
-    this.#holders.count(who, 1);
+    this.#holders.count([who], 1);
     this.#open.add(open);
     const place = this.#places.get(request);
     if (place !== undefined) this.#destinations.set(open, place);
@@ -40,7 +40,7 @@ export class OpenStreams {
     // Its part moved away while it was being opened, so it would receive nothing more.
     if (typeof place === "number" && !this.#parts.has(place)) queueMicrotask(() => open.end());
     return () => {
-      if (this.#open.delete(open)) this.#holders.count(who, -1);
+      if (this.#open.delete(open)) this.#holders.count([who], -1);
     };
   }
 

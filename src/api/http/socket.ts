@@ -66,6 +66,8 @@ export type UpgradeOptions = {
   who?: string;
   /** Maximum number of sockets of that holder; defaults to three quarters of all. */
   most?: number;
+  /** A second holder, such as the owner of all agents that open sockets: at most three quarters of all are theirs. */
+  owner?: string;
   /** True for an agent's own connection. */
   agent?: boolean;
   /**
@@ -82,6 +84,7 @@ type Data = {
   handler: SocketHandler;
   socket?: Socket;
   who?: string;
+  owner?: string;
   agent?: boolean;
   app?: boolean;
   place?: Destination | undefined;
@@ -300,16 +303,20 @@ export class Sockets {
   upgrade(
     request: Request,
     handler: SocketHandler,
-    { headers = {}, who, most, agent, app, compressed = false }: UpgradeOptions = {},
+    { headers = {}, who, most, owner, agent, app, compressed = false }: UpgradeOptions = {},
   ): Response {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
     }
     this.#holders.check(who, most);
+    this.#holders.check(owner);
     // Bun negotiates compression by this header.
     if (!compressed) request.headers.delete("sec-websocket-extensions");
     if (
-      !this.#server?.upgrade(request, { data: { handler, who, agent, app, place: this.#places.get(request) }, headers })
+      !this.#server?.upgrade(request, {
+        data: { handler, who, owner, agent, app, place: this.#places.get(request) },
+        headers,
+      })
     ) {
       throw new AppError("invalid", "The WebSocket handshake is invalid.");
     }
@@ -406,7 +413,7 @@ export class Sockets {
       const socket = new Socket(raw, this);
       raw.data.socket = socket;
       this.#open.add(socket);
-      this.#holders.count(raw.data.who, 1);
+      this.#holders.count([raw.data.who, raw.data.owner], 1);
       if (raw.data.agent) this.agents += 1;
       raw.data.handler.open?.(socket);
       // The part may have moved away while the request was in progress, so this socket would receive nothing more.
@@ -435,7 +442,7 @@ export class Sockets {
       this.removeFollower(socket);
       this.#leaving.delete(socket);
       if (this.#open.delete(socket)) {
-        this.#holders.count(raw.data.who, -1);
+        this.#holders.count([raw.data.who, raw.data.owner], -1);
         if (raw.data.agent) this.agents -= 1;
       }
       raw.data.handler.close?.(socket, code, reason);

@@ -5,10 +5,13 @@ import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { createWebSocketStream } from "#src/wire/websocket.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
+import { encodeHeader, FRAME } from "#src/wire/yamux-frame.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
 import { getContext, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
+import { handshake } from "../edge/raw-http.ts";
 import { startAgentProcess, startReachable } from "./reach.ts";
 
 const world = await forFile(startReachable());
@@ -178,6 +181,62 @@ describe("the life of a tunnel", () => {
   });
 });
 
+describe("limits of a tunnel", () => {
+  test("[TN-13] an agent opens at most 60 tunnels a minute, and others are unaffected", async () => {
+    await using server = await startTestServer({ clock: systemClock });
+    const seeded = await seedAgent(server);
+    const request = handshake("/api/v2/workspaceagents/me/tunnel", { "Service-Session-Token": seeded.agent_token });
+    const open = async (): Promise<string> => {
+      using connection = new RawConnection(server.url);
+      connection.send(request);
+      return (await connection.until((text) => text.includes("\r\n\r\n"))).slice(9, 12);
+    };
+    // A minute may end in between.
+    const statuses = await Promise.all(Array.from({ length: 130 }, open));
+    expect([...new Set(statuses)].sort()).toEqual(["101", "429"]);
+    expect(statuses.filter((one) => one === "101").length).toBeLessThanOrEqual(120);
+    const { agent_token } = await seedAgent(server);
+    await using other = await openTunnel(server, agent_token);
+    expect(other.session.streams).toBe(0);
+  });
+
+  test("[TN-13] the agents of one owner leave a quarter of all sockets to others", async () => {
+    await using server = await startTestServer({ clock: systemClock, env: { SLIPWAY_MAX_CONNECTIONS: "4" } });
+    const seeded = await seedAgent(server);
+    using held = new DisposableStack();
+    const open = async (path: string, { agent_token }: { agent_token: string }): Promise<string> => {
+      const connection = held.use(new RawConnection(server.url));
+      connection.send(handshake(`/api/v2/workspaceagents/me/${path}`, { "Service-Session-Token": agent_token }));
+      return (await connection.until((text) => text.includes("\r\n\r\n"))).slice(9, 12);
+    };
+    const statuses: string[] = [];
+    for (const path of ["tunnel", "rpc", "rpc?role=logs", "rpc?role=logs"]) statuses.push(await open(path, seeded));
+    expect(statuses).toEqual(["101", "101", "101", "503"]);
+    expect(await open("rpc", await seedAgent(server))).toBe("101");
+  });
+
+  test("[TN-13] a tunnel in which the daemon opens many streams is closed", async () => {
+    await using server = await startTestServer({ clock: systemClock });
+    const seeded = await seedAgent(server);
+    const tunnel = await openTunnel(server, seeded.agent_token);
+    for (let i = 0; i < 64; i += 1) await tunnel.session.open().catch(() => undefined);
+    expect(await tunnel.closed).toEqual({ code: 1001, reason: "only the server opens streams" });
+  });
+
+  test("[TN-13] a message of hundreds of thousands of frames does not hold up others", async () => {
+    await using server = await startTestServer({ clock: systemClock });
+    const seeded = await seedAgent(server);
+    await using tunnel = await openTunnel(server, seeded.agent_token);
+    const isHealthy = (): Promise<string> => fetch(new URL("/healthz", server.url)).then(({ status }) => `${status}`);
+    expect(await isHealthy()).toBe("200");
+    tunnel.send(Buffer.alloc(12 * 300_000, encodeHeader(FRAME.window, 0, 9_999, 1)));
+    // The ping comes after the frames, so it is answered last.
+    const pinged = tunnel.session.ping().then((ms) => `pong ${ms !== undefined}`);
+    expect(await Promise.race([pinged, isHealthy()])).toBe("200");
+    expect(await pinged).toBe("pong true");
+  });
+});
+
 describe("a tunnel that sends false data", () => {
   // biome-ignore format: a table of cases
   const broken: [string, (Uint8Array | string)[], number][] = [
@@ -244,6 +303,7 @@ const openTunnel = async (server: TestServer, token: string) => {
   return {
     session,
     closed,
+    send: (bytes: Uint8Array) => socket.send(bytes as never),
     cut: () => socket.terminate(),
     async [Symbol.asyncDispose]() {
       session.close();

@@ -6,6 +6,7 @@ import { callers } from "../../http/caller.ts";
 import { operation } from "../../http/operation.ts";
 import { fails, Upgraded } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
+import { toSocketOwner } from "../yamux-socket.ts";
 import { AgentConnection } from "./connection.ts";
 
 /** An agent has two connections, and more for moments in which it reconnects. */
@@ -30,7 +31,7 @@ export const agentRpc = (ctx: ApiContext) =>
         const limits = speaks
           ? { who: caller.agent_id, agent: true, most: MAX_CONNECTIONS }
           : { who: `${caller.agent_id} passive`, most: MAX_PASSIVE };
-        return ctx.sockets.upgrade(request, connection, limits);
+        return ctx.sockets.upgrade(request, connection, { ...limits, owner: toSocketOwner(caller) });
       },
       {
         agent: true,
