@@ -3,6 +3,7 @@
 import { countedWhole } from "#base/json/counted-fetch.ts";
 import { EventCost } from "#base/json/event-cost.ts";
 import { tryParseJson } from "#base/json/read.ts";
+import { LineBuffer } from "#base/line-buffer.ts";
 import { ANSWER_LIMITS } from "./answer-limits.ts";
 import type { GuardedFetch } from "./fetch.ts";
 import { ModelError } from "./model.ts";
@@ -64,7 +65,7 @@ const normalizeBody = (body: ReadableStream<Uint8Array>, reader: LineReader): Re
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   const cost = new EventCost(ANSWER_LIMITS);
-  let rest = "";
+  const buffer = new LineBuffer();
   /** The previous piece ended with a line, so no partial line or character is buffered. */
   let isAtLine = true;
   /** The output so far ends with an event. */
@@ -72,20 +73,17 @@ const normalizeBody = (body: ReadableStream<Uint8Array>, reader: LineReader): Re
   const read = (piece: Uint8Array): Uint8Array => {
     const problem = cost.count(piece);
     if (problem !== undefined) throw ANSWER_LIMITS.fail(problem);
-    const whole = rest + decoder.decode(piece, { stream: true });
-    const end = whole.lastIndexOf("\n") + 1;
-    const lines = whole.slice(0, end);
+    const lines = buffer.push(decoder.decode(piece, { stream: true }));
     const sound = readLines(lines, reader);
     const wasAtLine = isAtLine;
     isAtLine = piece.at(-1) === LINE_FEED;
-    rest = whole.slice(end);
     // Only remains of removed events: the package's streams need not wake up for them.
     if (isBetween && sound.trim() === "") return NO_BYTES;
     isBetween = ENDS_EVENT.test(sound);
     return wasAtLine && isAtLine && sound === lines ? piece : encoder.encode(sound);
   };
   const readEnd = (): Uint8Array => {
-    const last = readLines(rest + decoder.decode(), reader);
+    const last = readLines(buffer.end() + decoder.decode(), reader);
     const missing = reader.end?.() ?? "";
     return encoder.encode(missing === "" ? last : `${last}\n\n${missing}\n\n`);
   };

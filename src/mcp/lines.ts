@@ -3,6 +3,7 @@
 
 import type { Transport } from "@modelcontextprotocol/client";
 import { parseJson } from "#base/json/read.ts";
+import { LineBuffer } from "#base/line-buffer.ts";
 
 type Message = Parameters<Transport["send"]>[0];
 
@@ -21,7 +22,7 @@ export class LineTransport implements Transport {
   readonly #start: (transport: LineTransport) => Promise<Program> | Program;
   #program: Program | undefined;
   readonly #decoder = new TextDecoder();
-  #rest = "";
+  readonly #buffer = new LineBuffer();
   #isClosed = false;
   #hasFailed = false;
   readonly #over = Promise.withResolvers<string | undefined>();
@@ -56,9 +57,8 @@ export class LineTransport implements Transport {
   }
 
   push(bytes: Uint8Array): void {
-    const lines = (this.#rest + this.#decoder.decode(bytes, { stream: true })).split("\n");
-    this.#rest = lines.pop() ?? "";
-    if (this.#rest.length > MAX_LINE_BYTES) {
+    const lines = this.#buffer.push(this.#decoder.decode(bytes, { stream: true })).split("\n");
+    if (this.#buffer.length > MAX_LINE_BYTES) {
       this.onerror?.(new Error("a message is too long"));
       void this.close();
       return;

@@ -1,6 +1,7 @@
 // A model server's stream on its way to the provider's package: line by line, split anywhere.
 import { expect, test } from "bun:test";
 import { createNormalizingFetch } from "#src/llm/normalize-stream.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
 const ASKED = { body: JSON.stringify({ stream: true }) };
 
@@ -58,3 +59,15 @@ test("[MO-44] a broken stream breaks for its reader too, and an abandoned one is
   await reader?.cancel("enough");
   expect(seen.cancelled).toBe("enough");
 });
+
+test("[MO-44] a line of 24 MiB in small pieces takes time in proportion to its length", async () => {
+  const piece = new TextEncoder().encode("x".repeat(2_048));
+  const count = 24 * 512;
+  const start = new TextEncoder().encode('data: "');
+  const end = new TextEncoder().encode('"\n\n');
+  const { answer } = makeResponse([start, ...Array.from({ length: count }, () => piece), end]);
+  const begun = performance.now();
+  // Joined with each piece, it would take minutes.
+  expect((await (await answer()).text()).length).toBe(count * 2_048 + 'data: ""\n\n\n\ndata: the end\n\n'.length);
+  expect(performance.now() - begun).toBeLessThan(scaleTimeout(5_000));
+}, 60_000);

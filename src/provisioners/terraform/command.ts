@@ -14,6 +14,7 @@ import { type FileHandle, open, rm, writeFile } from "node:fs/promises";
 import { constants as system } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { LineBuffer } from "#base/line-buffer.ts";
 import { nextTurn, pause } from "#base/retry.ts";
 import { findMark, isAlive, markOfChild, type ProcessMark } from "../local/process-table.ts";
 import { CommandPriority, DETACHED } from "./cpu-priority.ts";
@@ -273,7 +274,7 @@ class GrowingFile {
   readonly #decoder = new TextDecoder();
   readonly #end: number;
   #at: number;
-  #rest = "";
+  readonly #buffer = new LineBuffer();
 
   constructor(file: number, from: number, line: OnLine, most: number) {
     this.#file = file;
@@ -289,13 +290,12 @@ class GrowingFile {
     for (let count = CHUNK; count === CHUNK && this.#at < this.#end; ) {
       count = readSync(this.#file, buffer, 0, CHUNK, this.#at);
       this.#at += count;
-      const lines = (this.#rest + this.#decoder.decode(buffer.subarray(0, count), { stream: true })).split(/\r?\n/);
-      this.#rest = lines.pop() ?? "";
-      for (const line of lines) await this.#line(line);
+      const lines = this.#buffer.push(this.#decoder.decode(buffer.subarray(0, count), { stream: true })).split(/\r?\n/);
+      for (const line of lines.slice(0, -1)) await this.#line(line);
       // Yields to the event loop, however much a program prints.
       if (count === CHUNK) await nextTurn();
     }
-    if (isLast && this.#rest !== "") await this.#line(this.#rest);
+    if (isLast && this.#buffer.length > 0) await this.#line(this.#buffer.end());
   }
 }
 
