@@ -1,7 +1,9 @@
 // Removes secrets that the server knows from tool results before they are shown or stored: agent tokens, the owner's sessions and tokens,
-// tokens of linked accounts, keys of model providers (rule TO-21). A secret known as text is also matched in common encodings; one known
-// only by its digest only in plain form. Pure.
+// tokens of linked accounts, SSH keys, keys of model providers (rule TO-21). A secret known as text is also matched in common encodings, and
+// its lines and values one by one; one known only by its digest only in plain form. Pure.
 import { sha256 } from "#base/ids.ts";
+import { MIN_FOUND_CHARS, type Span, TextFinder } from "#base/secrets/finder.ts";
+import { listSecretParts } from "#base/secrets/parts.ts";
 import { listEncodings } from "#base/secrets/spellings.ts";
 import type { ToolResult } from "./result.ts";
 
@@ -16,40 +18,44 @@ export type ChatSecrets = {
 
 export const HIDDEN = "[hidden]";
 
-/** Shorter secrets could match by accident. */
-const MIN_SECRET_CHARS = 8;
-/** Maximum number of secrets, and of characters of each, to limit the cost of a call. */
-const MAX_TEXTS = 200;
+/** Maximum number of secrets, and of characters of each, to limit the cost of a call. Shorter secrets could match by accident. */
+const MAX_TEXTS = 500;
 const MAX_LENGTH = 16_384;
 /** Longer ones are matched only in plain form: each line of their base64 would be a separate text. */
 const MAX_ENCODED = 1_024;
-/** Maximum number of texts including all encodings. */
-const MAX_SPELLINGS = 4_000;
+/** Maximum number of lines and values of secrets, and of texts including all encodings. */
+const MAX_PARTS = 16_384;
+const MAX_SPELLINGS = 32_768;
 const KEY_ID_CHARS = 10;
 const KEY_SECRET_CHARS = 22;
 const KEY_CHARS = KEY_ID_CHARS + 1 + KEY_SECRET_CHARS;
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi;
 const UUID_LENGTH = 36;
+const LAST_UUID_PART = 12;
 
 export class SecretMask {
-  readonly #texts: readonly string[];
+  readonly #finder: TextFinder;
   readonly #secrets: ChatSecrets;
 
   constructor(secrets: ChatSecrets) {
     this.#secrets = secrets;
-    const long = secrets.texts.filter(({ length }) => length >= MIN_SECRET_CHARS && length <= MAX_LENGTH);
-    // A secret may contain another, so the longer one is replaced first.
-    const plain = [...new Set(long)].sort((a, b) => b.length - a.length).slice(0, MAX_TEXTS);
-    const encoded = plain.filter(({ length }) => length <= MAX_ENCODED).flatMap(listEncodings);
-    const all = new Set([...plain, ...encoded.filter(({ length }) => length >= MIN_SECRET_CHARS)]);
-    this.#texts = [...all].slice(0, MAX_SPELLINGS).sort((a, b) => b.length - a.length);
+    this.#finder = new TextFinder(listSpellings(secrets.texts));
   }
 
-  /** Returns the text with every secret replaced by `[hidden]`. */
+  /** Returns the text with every secret replaced by `[hidden]`. Secrets that overlap are replaced together. */
   text(text: string): string {
-    let hidden = text;
-    for (const secret of this.#texts) if (hidden.includes(secret)) hidden = hidden.replaceAll(secret, HIDDEN);
-    return this.#maskKeys(this.#maskAgentTokens(hidden));
+    return replaceSpans(text, this.#findSpans(text));
+  }
+
+  /** Returns the lines of the text, of which none is left out: each line of a secret is replaced. */
+  lines(text: string): string[] {
+    const hideLines = (secret: string): string => secret.replace(/[^\n]+/g, HIDDEN);
+    return replaceSpans(text, this.#findSpans(text), hideLines).split("\n");
+  }
+
+  /** Like `text`, but without the end of a text in progress that could be the start of a secret. */
+  open(text: string): string {
+    return this.stream().push(text);
   }
 
   /** Replaces secrets in all texts of a result, including member names. */
@@ -59,46 +65,55 @@ export class SecretMask {
 
   /** Returns a mask for streamed text, in which a secret may be split at any point. */
   stream(): MaskedStream {
-    return new MaskedStream(this);
+    return new MaskedStream((text) => ({ spans: this.#findSpans(text), open: this.#findOpenStart(text) }));
   }
 
   /** Returns the position from which the text could be the start of a longer secret; its length if none exists. */
-  findOpenStart(text: string): number {
-    let from = text.length;
-    const longest = this.#texts[0]?.length ?? 0;
-    for (let at = Math.max(0, text.length - longest + 1); at < text.length; at++) {
-      const tail = text.slice(at);
-      if (this.#texts.some((secret) => secret.length > tail.length && secret.startsWith(tail))) {
-        from = at;
-        break;
-      }
-    }
+  #findOpenStart(text: string): number {
+    const from = this.#finder.findOpenStart(text);
     for (let at = Math.max(0, text.length - UUID_LENGTH + 1); at < from; at++) {
       if (this.#couldBeToken(text.slice(at)) || this.#couldBeKey(text.slice(at))) return at;
     }
     return from;
   }
 
-  #maskAgentTokens(text: string): string {
-    const { agent_tokens } = this.#secrets;
-    if (agent_tokens.size === 0) return text;
-    return text.replace(UUID, (found) => (agent_tokens.has(sha256(found.toLowerCase())) ? HIDDEN : found));
+  /** Returns the secrets of the text in order, without overlaps. */
+  #findSpans(text: string): Span[] {
+    const found = [...this.#finder.findAll(text), ...this.#findAgentTokens(text), ...this.#findKeys(text)];
+    const merged: { from: number; to: number }[] = [];
+    for (const { from, to } of found.sort((a, b) => a.from - b.from)) {
+      const last = merged.at(-1);
+      if (last && from < last.to) last.to = Math.max(last.to, to);
+      else merged.push({ from, to });
+    }
+    return merged;
   }
 
-  #maskKeys(text: string): string {
+  #findAgentTokens(text: string): Span[] {
+    const { agent_tokens } = this.#secrets;
+    const spans: Span[] = [];
+    if (agent_tokens.size === 0) return spans;
+    const uuids = new RegExp(UUID);
+    for (let found = uuids.exec(text); found; found = uuids.exec(text)) {
+      const [uuid] = found;
+      if (agent_tokens.has(sha256(uuid.toLowerCase()))) spans.push({ from: found.index, to: uuids.lastIndex });
+      // The last digits of another UUID can be the first ones of a token.
+      uuids.lastIndex -= LAST_UUID_PART;
+    }
+    return spans;
+  }
+
+  #findKeys(text: string): Span[] {
     const { keys } = this.#secrets;
-    if (keys.size === 0) return text;
-    const parts: string[] = [];
-    let done = 0;
+    const spans: Span[] = [];
+    if (keys.size === 0) return spans;
     for (let dash = text.indexOf("-"); dash >= 0; dash = text.indexOf("-", dash + 1)) {
       const from = dash - KEY_ID_CHARS;
-      if (from < done) continue;
-      const hash = keys.get(text.slice(from, dash));
+      const hash = from < 0 ? undefined : keys.get(text.slice(from, dash));
       if (hash === undefined || sha256(text.slice(dash + 1, from + KEY_CHARS)) !== hash) continue;
-      parts.push(text.slice(done, from), HIDDEN);
-      done = from + KEY_CHARS;
+      spans.push({ from, to: from + KEY_CHARS });
     }
-    return done === 0 ? text : parts.join("") + text.slice(done);
+    return spans;
   }
 
   #couldBeToken(tail: string): boolean {
@@ -126,27 +141,88 @@ export class SecretMask {
   }
 }
 
+/** Returns what to search for: all secrets, then their lines and values, then encodings of them as far as the limit allows. */
+const listSpellings = (secrets: readonly string[]): Set<string> => {
+  const fits = ({ length }: string): boolean => length >= MIN_FOUND_CHARS && length <= MAX_LENGTH;
+  const whole = [...new Set(secrets)].filter(fits).slice(0, MAX_TEXTS);
+  const parts = whole.flatMap(listSecretParts).filter(fits).slice(0, MAX_PARTS);
+  const all = new Set([...whole, ...parts]);
+  for (const one of [...all]) {
+    if (all.size > MAX_SPELLINGS) break;
+    if (one.length <= MAX_ENCODED) for (const encoded of listEncodings(one)) all.add(encoded);
+  }
+  return all;
+};
+
+/** Returns the text from its second line, for a text whose beginning was cut off: the first line may be the end of a secret. */
+export const skipCutLine = (text: string): string => {
+  const end = text.indexOf("\n") + 1;
+  return text.slice(end === 0 ? MAX_LENGTH : Math.min(end, MAX_LENGTH));
+};
+
+const replaceSpans = (
+  text: string,
+  spans: readonly Span[],
+  hide: (secret: string) => string = () => HIDDEN,
+): string => {
+  if (spans.length === 0) return text;
+  const parts: string[] = [];
+  let done = 0;
+  for (const { from, to } of spans) {
+    parts.push(text.slice(done, from), hide(text.slice(from, to)));
+    done = to;
+  }
+  return parts.join("") + text.slice(done);
+};
+
+type Search = (text: string) => { readonly spans: readonly Span[]; readonly open: number };
+
 /** Holds back a possible start of a secret until it is clear whether it is one. */
 export class MaskedStream {
-  readonly #mask: SecretMask;
+  readonly #search: Search;
   #held = "";
+  /** Number of held characters that are known to be of a secret, for which `[hidden]` has been shown. */
+  #hidden = 0;
 
-  constructor(mask: SecretMask) {
-    this.#mask = mask;
+  constructor(search: Search) {
+    this.#search = search;
   }
 
   /** Returns the text that can be shown by now. */
   push(piece: string): string {
-    const text = this.#mask.text(this.#held + piece);
-    const from = this.#mask.findOpenStart(text);
-    this.#held = text.slice(from);
-    return text.slice(0, from);
+    return this.#show(piece, false);
   }
 
   /** Returns the rest at the end of the stream. */
   end(): string {
-    const rest = this.#held;
+    return this.#show("", true);
+  }
+
+  /** Returns the rest of a stream that was left before its end: what could become a secret is hidden, unless it is short. */
+  leave(): string {
+    const isShort = this.#held.length < MIN_FOUND_CHARS;
+    const rest = isShort ? this.end() : this.#hidden > 0 ? "" : HIDDEN;
     this.#held = "";
+    this.#hidden = 0;
     return rest;
+  }
+
+  #show(piece: string, isEnd: boolean): string {
+    const text = this.#held + piece;
+    const { spans, open } = this.#search(text);
+    const until = isEnd ? text.length : open;
+    const parts: string[] = [];
+    let done = 0;
+    let hidden = this.#hidden;
+    for (const { from, to } of spans) {
+      if (from >= until) break;
+      if (from >= hidden) parts.push(text.slice(Math.max(done, hidden), from), HIDDEN);
+      hidden = Math.max(hidden, to);
+      done = hidden;
+    }
+    parts.push(text.slice(Math.min(until, Math.max(done, hidden)), until));
+    this.#held = text.slice(until);
+    this.#hidden = Math.max(0, hidden - until);
+    return parts.join("");
   }
 }

@@ -265,7 +265,7 @@ export class AgentStep {
 
   #showOutput(known: StepCall): void {
     const ids = { tool_call_id: known.call.id, tool_name: toToolName(known) };
-    const output = this.#getOutput(known.call);
+    const output = this.#getOutput(known.call, true);
     if (output === known.shown || isOver(known.call)) return;
     const isMore = output.startsWith(known.shown);
     if (!isMore) this.#push({ type: "tool-result", ...ids, result_reset: true }, "tool");
@@ -295,12 +295,15 @@ export class AgentStep {
   }
 
   #toPartialResult(known: StepCall, error: string): Record<string, unknown> {
-    const output = this.#getOutput(known.call);
+    const output = this.#getOutput(known.call, true);
     return output === "" ? { error } : { output, error };
   }
 
-  #getOutput(call: AgentToolCall): string {
-    return truncateMiddle(this.#mask.text(readOutput(call, this.#readTerminal)), MAX_OUTPUT_BYTES).text;
+  /** `isOpen`: more may follow, so the start of a secret at the end is left out. */
+  #getOutput(call: AgentToolCall, isOpen = false): string {
+    const output = readOutput(call, this.#readTerminal);
+    const masked = isOpen ? this.#mask.open(output) : this.#mask.text(output);
+    return truncateMiddle(masked, MAX_OUTPUT_BYTES).text;
   }
 
   #toTool({ own, call }: StepCall) {

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { quoteWords } from "#src/acp/calls.ts";
 import type { CreateTerminalRequest, TerminalExit, TerminalOutput } from "#src/acp/connection.ts";
-import { SecretMask } from "#src/tools/mask.ts";
+import { SecretMask, skipCutLine } from "#src/tools/mask.ts";
 import { endProcess, followProcess, startProcess } from "#src/tools/processes/processes.ts";
 import type { ToolAnswer } from "#src/tools/run.ts";
 import type { ToolAgent } from "#src/tools/tool.ts";
@@ -13,8 +13,10 @@ import type { OwnCall } from "./events.ts";
 type Deps = { readonly clock: Clock; readonly agent: ToolAgent };
 
 type Terminal = {
+  /** The newest output, of `MAX_OUTPUT` bytes at most. */
   output: string;
-  isCut: boolean;
+  bytes: number;
+  /** The bytes of output that the agent asked for. */
   readonly limit: number;
   exit: TerminalExit | undefined;
   readonly over: PromiseWithResolvers<TerminalExit>;
@@ -57,13 +59,13 @@ export class Terminals {
     const directory = cwd ? { directory: cwd } : {};
     await startProcess(this.#deps.agent, { id, command: line, ...directory });
     const limit = Math.min(outputByteLimit ?? MAX_OUTPUT, MAX_OUTPUT);
-    const terminal: Terminal = { output: "", isCut: false, limit, exit: undefined, over: Promise.withResolvers() };
+    const terminal: Terminal = { output: "", bytes: 0, limit, exit: undefined, over: Promise.withResolvers() };
     this.#evictOldest();
     this.#terminals.set(id, terminal);
     void this.#follow(id, terminal).then((exit) => {
       terminal.exit = exit;
       terminal.over.resolve(exit);
-      const { output } = terminal;
+      const output = toReadableText(terminal);
       const result = { output, success: exit.exitCode === 0, exit_code: exit.exitCode };
       onEnd(call.tool_call_id, { result, is_error: false });
     });
@@ -72,8 +74,12 @@ export class Terminals {
 
   /** Returns the output so far. Throws for an unknown terminal. */
   output(id: string): TerminalOutput {
-    const { output, isCut, exit } = this.#find(id);
-    return { output, truncated: isCut, ...(exit === undefined ? {} : { exitStatus: exit }) };
+    const { output, bytes, limit, exit } = this.#find(id);
+    return {
+      output: tailBytes(output, limit),
+      truncated: bytes > limit,
+      ...(exit === undefined ? {} : { exitStatus: exit }),
+    };
   }
 
   /** Resolves when the command has exited. */
@@ -88,7 +94,8 @@ export class Terminals {
 
   /** Returns the output, still unmasked, for callers that mask it and show it to people; undefined for an unknown terminal. */
   readText(id: string): string | undefined {
-    return this.#terminals.get(id)?.output;
+    const terminal = this.#terminals.get(id);
+    return terminal && toReadableText(terminal);
   }
 
   /** Kills all running commands. */
@@ -115,9 +122,8 @@ export class Terminals {
 
   async #follow(id: string, terminal: Terminal): Promise<TerminalExit> {
     const write = (text: string): void => {
-      const all = terminal.output + text;
-      terminal.isCut ||= Buffer.byteLength(all) > terminal.limit;
-      terminal.output = tailBytes(all, terminal.limit);
+      terminal.bytes += Buffer.byteLength(text);
+      terminal.output = tailBytes(terminal.output + text, MAX_OUTPUT);
       this.#onOutput(id);
     };
     const never = new AbortController().signal;
@@ -132,6 +138,9 @@ export class Terminals {
     }
   }
 }
+
+/** Returns the output that can be masked: it does not begin in the middle of a secret. */
+const toReadableText = ({ output, bytes }: Terminal): string => (bytes > MAX_OUTPUT ? skipCutLine(output) : output);
 
 /** Returns the end of the text within the limit in bytes, starting at a whole character. */
 const tailBytes = (text: string, limit: number): string => {

@@ -103,6 +103,7 @@ export class AgentTurn implements RunningTurn {
   buffer: StreamBuffer | undefined;
   commands: Promise<unknown> | undefined;
   #step: AgentStep | undefined;
+  #mask: SecretMask | undefined;
   #restarts = 0;
   /** The last message that the agent got, and its options, as stored. */
   #lastMessageId = 0;
@@ -217,6 +218,7 @@ export class AgentTurn implements RunningTurn {
     this.buffer = buffer;
     const services = toolServices({ ...begun.about, chat_id, run_id: chat_id });
     const mask = new SecretMask(await services.loadSecrets());
+    this.#mask = mask;
     return new AgentStep(
       mask,
       (part, role) => buffer.push(part, role),
@@ -519,7 +521,9 @@ export class AgentTurn implements RunningTurn {
     });
   }
 
-  #fail(begun: StartedAttempt, { message, detail }: Failure): Promise<NextAction> {
+  /** `detail` may be output of the agent's program. */
+  #fail(begun: StartedAttempt, { message, detail: given = "" }: Failure): Promise<NextAction> {
+    const detail = this.#mask?.text(given) ?? given;
     const error: ChatError = { kind: "generic", message, ...(detail ? { detail } : {}), retryable: true };
     return this.#commit(begun, this.#step, error, RESTARTED);
   }

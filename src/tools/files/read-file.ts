@@ -20,7 +20,7 @@ export const readFile = defineTool({
     },
     { additionalProperties: false },
   ),
-  async run({ agent }, { path, offset = 1, limit = MAX_LINES }, signal) {
+  async run({ agent, mask }, { path, offset = 1, limit = MAX_LINES }, signal) {
     const query = new URLSearchParams({ path, offset: String(offset), limit: String(limit) });
     const read = await agent.call<FileLines>({
       method: "GET",
@@ -29,7 +29,8 @@ export const readFile = defineTool({
       patient: true,
     });
     if (read.media_type !== undefined) throw new ToolError(describeNonText(path, read.media_type, read.file_size));
-    const lines = read.lines_read === 0 ? [] : read.content.split("\n");
+    // Before the lines are numbered: a secret of several lines would not be recognized as a whole.
+    const lines = read.lines_read === 0 ? [] : mask.lines(read.content);
     return { ...read, content: lines.map((line, index) => `${offset + index}\t${line}`).join("\n") };
   },
 });

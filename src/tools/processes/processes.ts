@@ -3,6 +3,7 @@
 import { pause } from "#base/retry.ts";
 import type { ProcessInfo, ProcessOutput, SIGNALS, StartProcess } from "#schema/agents/agent-files.ts";
 import { HeadTailBuffer } from "../cut.ts";
+import { skipCutLine } from "../mask.ts";
 import { type ToolAgent, type ToolContext, ToolError, WorkspaceUnreachableError } from "../tool.ts";
 
 /** Maximum size of output in a result (facts/chats 5.1). */
@@ -79,8 +80,8 @@ export const followProcess = async (
     gathered.add(text);
     write(text);
   };
-  const getOutput = () => {
-    addOutput(masked.end());
+  const getOutput = (isOver: boolean) => {
+    addOutput(isOver ? masked.end() : masked.leave());
     const { text, truncated } = gathered.result;
     return { output: text, truncated };
   };
@@ -89,21 +90,21 @@ export const followProcess = async (
     const read = await readOutput(agent, id, { after, wait_ms: Math.min(left, LONG_POLL_MS) }, { signal }).catch(
       (error) => {
         // The output so far is still useful.
-        if (error instanceof ToolError && after > 0) throw new ToolError(error.message, getOutput());
+        if (error instanceof ToolError && after > 0) throw new ToolError(error.message, getOutput(false));
         throw error;
       },
     );
     signal.throwIfAborted();
     if (read.truncated) {
-      addOutput(masked.end());
+      addOutput(masked.leave());
       gathered.addLost(read.from - after);
     }
-    addOutput(masked.push(read.output));
+    addOutput(masked.push(read.truncated ? skipCutLine(read.output) : read.output));
     const isMore = read.next > after;
     after = read.next;
     const { output: _, from, next, truncated, ...process } = read;
-    if (!process.running && !read.more) return { process, ...getOutput() };
-    if (process.running && left === 0) return { process, ...getOutput() };
+    if (!process.running && !read.more) return { process, ...getOutput(true) };
+    if (process.running && left === 0) return { process, ...getOutput(false) };
     if (process.running && isMore && !read.more) await pause(clock, Math.min(POLL_INTERVAL_MS, left));
   }
 };

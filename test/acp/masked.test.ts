@@ -1,0 +1,79 @@
+// Output of a coding agent that people follow live: a secret is hidden before its last character has arrived, and where output was cut.
+import { expect, test } from "bun:test";
+import { AgentStep } from "#actors/chat/acp/step.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
+import type { SessionUpdate } from "#src/acp/connection.ts";
+import { SecretMask, skipCutLine } from "#src/tools/mask.ts";
+
+const LINES = ["FirstLine-aaaa1111-cccc", "SecondLine-bbbb2222-dddd"] as const;
+const mask = new SecretMask({ texts: [LINES.join("\n")], agent_tokens: new Set(), keys: new Map() });
+
+const openStep = () => {
+  const parts: MessagePart[] = [];
+  let printed = "";
+  const step = new AgentStep(
+    mask,
+    (part) => void parts.push(structuredClone(part)),
+    () => printed,
+  );
+  const update = (more: object): void => step.applyUpdate(more as SessionUpdate, 0, (id) => id, new Set());
+  return {
+    parts,
+    step,
+    update,
+    print: (text: string): void => {
+      printed += text;
+      step.onTerminalOutput("t");
+    },
+  };
+};
+
+test("[TO-21] a secret that a terminal of the agent prints in pieces is in no part that followers get, and in no message", () => {
+  const { parts, step, update, print } = openStep();
+  const content = [{ type: "terminal", terminalId: "t" }];
+  update({
+    sessionUpdate: "tool_call",
+    toolCallId: "c",
+    title: "cat key",
+    kind: "execute",
+    status: "in_progress",
+    content,
+  });
+  for (const character of `1\t${LINES[0]}\r\n2\t${LINES[1]}\r\nend\n`) print(character);
+  update({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" });
+  const told = JSON.stringify([parts, step.messages(0, "carried")]);
+  expect(told).toContain("1\\t[hidden]\\r\\n2\\t[hidden]\\r\\nend");
+  for (const line of LINES) expect(told).not.toContain(line.slice(0, 12));
+});
+
+test("[TO-21] the start of a secret is hidden in the output of a call that was interrupted", () => {
+  const { parts, step, update, print } = openStep();
+  const content = [{ type: "terminal", terminalId: "t" }];
+  update({
+    sessionUpdate: "tool_call",
+    toolCallId: "c",
+    title: "cat key",
+    kind: "execute",
+    status: "in_progress",
+    content,
+  });
+  print(`before ${LINES[0].slice(0, 20)}`);
+  const told = JSON.stringify([parts, step.messages(0, { error: "The call was interrupted." })]);
+  expect(told).toContain("before ");
+  expect(told).not.toContain(LINES[0].slice(0, 12));
+});
+
+test("[TO-21] diffs of the agent are masked line by line", () => {
+  const { step, update } = openStep();
+  const content = [{ type: "diff", path: "/key", oldText: `# a\n${LINES[0]}\n`, newText: `# b\n${LINES[1]}\n` }];
+  update({ sessionUpdate: "tool_call", toolCallId: "c", title: "edit", kind: "edit", status: "completed", content });
+  const told = JSON.stringify(step.messages(0, "carried"));
+  expect(told).toContain("# a\\n[hidden]");
+  for (const line of LINES) expect(told).not.toContain(line);
+});
+
+test("[TO-21] output whose beginning was cut off begins with a whole line, because a cut secret is not recognized", () => {
+  const [line] = LINES;
+  expect(mask.text(skipCutLine(`${line.slice(5)}\n${line}\nend`))).toBe("[hidden]\nend");
+  expect(skipCutLine(`${"x".repeat(20_000)}\nend`)).toHaveLength(20_000 - 16_384 + 4);
+});
