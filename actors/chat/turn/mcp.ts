@@ -16,10 +16,10 @@ import { McpError } from "#src/mcp/failure.ts";
 import { isAllowed, toOfferedName } from "#src/mcp/names.ts";
 import type { McpPool, McpTarget } from "#src/mcp/pool.ts";
 import type { ChatToolContext } from "#src/tools/available.ts";
+import { maskFile } from "#src/tools/files/attach-file.ts";
 import { findToolUse } from "#src/tools/registry.ts";
 import type { ToolResult } from "#src/tools/result.ts";
-import type { ToolServices } from "#src/tools/services.ts";
-import { defineTool, type Tool, ToolError } from "#src/tools/tool.ts";
+import { defineTool, type Tool, type ToolContext, ToolError } from "#src/tools/tool.ts";
 import type { ChatWarnings } from "./warnings.ts";
 
 /** Returns access to a server on behalf of a person; undefined if the person has not signed in there. */
@@ -226,7 +226,7 @@ const toMcpTool = (
       const args = asksIntent || intent === undefined ? rest : { ...rest, [INTENT_ARGUMENT]: intent };
       try {
         const { result, is_error, files = [] } = await call(args, context, signal);
-        if (!is_error) return withFiles(result, await attachFiles(context.services, name, files));
+        if (!is_error) return withFiles(result, await attachFiles(context, name, files));
         const { error, ...more } = result;
         throw new ToolError(typeof error === "string" ? error : "The tool failed.", more);
       } catch (error) {
@@ -239,9 +239,9 @@ const toMcpTool = (
 
 type AttachedFile = { readonly file_id: string; readonly media_type: string };
 
-/** Stores images and documents as files of the chat. Other files are only mentioned in the text. */
+/** Stores images and documents as files of the chat. Other files, and those with secrets, are only mentioned in the text. */
 const attachFiles = async (
-  services: ToolServices,
+  { services, mask }: Pick<ToolContext, "services" | "mask">,
   tool_name: string,
   files: readonly McpFile[],
 ): Promise<AttachedFile[]> => {
@@ -249,8 +249,10 @@ const attachFiles = async (
   for (const [number, { media_type, data }] of files.entries()) {
     if (!SUPPORTED_FILE_TYPES.includes(media_type)) continue;
     const name = `${tool_name}-${number + 1}.${media_type.split("/")[1]}`;
+    const bytes = await maskFile(new Uint8Array(Buffer.from(data, "base64")), mask);
+    if (!bytes) continue;
     try {
-      kept.push(await services.attachFile(name, new Uint8Array(Buffer.from(data, "base64")), number));
+      kept.push(await services.attachFile(name, bytes, number));
     } catch (error) {
       if (!(error instanceof AppError) || error.kind === "internal") throw error;
       log("chats").debug("a file of {tool_name} was not kept: {error}", { tool_name, error });

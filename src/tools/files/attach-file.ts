@@ -1,6 +1,8 @@
 // The tool `attach_file`: stores a file of the workspace with the chat, for users to open (facts/chats 5.1, 3.4). Its type is detected from
 // its content, as for uploads.
 import { Type as t } from "@sinclair/typebox";
+import { nextTurn } from "#base/retry.ts";
+import type { SecretMask } from "../mask.ts";
 import { defineTool, ToolError } from "../tool.ts";
 import description from "./attach-file.txt" with { type: "text" };
 
@@ -21,7 +23,7 @@ export const attachFile = defineTool({
     },
     { additionalProperties: false },
   ),
-  async run({ agent, services }, { path, name: given }, signal) {
+  async run({ agent, services, mask }, { path, name: given }, signal) {
     const query = new URLSearchParams({ path, limit: String(MAX_ATTACHMENT_BYTES + 1) });
     const bytes = await agent.bytes(`/read-file?${query}`, MAX_ATTACHMENT_BYTES + 1, signal);
     if (bytes.byteLength > MAX_ATTACHMENT_BYTES)
@@ -32,7 +34,35 @@ export const attachFile = defineTool({
     if (name === "" || Buffer.byteLength(name) > MAX_NAME_LENGTH) {
       throw new ToolError(`The file needs a name of at most ${MAX_NAME_LENGTH} bytes: say one with name.`);
     }
-    const { file_id, media_type } = await services.attachFile(name, bytes);
-    return { ok: true, path, file_id, name, media_type, size: bytes.byteLength };
+    const shown = await maskFile(bytes, mask);
+    if (!shown) throw new ToolError("The file contains a secret and is not plain text, so it was not attached.");
+    const { file_id, media_type } = await services.attachFile(name, shown);
+    const note = shown === bytes ? {} : { note: "Secrets in the file were replaced by [hidden]." };
+    return { ok: true, path, file_id, name, media_type, size: shown.byteLength, ...note };
   },
 });
+
+/** Characters that are masked without a pause. */
+const PIECE = 262_144;
+
+/** Returns the file without secrets, or the same bytes if it has none; undefined for a file with secrets that is not UTF-8 text. */
+export const maskFile = async (bytes: Uint8Array, mask: SecretMask): Promise<Uint8Array | undefined> => {
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  const masked = await maskLongText(text, mask);
+  // Text in UTF-16 has a zero byte next to each letter.
+  const dense = text.includes("\0") ? text.replaceAll("\0", "") : text;
+  const isClean = masked === text && (dense === text || (await maskLongText(dense, mask)) === dense);
+  if (isClean) return bytes;
+  const isText = dense === text && Buffer.from(text).equals(bytes);
+  return isText ? new TextEncoder().encode(masked) : undefined;
+};
+
+const maskLongText = async (text: string, mask: SecretMask): Promise<string> => {
+  const stream = mask.stream();
+  const parts: string[] = [];
+  for (let at = 0; at < text.length; at += PIECE) {
+    parts.push(stream.push(text.slice(at, at + PIECE)));
+    await nextTurn();
+  }
+  return parts.join("") + stream.end();
+};
