@@ -7,12 +7,13 @@ import { nextTurn } from "#base/retry.ts";
 import type { HookFailure } from "#src/hooks/protocol.ts";
 import { HeadTailBuffer } from "#src/tools/cut.ts";
 import { findApprovedEditProblem, findLinkProblem } from "#src/tools/files/real-path.ts";
-import { SecretMask } from "#src/tools/mask.ts";
+import { type ChatSecrets, SecretMask } from "#src/tools/mask.ts";
 import { isAcceptedByMode } from "#src/tools/permission.ts";
 import { isEdit } from "#src/tools/permission-mode.ts";
 import { execute } from "#src/tools/processes/execute.ts";
 import { findToolUse, isTurnEnding, returnsImage } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
+import type { ToolServices } from "#src/tools/services.ts";
 import { StepBudget } from "#src/tools/step-budget.ts";
 import { waitAgent } from "#src/tools/subagents/wait-agent.ts";
 import type { AnsweredCall } from "../hooks/turn-hooks.ts";
@@ -50,7 +51,7 @@ export class ToolStep {
   readonly #budget: StepBudget;
   readonly #commands: Promise<void>[] = [];
   /** Shared by all calls of the step. */
-  #mask: Promise<SecretMask> | undefined;
+  #known: Promise<{ readonly secrets: ChatSecrets; readonly mask: SecretMask }> | undefined;
   /** A hook gave no valid decision about a message to another chat, which ends the turn (rule HK-9). */
   failure: HookFailure | undefined;
 
@@ -129,13 +130,14 @@ export class ToolStep {
     const named = findAgentOfCall(call);
     const of = { ...about, chat_id: this.#chat_id, run_id };
     const services = this.#deps.toolServices(of);
-    this.#mask ??= services.loadSecrets().then((secrets) => new SecretMask(secrets));
+    this.#known ??= services.loadSecrets().then((secrets) => ({ secrets, mask: new SecretMask(secrets) }));
+    const { secrets, mask } = await this.#known;
     const context = {
       clock,
       again,
       run_id,
       context_limit,
-      mask: await this.#mask,
+      mask,
       agent: new WorkspaceAgent(this.#deps, of, again || this.#waits, { name: named.agent, wakes: signal }),
       services,
       skills: this.#deps.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),
@@ -179,7 +181,8 @@ export class ToolStep {
           )
         : { result: { error: refusal }, is_error: true };
     if (signal.aborted) return;
-    const answer = this.#budget.fit(addNote(answered, call));
+    const answer = this.#budget.fit(addNote(await maskNewSecrets(services, secrets, answered), call));
+    if (signal.aborted) return;
     const at = clock.now();
     this.#answers.set(call, { ...answer, at });
     const { result, is_error } = answer;
@@ -214,6 +217,17 @@ export class ToolStep {
     return { result: { ...(output === "" ? {} : { output }), error }, is_error: true, at };
   }
 }
+
+/** Masks secrets that are new since the call began: it may have renewed the token of a linked account. */
+const maskNewSecrets = async (
+  services: Pick<ToolServices, "loadSecrets">,
+  known: ChatSecrets,
+  answer: ToolAnswer,
+): Promise<ToolAnswer> => {
+  const secrets = await services.loadSecrets();
+  if (Bun.deepEquals(secrets, known)) return answer;
+  return { ...answer, result: new SecretMask(secrets).result(answer.result) };
+};
 
 /** Tells the model how to call the tool next time. */
 const addNote = (answer: ToolAnswer, { note }: PendingCall): ToolAnswer =>

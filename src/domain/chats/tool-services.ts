@@ -25,6 +25,7 @@ import { templateAt } from "../templates/find.ts";
 import { searchTemplates } from "../templates/search.ts";
 import { loadCaller } from "../users/as-caller.ts";
 import { userAt } from "../users/find.ts";
+import { readGitSshKey } from "../users/git-ssh-key.ts";
 import { createWorkspace } from "../workspaces/create.ts";
 import { readWorkspace } from "../workspaces/present.ts";
 import { checkType } from "./file-type.ts";
@@ -63,7 +64,11 @@ export class ChatToolServices implements ToolServices {
     return owner !== undefined && place !== undefined && canUseWorkspace(owner, place);
   }
 
-  loadSecrets(): Promise<ChatSecrets> {
+  async loadSecrets(): Promise<ChatSecrets> {
+    const id = this.#scope.workspace_id;
+    const place = id === null ? undefined : await this.#ctx.store.get(findWorkspacePlace({ id }));
+    // The key pair is created on first use, which may be in a tool's call: its first output must be masked, too.
+    if (place) await readGitSshKey(this.#ctx, place.owner_id).catch(ignoreDeletedUser);
     return loadKnownSecrets(this.#ctx, this.#scope);
   }
 
@@ -332,3 +337,7 @@ const toParameterValues = (parameters: Readonly<Record<string, string>>) =>
 
 const buildFailed = (name: string, status: string): ToolError =>
   new ToolError(`The build of the workspace "${name}" did not succeed: its status is ${status}.`);
+
+const ignoreDeletedUser = (error: unknown): void => {
+  if (!(error instanceof AppError) || error.kind !== "not_found") throw error;
+};

@@ -156,13 +156,14 @@ export class Links {
     return next?.failure === "" ? this.#open(next) : undefined;
   }
 
-  /** Returns the decrypted tokens of all accounts the user has linked, valid or not; unreadable ones are left out. */
+  /** Returns the decrypted tokens of all accounts the user has linked, and further data with them, valid or not; unreadable ones are left out. */
   async listSecrets(user_id: string): Promise<string[]> {
     const rows = await this.#options.store.all(listLinks({ user_id }));
     return rows.flatMap((row) => {
       try {
-        const { access_token, refresh_token } = this.#openAll(row);
-        return [access_token, ...(refresh_token ? [refresh_token] : [])];
+        const { access_token, refresh_token, token_extra } = this.#openAll(row);
+        // Further tokens, such as an ID token: workspaces get them, too.
+        return [access_token, refresh_token ?? "", JSON.stringify(token_extra ?? {})];
       } catch {
         return [];
       }
