@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { contextText } from "#actors/chat/prompt/context-blocks.ts";
 import { findSnapshot, findWorkspaceContext } from "#db/chats/context.ts";
+import { Client } from "#src/client.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
@@ -55,4 +56,57 @@ test("[CX-6] a daemon's first push and later versions are accepted, others not; 
     expect(answer).toBe("refused");
   }
   expect(await loadContext()).toEqual({ version: 1, error: "", sources: ["/d", "/e", "/f"] });
+}, 20_000);
+
+test("[TO-21] secrets of the workspace's owner are masked in what its agent pushes: instructions, skills and tools", async () => {
+  await using server = await startTestServer();
+  const seeded = await seedAgent(server);
+  const { store } = getContext(server);
+  const secrets = ["FirstPart-aaaa1111", "SecondPart-bbbb2222"] as const;
+  const owner = new Client(server.url, seeded.owner_token);
+  await owner.post("/api/v2/users/me/secrets", { name: "pair", value: secrets.join("\n") });
+  await using connection = await connectAgent(server, seeded.agent_token);
+  const [one, other] = secrets;
+  await connection.agent.pushContextState({
+    version: 1n,
+    initial: true,
+    snapshotError: `broken by ${one}`,
+    resources: [
+      file("/AGENTS.md", Buffer.from(`use ${one}\nand ${seeded.agent_token}\n`)),
+      {
+        source: "/skills/one",
+        status: 1,
+        body: {
+          case: "skill" as const,
+          value: { name: "one", description: `with ${other}`, meta: Buffer.from(other) },
+        },
+      },
+      {
+        source: "tools",
+        status: 1,
+        body: {
+          case: "mcpServer" as const,
+          value: {
+            serverName: "tools",
+            tools: [{ name: "ask", description: `about ${one}`, inputSchema: { type: "object", title: other } }],
+          },
+        },
+      },
+    ],
+  });
+  const row = await store.get(findWorkspaceContext({ workspace_id: seeded.workspace_id }));
+  const snapshot = await store.get(findSnapshot({ id: row?.snapshot ?? "" }));
+  const told = JSON.stringify(snapshot);
+  for (const secret of [...secrets, seeded.agent_token]) expect(told).not.toContain(secret);
+  expect(snapshot).toMatchObject({
+    error: "broken by [hidden]",
+    resources: [
+      { source: "/AGENTS.md", body: "use [hidden]\nand [hidden]\n" },
+      { source: "/skills/one", skill_name: "one", skill_description: "with [hidden]", body: "[hidden]" },
+      {
+        source: "tools",
+        tools: [{ name: "ask", description: "about [hidden]", input_schema: { type: "object", title: "[hidden]" } }],
+      },
+    ],
+  });
 }, 20_000);

@@ -167,6 +167,35 @@ for (const [what, entry, failure, words] of FAILING) {
   });
 }
 
+test("[TO-21] secrets are masked in what a hook of the workspace says, and not in the arguments that it sets", async () => {
+  const secret = "HookSecret-aaaa1111";
+  await world.owner.post("/api/v2/users/me/secrets", { name: "hook", value: `${secret}\nSecondLine-bbbb2222` });
+  const input_override = { command: `echo ${secret} | wc -c` };
+  declare(
+    world,
+    {
+      name: "prompt",
+      event: "user_prompt_submit",
+      command: makeAnswerCommand({ model_context: `key ${secret}`, user_message: `note ${secret}` }),
+    },
+    {
+      name: "command",
+      event: "pre_tool_use",
+      matcher: "execute",
+      command: makeAnswerCommand({ permission: { decision: "allow", input_override } }),
+    },
+    { name: "no lists", event: "pre_tool_use", matcher: "list_templates", command: deny(`Not ${secret}.`) },
+  );
+  const { id, call } = await openChat(world);
+  expect(call.prompt).toContain("key [hidden]");
+  const { results, next } = await callTools(world, call, ["execute", { command: "echo" }], ["list_templates"]);
+  expect(results).toMatchObject([{ output: "20\n" }, { error: expect.stringContaining("Not [hidden].") }]);
+  next.finish("stop");
+  const shown = await listMessages(world.owner, id);
+  const said = shown.flatMap(({ content }) => content).filter(({ type }) => type !== "tool-call");
+  expect(JSON.stringify(said)).not.toContain(secret);
+});
+
 test("[HK-20] processes that a hook has started end with it, even if they ignore signals", async () => {
   const mark = join(world.home, "started");
   const command = `trap '' TERM; (sleep 60 & echo $! > ${mark}.child); echo $$ > ${mark}; sleep 60`;

@@ -10,6 +10,7 @@ import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { DeclaredHooks, HookRun } from "#schema/agents/workspace-hooks.ts";
 import { DEFAULT_LIMITS, Slots } from "#src/hooks/dispatch-slots.ts";
 import { AnswerProblem, type FailureClass, type HookRequest } from "#src/hooks/protocol.ts";
+import { SecretMask } from "#src/tools/mask.ts";
 import type { ToolServices, ToolServicesFor } from "#src/tools/services.ts";
 import type { AgentHttp } from "#src/wire/index.ts";
 
@@ -25,7 +26,7 @@ export type HookAgentDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly agentHttp: AgentHttp;
-  readonly toolServices: (of: ToolServicesFor) => Pick<ToolServices, "canUseWorkspace">;
+  readonly toolServices: (of: ToolServicesFor) => Pick<ToolServices, "canUseWorkspace" | "loadSecrets">;
 };
 
 /** Why a hook failed, for the ledger and for messages. */
@@ -121,16 +122,20 @@ export class HookAgent {
     }
   }
 
-  /** Returns the agent of the chat's workspace, or undefined when its programs may not or cannot run. */
-  async find({ meta }: HookRequest): Promise<string | undefined> {
+  /** Returns the agent of the chat's workspace with the secrets to mask, or undefined when its programs may not or cannot run. */
+  async find({ meta }: HookRequest): Promise<{ agent_id: string; loadMask: () => Promise<SecretMask> } | undefined> {
     const { store, toolServices } = this.#deps;
     const { workspace_id = null, chat_id, owner_id } = meta;
     const workspace = workspace_id === null ? undefined : await store.get(findWorkspace({ id: workspace_id }));
     if (!workspace || workspace.deleted || workspace.dormant_at !== null) return undefined;
     const of = { chat_id, owner_id, organization_id: workspace.organization_id, workspace_id, run_id: "" };
-    if (!(await toolServices(of).canUseWorkspace())) return undefined;
+    const services = toolServices(of);
+    if (!(await services.canUseWorkspace())) return undefined;
     const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
-    return agents.find(({ parent_id }) => parent_id === null)?.id;
+    const agent_id = agents.find(({ parent_id }) => parent_id === null)?.id;
+    return agent_id === undefined
+      ? undefined
+      : { agent_id, loadMask: async () => new SecretMask(await services.loadSecrets()) };
   }
 }
 

@@ -16,11 +16,15 @@ import {
   NO_DECISION,
   toDecision,
 } from "#src/hooks/protocol.ts";
+import type { SecretMask } from "#src/tools/mask.ts";
 import { isServerTool, worksInWorkspace } from "#src/tools/registry.ts";
 import { HookAgent, type HookAgentDeps, HookProblem, isProblem, RUN_TIMEOUT_MS, toProblem } from "./hook-agent.ts";
 
 /** Total time for the hooks of one event. A single hook has at most five seconds. */
 const EVENT_TIMEOUT_MS = 10_000;
+
+/** The agent that runs the hooks, and the secrets to mask in what they say. */
+type HookPlace = NonNullable<Awaited<ReturnType<HookAgent["find"]>>>;
 
 type Deps = HookAgentDeps & { readonly recordsContents: boolean };
 
@@ -41,8 +45,9 @@ export class WorkspaceHooks {
    * `keep` throws.
    */
   async decide(request: HookRequest, keep: StoreRecord, signal: AbortSignal | undefined): Promise<HookAnswer> {
-    const agent_id = await this.#agent.find(request);
-    if (agent_id === undefined) return NO_DECISION;
+    const found = await this.#agent.find(request);
+    if (found === undefined) return NO_DECISION;
+    const { agent_id } = found;
     const needed = needsWorkspace(request);
     let declared: DeclaredHooks;
     try {
@@ -58,7 +63,7 @@ export class WorkspaceHooks {
     }
     const fitting = declared.hooks.filter((one) => one.event === request.event && matchesTool(one.matcher, request));
     return this.#askEach(
-      agent_id,
+      found,
       declared.revision,
       fitting.map(({ name }) => name),
       request,
@@ -69,7 +74,7 @@ export class WorkspaceHooks {
 
   /** Asks each hook about the input as the previous hooks have changed it. Stops at the first denial. */
   async #askEach(
-    agent_id: string,
+    agent: HookPlace,
     revision: string,
     names: readonly string[],
     request: HookRequest,
@@ -81,7 +86,7 @@ export class WorkspaceHooks {
     let answer = NO_DECISION;
     for (const name of names) {
       const left = Math.min(until - clock.monotonic(), RUN_TIMEOUT_MS);
-      const one = await this.#askOne({ agent_id, revision, name, left }, applyOverride(request, answer), keep, signal);
+      const one = await this.#askOne({ ...agent, revision, name, left }, applyOverride(request, answer), keep, signal);
       answer = mergeAnswers(answer, one);
       if (answer.permission?.decision === "deny") break;
     }
@@ -89,7 +94,7 @@ export class WorkspaceHooks {
   }
 
   async #askOne(
-    hook: { readonly agent_id: string; readonly revision: string; readonly name: string; readonly left: number },
+    hook: HookPlace & { readonly revision: string; readonly name: string; readonly left: number },
     request: HookRequest,
     keep: StoreRecord,
     signal: AbortSignal | undefined,
@@ -107,10 +112,11 @@ export class WorkspaceHooks {
       });
     try {
       const output = await this.#agent.run(hook, body, signal);
-      const answer = parseAnswer(request.event, output);
+      const mask = await hook.loadMask();
+      const answer = maskAnswer(request.event, parseAnswer(request.event, output), mask);
       const override = answer.permission?.decision === "allow" ? answer.permission.input_override : undefined;
       if (override && request.accepts?.(override) === false) throw new AnswerProblem("input_override is ambiguous");
-      await record(toDecision(answer), new TextDecoder().decode(output));
+      await record(toDecision(answer), mask.text(new TextDecoder().decode(output)));
       return answer.permission?.decision === "deny" ? addHookName(request.event, answer, hook.name) : answer;
     } catch (error) {
       if (signal?.aborted) {
@@ -148,6 +154,15 @@ export class WorkspaceHooks {
     return { user_message: words };
   }
 }
+
+/** Masks what models and people read. The arguments of a call are what the workspace's hook wants to run, so they stay. */
+const maskAnswer = (event: HookEvent, answer: HookAnswer, mask: SecretMask): HookAnswer => {
+  const { permission } = answer;
+  const masked = mask.result(answer) as HookAnswer;
+  if (event !== "pre_tool_use" || permission?.decision !== "allow" || !permission.input_override) return masked;
+  const { input_override } = permission;
+  return { ...masked, permission: Object.assign({}, masked.permission, { input_override }) };
+};
 
 /** Maximum bytes of a request or response that the ledger stores. */
 const MAX_STORED_BYTES = 65_536;

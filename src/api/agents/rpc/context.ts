@@ -1,7 +1,10 @@
 // Converts the workspace context that an agent pushes into what is stored, within upstream's limits (facts/wire 1.5, rule CX-6). A context
 // over a limit is rejected as a whole.
-import { invalid, invalidField } from "#base/errors.ts";
+import { invalid, invalidField, notFound } from "#base/errors.ts";
+import { findAgentById } from "#domain/agents/find.ts";
+import { loadKnownSecrets } from "#domain/chats/known-secrets.ts";
 import { RESOURCE_STATUSES, type StoredResource } from "#schema/chats/chat-context.ts";
+import { SecretMask } from "#src/tools/mask.ts";
 import type { ContextResource, PushContextStateRequest } from "#src/wire/gen/agent_pb.ts";
 import { type AgentHandlers, toCount } from "#src/wire/index.ts";
 import type { ApiContext } from "../../context.ts";
@@ -11,15 +14,24 @@ const MAX = { resources: 1_000, body: 256 * 1024, total: 4 * 1024 * 1024, words:
 
 export const contextService = (ctx: ApiContext, agent_id: string): Pick<AgentHandlers, "pushContextState"> => ({
   async pushContextState(request) {
+    const mask = await loadMask(ctx, agent_id);
     const accepted = await ctx.agents.ask(agent_id, "reportContext", {
       version: toCount(request.version),
       initial: request.initial,
-      error: request.snapshotError.slice(0, MAX.words),
-      resources: toResources(request),
+      error: mask.text(request.snapshotError).slice(0, MAX.words),
+      resources: toResources(request).map((one) => mask.result(one)),
     });
     return { accepted };
   },
 });
+
+/** Models read the context, like the results of tools: neither may contain secrets of the workspace's owner. */
+const loadMask = async (ctx: ApiContext, agent_id: string): Promise<SecretMask> => {
+  const place = await findAgentById(ctx.store, agent_id);
+  if (!place) throw notFound();
+  const { owner_id, workspace_id } = place;
+  return new SecretMask(await loadKnownSecrets(ctx, { chat_id: "", owner_id, workspace_id }));
+};
 
 const toResources = ({ resources }: PushContextStateRequest): StoredResource[] => {
   if (resources.length > MAX.resources) throw invalidField("resources", `must be at most ${MAX.resources}`);
