@@ -7,6 +7,7 @@ import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { insertRecording } from "#db/chats/recordings.ts";
 import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { computeCost } from "#src/llm/cost.ts";
 import type { CallBody } from "#src/llm/gateway/call-body.ts";
 import type { Recording } from "#src/llm/gateway/recording.ts";
@@ -36,19 +37,21 @@ const findPriceFor = ({ provider, model, config }: Target) =>
 /** Maximum output tokens that one call may reserve over all its answers. */
 const MAX_RESERVED_OUTPUT_TOKENS = 1_048_576;
 
-/** Returns an upper estimate of a call's tokens. */
-export const estimateTokens = ({
-  prompt_tokens,
-  answers,
-  max_output_tokens = EXPECTED_OUTPUT_TOKENS,
-}: Pick<CallBody, "prompt_tokens" | "answers" | "max_output_tokens">) => ({
-  input_tokens: prompt_tokens,
-  output_tokens: Math.min(max_output_tokens * answers, MAX_RESERVED_OUTPUT_TOKENS),
-});
+/** Returns an upper estimate of a call's tokens at this kind of provider. */
+export const estimateTokens = (
+  body: Pick<CallBody, "prompt_tokens" | "answers" | "getMaxOutputTokens">,
+  kind: ProviderKind,
+) => {
+  const max_output_tokens = body.getMaxOutputTokens(kind) ?? EXPECTED_OUTPUT_TOKENS;
+  return {
+    input_tokens: body.prompt_tokens,
+    output_tokens: Math.min(max_output_tokens * body.answers, MAX_RESERVED_OUTPUT_TOKENS),
+  };
+};
 
 /** Returns an upper estimate of a call's usage; 0 micros without a price. */
 const estimateUse = (target: Target, body: CallBody) => {
-  const likely = estimateTokens(body);
+  const likely = estimateTokens(body, target.provider.provider);
   return {
     micros: computeCost(likely, findPriceFor(target)) ?? 0,
     tokens: likely.input_tokens + likely.output_tokens,

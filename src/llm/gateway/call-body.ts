@@ -1,5 +1,6 @@
 // Reads the body of a gateway call and makes two changes: the model's name, if an administrator has mapped it, and a request for the usage
 // of chat-completions streams. Everything else is forwarded byte for byte. Pure.
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { findDearer } from "./costly-members.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { isObject, type Json, listObjects } from "./json.ts";
@@ -21,8 +22,8 @@ export type CallBody = {
   readonly hidesUsage: boolean;
   /** Estimated number of prompt tokens. */
   readonly prompt_tokens: number;
-  /** Maximum number of output tokens; undefined if the caller sets no meaningful limit. */
-  readonly max_output_tokens: number | undefined;
+  /** Returns the maximum number of output tokens at this kind of provider; undefined if the caller sets no limit that it heeds. */
+  getMaxOutputTokens(kind: ProviderKind): number | undefined;
   /** Number of answers requested for the prompt. */
   readonly answers: number;
   /** The body as sent by the caller. */
@@ -85,8 +86,8 @@ export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody =>
     streams,
     hidesUsage: asks,
     prompt_tokens: estimatePromptTokens(json, bytes.length),
-    max_output_tokens: getMaxOutput(json),
-    answers: countAnswers(json),
+    getMaxOutputTokens: (kind) => getMaxOutput(listLimits(endpoint, json, kind)),
+    answers: countAnswers(endpoint, json),
     bytes,
     bytesFor: (name) => countBytesWith(name, added),
     bytesWithoutUsage: (name) => countBytesWith(name, {}),
@@ -138,21 +139,27 @@ const quoteName = (name: string): string => `\`${name.slice(0, 100)}\``;
 const getGenerationConfig = (json: Json): Json | null | undefined =>
   (json.generationConfig ?? json.generation_config) as Json | null | undefined;
 
-const getMaxOutput = (json: Json): number | undefined => {
-  const google = getGenerationConfig(json);
-  const given = [
-    json.max_tokens,
-    json.max_completion_tokens,
-    json.max_output_tokens,
-    google?.maxOutputTokens ?? google?.max_output_tokens,
-  ];
+/** Returns the limits that the provider heeds: it ignores members of other APIs. */
+const listLimits = ({ usage }: Endpoint, json: Json, kind: ProviderKind): unknown[] => {
+  if (usage === "anthropic") return [json.max_tokens];
+  if (usage === "openai_responses") return [json.max_output_tokens];
+  if (usage === "google") {
+    const google = getGenerationConfig(json);
+    return [google?.maxOutputTokens ?? google?.max_output_tokens];
+  }
+  // Some servers with OpenAI's API know only the older member.
+  const isAlone = kind === "openai-compat" && typeof json.max_tokens !== "number";
+  return usage === "openai_chat" && !isAlone ? [json.max_tokens, json.max_completion_tokens] : [];
+};
+
+const getMaxOutput = (given: readonly unknown[]): number | undefined => {
   const limits = given.filter((one): one is number => typeof one === "number" && one > 0);
   return limits.length > 0 ? Math.min(Math.ceil(Math.max(...limits)), MAX_OUTPUT_TOKENS) : undefined;
 };
 
-const countAnswers = (json: Json): number => {
-  const google = getGenerationConfig(json);
-  const given = json.n ?? google?.candidateCount ?? google?.candidate_count;
+const countAnswers = ({ usage }: Endpoint, json: Json): number => {
+  const google = usage === "google" ? getGenerationConfig(json) : undefined;
+  const given = usage === "openai_chat" ? json.n : (google?.candidateCount ?? google?.candidate_count);
   return typeof given === "number" && given >= 1 ? Math.min(Math.ceil(given), MAX_ANSWERS) : 1;
 };
 

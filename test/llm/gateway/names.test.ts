@@ -3,9 +3,10 @@ import { describe, expect, test } from "bun:test";
 import type { ModelCatalog } from "#actors/models/model-settings.ts";
 import { estimateTokens } from "#domain/ai/ledger.ts";
 import { type Asker, listNames, listTargets, matchesPattern } from "#domain/ai/names.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
-import { findEndpoint } from "#src/llm/gateway/endpoint.ts";
+import { type Endpoint, findEndpoint } from "#src/llm/gateway/endpoint.ts";
 
 const provider = (id: string, kind: ConfiguredProvider["provider"], enabled = true): ConfiguredProvider => ({
   id,
@@ -125,6 +126,9 @@ describe("bodies", () => {
   const endpoint = (path: string) =>
     findEndpoint("openai", "POST", path) as NonNullable<ReturnType<typeof findEndpoint>>;
   const bytes = (value: unknown) => new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value));
+  const gemini = findEndpoint("google", "POST", "/v1beta/models/m:generateContent") as Endpoint;
+  const estimateOutput = (at: Endpoint, value: object, kind: ProviderKind = "openai"): number =>
+    estimateTokens(readCallBody(at, bytes(Object.assign({ model: "m" }, value))), kind).output_tokens;
 
   test("[GW-2] are forwarded unchanged unless a name is mapped or a stream would not report its usage", () => {
     const body = bytes('{"model": "m",  "unknown": [1.50], "messages": []}');
@@ -155,13 +159,39 @@ describe("bodies", () => {
     expect(() => readCallBody(endpoint("/responses"), bytes(value))).toThrow(CallBodyError);
   });
 
+  test("[GW-6] only the limit of the API that is called lowers the reservation: providers ignore those of others", () => {
+    const all = {
+      max_tokens: 1,
+      max_completion_tokens: 1,
+      max_output_tokens: 1,
+      generationConfig: { maxOutputTokens: 1, candidateCount: 1 },
+    };
+    const [chat, responses] = [endpoint("/chat/completions"), endpoint("/responses")];
+    const messages = findEndpoint("anthropic", "POST", "/v1/messages") as Endpoint;
+    const heeded: [Endpoint, (keyof typeof all)[]][] = [
+      [chat, ["max_tokens", "max_completion_tokens"]],
+      [responses, ["max_output_tokens"]],
+      [messages, ["max_tokens"]],
+      [gemini, ["generationConfig"]],
+    ];
+    for (const [at, names] of heeded) {
+      const foreign = Object.fromEntries(Object.entries(all).filter(([name]) => !names.includes(name as "max_tokens")));
+      expect([at.path, estimateOutput(at, foreign)]).toEqual([at.path, estimateOutput(at, {})]);
+      expect([at.path, estimateOutput(at, all)]).toEqual([at.path, 1]);
+    }
+    // Servers with OpenAI's API may not know the newer member.
+    expect(estimateOutput(chat, { max_completion_tokens: 1 }, "openai-compat")).toBe(estimateOutput(chat, {}));
+    expect(estimateOutput(chat, { max_tokens: 5, max_completion_tokens: 1 }, "openai-compat")).toBe(5);
+    // Gemini knows no `n`, and the others no candidates.
+    expect(estimateOutput(gemini, { n: 1, generationConfig: { maxOutputTokens: 10, candidateCount: 8 } })).toBe(80);
+    expect(estimateOutput(messages, { max_tokens: 10, n: 3 })).toBe(10);
+  });
+
   test("[GW-6] several answers multiply the reservation, limited to what a model could answer", () => {
-    const output = (value: object): number =>
-      estimateTokens(readCallBody(endpoint("/chat/completions"), bytes(Object.assign({ model: "m" }, value))))
-        .output_tokens;
+    const output = (value: object): number => estimateOutput(endpoint("/chat/completions"), value);
     expect(output({ max_tokens: 100, n: 5 })).toBe(500);
     expect(output({ n: 2 })).toBe(2 * output({}));
-    expect(output({ generationConfig: { maxOutputTokens: 100, candidateCount: 3 } })).toBe(300);
+    expect(estimateOutput(gemini, { generationConfig: { maxOutputTokens: 100, candidateCount: 3 } })).toBe(300);
     expect(output({ max_tokens: 10.5 })).toBe(11);
     for (const max_tokens of [1e12, 1e308, 131_073]) expect(output({ max_tokens })).toBe(131_072);
     expect(output({ max_tokens: 1e308, n: 1e308 })).toBe(1_048_576);
