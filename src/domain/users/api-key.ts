@@ -91,3 +91,14 @@ export const computeSecondsLeft = async (
   if (isWhole && user_id !== caller.user_id) return Number.POSITIVE_INFINITY;
   return Math.max(0, Math.floor((own.expires_at - clock.now()) / 1000));
 };
+
+/** Rejects with 403 if the key ends later than what the caller's token may create: more access of the key would outlive the token (rule ID-22). */
+export const requireNotOutlived = async (
+  ctx: Pick<DomainContext, "store" | "clock">,
+  caller: UserCaller,
+  key: ApiKeyRow,
+): Promise<void> => {
+  const seconds = await computeSecondsLeft(ctx, caller, key.user_id);
+  if (Math.floor((key.expires_at - ctx.clock.now()) / 1000) <= seconds) return;
+  throw forbidden("The token to change ends later than the token of this request, which can't give it more access.");
+};

@@ -5,8 +5,10 @@ import { keyId } from "#base/ids.ts";
 import { type ApiKey, deleteKey, deleteSessionsByUser, guardKey, listSessions, updateKey } from "#db/users/api-keys.ts";
 import type { CreateTokenRequest, UpdateTokenRequest } from "#schema/users/api-key.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
+import { hasScope } from "#schema/users/scopes.ts";
 import type { DomainContext } from "../context.ts";
-import { computeSecondsLeft, parseScopeNames, requireWithinOwn } from "./api-key.ts";
+import { areWithin } from "./allowed-addresses.ts";
+import { computeSecondsLeft, parseScopeNames, requireNotOutlived, requireWithinOwn } from "./api-key.ts";
 import { auditKeyChanged } from "./audit.ts";
 import type { KnownUser } from "./find.ts";
 import { createKey, GRANTED, LOGIN_TTL_SECONDS, listScopes, toScopeColumns } from "./keys.ts";
@@ -79,7 +81,7 @@ export const createToken = async (
   return token;
 };
 
-/** Returns the updated key. Rejects with 403 for access beyond the caller's own. */
+/** Returns the updated key. Rejects with 403 for access beyond the caller's own, and for more access if the key ends later than the caller's. */
 export const changeToken = async (
   ctx: DomainContext,
   key: ApiKey,
@@ -91,6 +93,9 @@ export const changeToken = async (
   const scopes = input.scopes === undefined ? listScopes(key) : parseScopeNames(undefined, input.scopes);
   const wanted = { scopes, allowed_addresses: input.allowed_addresses ?? key.allowed_addresses };
   const allowed_addresses = await requireWithinOwn(ctx, caller, wanted);
+  const isWider =
+    !scopes.every((scope) => hasScope(listScopes(key), scope)) || !areWithin(allowed_addresses, key.allowed_addresses);
+  if (isWider) await requireNotOutlived(ctx, caller, key);
   const now = ctx.clock.now();
   const patch = { ...toScopeColumns(scopes), allowed_addresses, updated_at: now };
   const changed = { ...key, ...patch };

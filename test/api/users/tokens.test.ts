@@ -121,6 +121,38 @@ describe("a token", () => {
     ).toBe(400);
   });
 
+  test("[ID-22] a token gives no more access to another one that ends later", async () => {
+    const change = (who: Client, token: string, body: object) => fetchStatus(who, "PATCH", `${TOKENS}/${token}`, body);
+    const home = { scopes: ["user:read"], lifetime: "30d", allowed_addresses: ["127.0.0.0/8"] };
+    for (const [token_name, more] of [
+      ["late", home],
+      ["early", { ...home, lifetime: "10m" }],
+      ["short", { lifetime: "30m" }],
+    ] as const)
+      await make(ben.client, { token_name, ...more });
+    const short = ben.client.withToken(await make(ben.client, { lifetime: "30m" }));
+    for (const body of [
+      { scopes: ["all"] },
+      { scopes: ["user:read", "workspace:read"] },
+      { scopes: ["workspace:ssh"] },
+      { allowed_addresses: [] },
+      { allowed_addresses: ["0.0.0.0/0"] },
+      { allowed_addresses: ["127.0.0.0/8", "192.0.2.1"] },
+      { scopes: ["user:*"], allowed_addresses: ["127.0.0.1"] },
+    ]) {
+      expect([body, await change(short, "late", body)]).toEqual([body, 403]);
+      // It ends before the token of the request.
+      expect([body, await change(short, "early", body)]).toEqual([body, 200]);
+    }
+    expect(await change(short, "late", { scopes: ["user:read"], allowed_addresses: ["127.0.0.1"] })).toBe(200);
+    expect(await change(short, "short", { scopes: ["user:read"] })).toBe(200);
+    expect(await change(ben.client, "late", { scopes: ["all"], allowed_addresses: [] })).toBe(200);
+    // What an owner's whole token may do for others is no less.
+    const owners = admin.withToken(await make(admin, { lifetime: "1h" }));
+    expect(await fetchStatus(owners, "PATCH", "/users/ben/keys/tokens/late", { scopes: ["user:read"] })).toBe(200);
+    expect(await fetchStatus(owners, "PATCH", "/users/ben/keys/tokens/late", { scopes: ["all"] })).toBe(200);
+  });
+
   test("[ID-9] the scope application_connect gives access to applications and not to the API", async () => {
     const key = await make(ben.client, { scope: "application_connect" });
     expect(await fetchStatus(ben.client.withToken(key), "GET", "/users/me")).toBe(403);
