@@ -292,8 +292,9 @@ export const canUpdateChat = (caller: UserCaller, chat: ChatTarget): boolean =>
 export const listReaderIds = (caller: UserCaller, organization: string): readonly string[] =>
   isMember(caller, organization) ? [caller.user_id, ...caller.groups] : [];
 
-/** Allows sharing a chat for reading: its owner and site owners. */
-export const canShareChat = (caller: UserCaller, chat: ChatTarget): boolean => canUpdateChat(caller, chat);
+/** Allows sharing a chat for reading: its owner, while a member of its organization, and site owners. */
+export const canShareChat = (caller: UserCaller, chat: ChatTarget & { readonly organization_id: string }): boolean =>
+  isOwner(caller) || (canDriveChat(caller, chat) && canWorkIn(caller, chat.organization_id));
 
 /** Allows sending, editing, promoting and answering. These run with the owner's credentials, so only the owner may (facts/chats 4.1). */
 export const canDriveChat = (caller: UserCaller, chat: ChatTarget): boolean => chat.owner_id === caller.user_id;

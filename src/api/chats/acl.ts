@@ -6,7 +6,7 @@ import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
 import { listMinimalUsers } from "#db/users/users.ts";
 import { findSharingOff } from "#db/workspaces/sharing.ts";
-import { canShareChat } from "#domain/access.ts";
+import { canShareChat, canUpdateChat } from "#domain/access.ts";
 import { findVisibleChat } from "#domain/chats/find.ts";
 import { checkGroups, presentGroupRoles, type RoleChanges, readRoleChanges } from "#domain/groups/acl.ts";
 import { getOrganization } from "#domain/organizations/find.ts";
@@ -52,6 +52,9 @@ export const chatAcl = (ctx: ApiContext) =>
         const group_roles = readRoleChanges("group_roles", body.group_roles, CHAT_ROLES, problems);
         const users = toShareChanges("user", user_roles);
         const groups = toShareChanges("group", group_roles);
+        const isShared = [...users, ...groups].some(({ role }) => role !== null);
+        if (isShared && !canShareChat(caller, place))
+          throw forbidden("You are not a member of the chat's organization, so you can only stop sharing the chat.");
         if (users.length + groups.length > MAX_CHANGES) {
           problems.push({ field: "user_roles", detail: `must be at most ${MAX_CHANGES} per request` });
         } else await checkUsers(ctx, place, caller, users, problems);
@@ -87,7 +90,7 @@ export const chatAcl = (ctx: ApiContext) =>
  */
 const findShareable = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
   const place = await findVisibleChat(ctx, id, caller);
-  if (!canShareChat(caller, place)) throw forbidden("Only the owner of a chat can share it.");
+  if (!canUpdateChat(caller, place)) throw forbidden("Only the owner of a chat can share it.");
   if (place.parent_chat_id !== null) throw new AppError("invalid", "Sub-chats are shared with their root chat.");
   if (await ctx.store.get(findSharingOff({ organization_id: place.organization_id }))) {
     throw forbidden("Chats of this organization can't be shared.");

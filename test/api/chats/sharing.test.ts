@@ -68,10 +68,12 @@ test("[SH-13] a share with a member is not restored when they return to the orga
   expect(await fetchStatus(bob.client, "GET", toChatPath(id))).toBe(404);
 });
 
-test("[CH-50] a user who was removed from the organization can read and stop a chat, but not send", async () => {
+test("[CH-50] a user who was removed from the organization can read, stop and unshare a chat, but not send or share it", async () => {
   await using world = await openChatWorld();
+  const [bob, carol] = [await addPerson(world), await addPerson(world)];
   const { id } = await createChat(world, "hello");
   await world.models.next();
+  await share(world, id, { [bob.user_id]: "read" });
   const admin = await signInAdmin(world);
   const { id: user_id } = await world.owner.get<{ id: string }>("/api/v2/users/me");
   await admin.delete(`/api/v2/organizations/${world.organization_id}/members/${user_id}`);
@@ -84,9 +86,14 @@ test("[CH-50] a user who was removed from the organization can read and stop a c
     ["POST", "/title/propose", {}],
     ["POST", "/compact", {}],
     ["POST", "/fork", {}],
+    ["PATCH", "/acl", { user_roles: { [carol.user_id]: "read" } }],
+    ["PATCH", "/acl", { user_roles: { [bob.user_id]: "" }, group_roles: { [world.organization_id]: "read" } }],
   ] as const)
     expect([path, await fetchStatus(world.owner, method, toChatPath(id) + path, body)]).toEqual([path, 403]);
   expect(await fetchStatus(world.owner, "POST", `${toChatPath(id)}/interrupt`, {})).toBe(200);
+  expect(Object.keys((await world.owner.get<ChatAcl>(`${toChatPath(id)}/acl`)).user_roles)).toEqual([bob.user_id]);
+  await share(world, id, { [bob.user_id]: "" });
+  expect(await fetchStatus(bob.client, "GET", toChatPath(id))).toBe(404);
 });
 
 test("[CS-2] a reader changes nothing: 403, and 404 for users without access; the owner's read cursor is unchanged", async () => {
