@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { admitResults } from "#actors/chat/hooks/results.ts";
 import type { NewMessage, ToolResult } from "#actors/chat/machine/decision.ts";
 import type { ChangeChat, ChatPatch } from "#actors/chat/messages.ts";
-import { AppError, invalidField } from "#base/errors.ts";
+import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { type ChatPlace, findChat } from "#db/chats/chats.ts";
 import { resolveWorkspace } from "#domain/chats/create.ts";
@@ -13,6 +13,8 @@ import { checkModes, parsePlanMode, parseTitle, toLabels } from "#domain/chats/i
 import { toPermissions } from "#domain/chats/permission-rules.ts";
 import { shouldAskIn } from "#domain/chats/starting-permissions.ts";
 import { Chat, ToolResults, UpdateChat } from "#schema/chats/chat.ts";
+import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
+import { toPermissionMode } from "#src/tools/permission-mode.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -47,9 +49,27 @@ const buildPatch = async (
     patch.workspace_id = detach ? null : await resolveWorkspace(ctx, caller, chat.organization_id, workspace_id);
   }
   checkModes(permission_mode, mode);
+  if (caller.is_application) await requireNotLoosened(ctx, chat, body);
   const change = { patch, pin: pin_order ?? null };
   if (permission_mode !== undefined) return { ...change, permission_mode };
   return { ...change, asks: await shouldStartAsking(ctx, chat.id, patch) };
+};
+
+/** The modes from the strictest; plan mode keeps the one that follows it. */
+const MODES_BY_STRICTNESS = ["plan", "ask", "accept_edits", "allow"] as const;
+
+/** Rejects with 403 if an application would allow the chat more: that would go on after its authorization has ended (rule OA-23). */
+const requireNotLoosened = async (
+  { store }: ApiContext,
+  { id }: ChatPlace,
+  { permissions, permission_mode }: UpdateChat,
+): Promise<void> => {
+  if (permissions === undefined && permission_mode === undefined) return;
+  const chat = await store.get(findChat({ id }));
+  const now = toPermissionMode({ permissions: chat?.permissions ?? null, plan_mode: null });
+  const rank = (mode: PermissionMode): number => MODES_BY_STRICTNESS.indexOf(mode);
+  if (permissions === undefined && rank(permission_mode ?? now) <= rank(now)) return;
+  throw forbidden("An application cannot allow a chat to do more.");
 };
 
 /**
@@ -98,7 +118,7 @@ export const changeChat = (ctx: ApiContext) =>
         user: true,
         params: chatPath,
         body: UpdateChat,
-        response: { 204: NoContent, ...fails(400, 401, 404, 409) },
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags,
           operationId: "updateChat",

@@ -1,6 +1,6 @@
 // Tool permissions: answers to pending calls, and the default rules of a user's new chats (rules PE-1 to PE-9).
 import { t } from "elysia";
-import { invalid } from "#base/errors.ts";
+import { forbidden, invalid } from "#base/errors.ts";
 import { readUserChatSetting } from "#db/chats/settings.ts";
 import { readApprovals } from "#domain/chats/approvals.ts";
 import { requireUsableWorkspace } from "#domain/chats/create.ts";
@@ -47,6 +47,12 @@ export const chatPermissions = (ctx: ApiContext) =>
       "/:chat/permissions",
       async ({ caller, params, body, set }) => {
         const { id } = await ownChatAt(ctx, params.chat, caller);
+        // The rule would go on after the application's authorization has ended.
+        if (
+          caller.is_application &&
+          body.answers.some(({ decision, scope }) => decision === "allow" && scope === "always")
+        )
+          throw forbidden("An application cannot allow a call always. Answer it once.");
         for (const [index, { command }] of body.answers.entries()) {
           if (command === undefined || isCommandPrefix(command)) continue;
           throw invalid("Invalid answers.", [{ field: `answers.${index}.command`, detail: COMMAND_PROBLEM }]);
@@ -152,7 +158,8 @@ export const userPermissions = (ctx: ApiContext) =>
           },
           audit: setting.writesUserSetting("permissions"),
           access: "users",
-          scope: "chat_config:update",
+          outlivesGrant: true,
+          scope: ["chat_config:update", "workspace:ssh"],
         }),
       },
     );

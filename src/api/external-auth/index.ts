@@ -135,6 +135,7 @@ const signingIn = (ctx: ApiContext) =>
           description:
             "The provider sends the browser back to `/external-auth/{id}/callback`. Valid for ten minutes, in this session.",
           access: "users",
+          outlivesGrant: true,
           scope: "user:update_personal",
         }),
       },
@@ -162,6 +163,7 @@ const signingIn = (ctx: ApiContext) =>
           summary: "Complete linking an account",
           example: { code: "from the provider", state: "as it was given to the provider" },
           access: "users",
+          outlivesGrant: true,
           scope: "user:update_personal",
         }),
       },
@@ -216,6 +218,7 @@ const deviceFlow = (ctx: ApiContext) =>
             "204 once the account is linked. 400 until then; its `detail` is the provider's error code: authorization_pending (retry), slow_down (retry less often), access_denied, expired_token.",
           example: { device_code: "from the answer to starting it" },
           access: "users",
+          outlivesGrant: true,
           scope: "user:update_personal",
         }),
       },

@@ -60,6 +60,11 @@ export type OperationOptions = {
    * applications cannot do it (rule OA-22).
    */
   readonly changesAccess?: AccessScope | "never";
+  /**
+   * True if what it sets runs or instructs something later, such as dotfiles and prompts: applications cannot do it, because their
+   * authorization may have ended by then (rule OA-23).
+   */
+  readonly outlivesGrant?: true;
   /** Replaces `scope` when the path says `me` in place of a user. */
   readonly scopeForSelf?: ScopeNeed;
   /**
@@ -94,6 +99,7 @@ const MEMBERS = [
     "scope",
     "scopeForSelf",
     "changesAccess",
+    "outlivesGrant",
     "placement",
     "example",
     "limit",

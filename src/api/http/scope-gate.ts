@@ -9,7 +9,8 @@ import { type Operations, parseVariables } from "./operations.ts";
 
 /**
  * Returns the identity, or the error when the key's scopes do not cover the operation. An operation that declares no scope, and a path that
- * belongs to no operation, require a key with full access. An application's full access does not cover changes of who has access.
+ * belongs to no operation, require a key with full access. An application's full access does not cover changes of who has access, nor
+ * what outlives its grant.
  */
 export const enforceScope = (request: Request, identity: Identity, operations: Operations): Identity => {
   const caller = findSender(identity);
@@ -20,12 +21,16 @@ export const enforceScope = (request: Request, identity: Identity, operations: O
   const operation = operations.find(request.method === "HEAD" ? "GET" : request.method, path);
   const needed = isWhole ? "any" : findNeed(operation, path);
   if (!isGranted(caller.scopes, needed)) return new ScopeRefused(caller, formatScopeNeed(needed));
-  const access = caller.is_application ? operation?.declared.changesAccess : undefined;
+  if (!caller.is_application) return identity;
+  const { changesAccess: access, outlivesGrant } = operation?.declared ?? {};
+  if (outlivesGrant) return new ScopeRefused(caller, OWN_KEY_FOR_LATER);
   if (access === undefined || caller.scopes.includes(access)) return identity;
   return new ScopeRefused(caller, access === "never" ? OWN_KEY : `the scope ${access} by its own name`);
 };
 
 const OWN_KEY = "your own sign-in or token: applications can't change who has access";
+
+const OWN_KEY_FOR_LATER = "your own sign-in or token: it would go on after the application's authorization has ended";
 
 const findNeed = (operation: ReturnType<Operations["find"]>, path: string): ScopeNeed => {
   const { scope = "all", scopeForSelf = scope } = operation?.declared ?? {};

@@ -53,6 +53,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
           summary: "Start sign-in to an MCP server",
           description: "For the caller's own chats.",
           access: "members",
+          outlivesGrant: true,
           scope: "mcp_server:update",
         }),
       },

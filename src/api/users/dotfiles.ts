@@ -1,5 +1,4 @@
 // Dotfiles settings of a user.
-import { requireOwnKey } from "#domain/factors/proof.ts";
 import { findSelf } from "#domain/users/appearance.ts";
 import { removeDotfiles, setDotfiles, toDotfiles } from "#domain/users/dotfiles.ts";
 import { userPath } from "#domain/users/find.ts";
@@ -31,10 +30,7 @@ export const userDotfiles = (ctx: ApiContext) =>
     .put(
       "/:user/dotfiles",
       async ({ caller, params, body }) => {
-        const user = await findSelf(ctx, params.user, caller);
-        // Dotfiles run in all workspaces of the user, also after the key that set them has ended.
-        await requireOwnKey(ctx, caller, "set dotfiles");
-        return setDotfiles(ctx, user, body);
+        return setDotfiles(ctx, await findSelf(ctx, params.user, caller), body);
       },
       {
         ...userOptions,
@@ -48,6 +44,7 @@ export const userDotfiles = (ctx: ApiContext) =>
             "Your workspaces install them before their start scripts, from the next start, if the template allows it. Omitted fields are empty.",
           example: { url: "https://github.com/ada/dotfiles", branch: "main" },
           audit: target.writes(target.user),
+          outlivesGrant: true,
           scope: ["user:update_personal", "workspace:ssh"],
         }),
       },

@@ -2,7 +2,6 @@
 import { t } from "elysia";
 import { toRfc3339 } from "#base/clock.ts";
 import { listUserSecrets, type UserSecretRow } from "#db/users/secrets.ts";
-import { requireOwnKey } from "#domain/factors/proof.ts";
 import { userPath } from "#domain/users/find.ts";
 import { changeSecret, createSecret, findSecret, findSecretOwner, removeSecret } from "#domain/users/secrets.ts";
 import { CreateUserSecret, UpdateUserSecret, UserSecret } from "#schema/users/user-secret.ts";
@@ -29,9 +28,6 @@ const presentSecret = ({ id, name, description, env_name, file_path, ...row }: U
   created_at: toRfc3339(row.created_at),
   updated_at: toRfc3339(row.updated_at),
 });
-
-/** They reach every workspace, also after an application's access has ended. */
-const CHANGES_SECRETS = "create or change secrets";
 
 export const userSecrets = (ctx: ApiContext) =>
   routes({ prefix: "/users" })
@@ -60,7 +56,6 @@ export const userSecrets = (ctx: ApiContext) =>
       "/:user/secrets",
       async ({ caller, params, body, status }) => {
         const user_id = await findSecretOwner(ctx, params.user, caller);
-        await requireOwnKey(ctx, caller, CHANGES_SECRETS);
         return status(201, presentSecret(await createSecret(ctx, user_id, body)));
       },
       {
@@ -76,6 +71,7 @@ export const userSecrets = (ctx: ApiContext) =>
             "Your running workspaces get it: new processes see it, and its file is written. The value is encrypted and never returned.",
           example: { name: "registry", value: "a token of the registry", env_name: "REGISTRY_TOKEN" },
           access: "owner_only",
+          outlivesGrant: true,
           scope: "user_secret:create",
         }),
       },
@@ -97,7 +93,6 @@ export const userSecrets = (ctx: ApiContext) =>
       "/:user/secrets/:secret",
       async ({ caller, params, body }) => {
         const secret = await findSecret(ctx, params, caller);
-        await requireOwnKey(ctx, caller, CHANGES_SECRETS);
         return presentSecret(await changeSecret(ctx, secret, body));
       },
       {
@@ -113,6 +108,7 @@ export const userSecrets = (ctx: ApiContext) =>
           audit: target.writes(target.secret),
           example: { value: "another token of the registry" },
           access: "owner_only",
+          outlivesGrant: true,
           scope: "user_secret:update",
         }),
       },

@@ -73,7 +73,8 @@ export const userSkills = (ctx: ApiContext) =>
             content: "Begin with what changes for users.",
           },
           access: "owner_only",
-          scope: "user:update_personal",
+          outlivesGrant: true,
+          scope: ["user:update_personal", "workspace:ssh"],
         }),
       },
     )
@@ -106,7 +107,8 @@ export const userSkills = (ctx: ApiContext) =>
           audit: target.writes(target.skill),
           example: { description: "When release notes are due." },
           access: "owner_only",
-          scope: "user:update_personal",
+          outlivesGrant: true,
+          scope: ["user:update_personal", "workspace:ssh"],
         }),
       },
     )

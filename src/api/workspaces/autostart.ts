@@ -36,6 +36,7 @@ export const autostart = (ctx: ApiContext) =>
           example: { schedule: "CRON_TZ=Europe/Berlin 30 9 * * 1-5" },
           audit: target.writes(target.workspace),
           access: "owner",
+          outlivesGrant: true,
           scope: "workspace:update",
           placement: "workspace",
         }),

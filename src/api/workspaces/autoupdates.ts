@@ -45,6 +45,7 @@ export const autoupdates = (ctx: ApiContext) =>
           example: { automatic_updates: "always" },
           audit: target.writes(target.workspace),
           access: "owner",
+          outlivesGrant: true,
           scope: "workspace:update",
           placement: "workspace",
         }),

@@ -38,6 +38,13 @@ test("[ID-21] a scope includes itself, its group and its wildcard, and nothing e
   expect(hasScope(["limited"], "workspace:read")).toBe(false);
 });
 
+/** Settings that run and instruct nothing. */
+const HARMLESS_SETTINGS = [
+  ...["/debug-logging", "/user-debug-logging", "/user-compaction-thresholds/{model}", "/ai/settings"],
+  ...["/try", "/appearance", "/preferences", "/quiet-hours", "/gitsshkey", "/deploy-keys", "/read-status"],
+  ...["/mark-all-as-read", "/webpush/subscription", "/webpush/test", "/notifications/test"],
+];
+
 describeInside("keys with scopes", () => {
   let town: Town;
   let scopesOf: ReadonlyMap<string, ScopeNeed>;
@@ -81,6 +88,22 @@ describeInside("keys with scopes", () => {
     );
     expect(sharing.length).toBeGreaterThan(8);
     expect(sharing.flatMap(([name, { changesAccess }]) => (changesAccess ? [] : [name]))).toEqual([]);
+  });
+
+  test("[OA-23] every setting of people and chats that can run or instruct something later declares `outlivesGrant`", () => {
+    const scopes: readonly string[] = [
+      ...["chat_config:update", "user:update_personal", "user_secret:create", "user_secret:update"],
+      ...["mcp_server:create", "mcp_server:update"],
+    ];
+    const settings = [...readDeclarations(town.server)].filter(
+      ([name, { scope }]) =>
+        !/^(?:GET|DELETE) /.test(name) && [scope].flat().some((one) => typeof one === "string" && scopes.includes(one)),
+    );
+    const undecided = settings.flatMap(([name, { outlivesGrant }]) =>
+      outlivesGrant || HARMLESS_SETTINGS.some((one) => name.endsWith(one)) ? [] : [name],
+    );
+    expect(undecided).toEqual([]);
+    expect(settings.length).toBeGreaterThan(25);
   });
 
   test.each(["/api/v2/%61udit", "/api/v2/unheard-of", "/elsewhere/api/v2/workspaces"])(

@@ -6,6 +6,7 @@ import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { AuthorizationRequest } from "#schema/oauth2/grant.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { fetchStatus, newPerson } from "../users/people.ts";
@@ -65,7 +66,11 @@ export type RegisteredClient = { client_id: string; client_secret?: string };
  */
 export const openOAuth2 = async () => {
   const clock = new ManualClock();
-  const server = await startTestServer({ clock, env: { SLIPWAY_OAUTH2_PROVIDER: "true" } });
+  const server = await startTestServer({
+    clock,
+    models: new ScriptedModels(),
+    env: { SLIPWAY_OAUTH2_PROVIDER: "true" },
+  });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const seeded = await seedAgent(server);
   const signIn = { user_id: seeded.owner_id, login_type: "password", lifetime_seconds: LOGIN_TTL_SECONDS } as const;

@@ -68,7 +68,8 @@ export const userChatConfig = (ctx: ApiContext) =>
           audit: setting.writesUserSetting("prompt"),
           example: { custom_prompt: "Answer in short sentences." },
           access: "users",
-          scope: "chat_config:update",
+          outlivesGrant: true,
+          scope: ["chat_config:update", "workspace:ssh"],
         }),
       },
     )

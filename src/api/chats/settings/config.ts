@@ -243,6 +243,7 @@ export const chatConfig = (ctx: ApiContext) =>
           audit: writesSetting("system_prompt"),
           example: { system_prompt: "Write commit messages in English.", include_default_system_prompt: true },
           access: "admins",
+          outlivesGrant: true,
           scope: "chat_config:update",
         }),
       },

@@ -81,6 +81,7 @@ export const modelOverrides = (ctx: ApiContext) => {
           description: "Applies to new chats whose request names no model, if administrators allow it.",
           audit: target.writes(setting.memberModel),
           example: { mode: "chat_default" },
+          outlivesGrant: true,
           scope: "chat_config:update",
         }),
       },

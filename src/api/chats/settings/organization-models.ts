@@ -68,6 +68,7 @@ export const organizationModels = (ctx: ApiContext) =>
           audit: target.writes(setting.organizationModel),
           example: { mode: "chat_default" },
           access: "organization_admins",
+          outlivesGrant: true,
           scope: "chat_config:update",
         }),
       },
