@@ -13,7 +13,7 @@ import { requireWithinOwn } from "../users/api-key.ts";
 import { createKey, GRANTED, isSignIn } from "../users/keys.ts";
 import type { KeyClient } from "../users/sign-in.ts";
 import { OAuth2Problem } from "./problem.ts";
-import { isRegistered, withParameters } from "./redirects.ts";
+import { isRegistered, redirectProblem, withParameters } from "./redirects.ts";
 import { parseScopes } from "./scopes.ts";
 
 const CODE_TTL_SECONDS = 300;
@@ -28,7 +28,9 @@ export const findRequestedApp = async (
 ): Promise<OAuth2AppRow> => {
   const app = isUuid(client_id) ? await store.get(findOAuth2App({ id: client_id.toLowerCase() })) : undefined;
   if (!app) throw invalid("This application is not registered on this server.");
-  if (!isRegistered(redirect_uri, app.redirect_uris)) {
+  // One that was registered earlier may not be valid any more.
+  const isValid = redirectProblem(redirect_uri, app.self_registered) === undefined;
+  if (!isValid || !isRegistered(redirect_uri, app.redirect_uris)) {
     throw invalid("This redirect URI is not registered for the application.");
   }
   return app;

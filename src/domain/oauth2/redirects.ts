@@ -5,7 +5,52 @@ import { isUnsafeLink } from "#schema/text.ts";
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 /** Schemes that browsers handle themselves or that belong to no program. */
 const RESERVED_SCHEMES =
-  /^(?:https?|wss?|ftp|file|about|blob|data|javascript|vbscript|filesystem|view-source|chrome|resource|mailto|tel|sms|intent|ms-[a-z-]+|search-ms):$/i;
+  /^(?:https?|wss?|file|about|blob|data|javascript|vbscript|filesystem|view-source|chrome|resource|intent|ms-[a-z-]+|search-ms):$/i;
+/**
+ * Schemes that web sites can register for (`registerProtocolHandler`), and those whose programs send the address to a server: the code
+ * would leave the user's machine.
+ */
+const SHARED_SCHEMES = new Set([
+  ...["bitcoin", "cabal", "dat", "did", "doi", "dweb", "ethereum", "ftp", "ftps", "geo", "hyper", "im", "ipfs", "ipns"],
+  ...[
+    "irc",
+    "irc6",
+    "ircs",
+    "magnet",
+    "mailto",
+    "matrix",
+    "mms",
+    "mmsto",
+    "news",
+    "nntp",
+    "openpgp4fpr",
+    "sftp",
+    "sip",
+  ],
+  ...["sips", "sms", "smsto", "ssb", "ssh", "tel", "urn", "webcal", "webcals", "wtai", "xmpp"],
+  ...[
+    "afp",
+    "cifs",
+    "dav",
+    "davs",
+    "feed",
+    "git",
+    "gopher",
+    "itms",
+    "itms-services",
+    "ldap",
+    "ldaps",
+    "nfs",
+    "rdp",
+    "rsync",
+  ],
+  ...["rtmp", "rtsp", "smb", "svn", "telnet", "turn", "vnc", "webdav", "webdavs"],
+]);
+/** Compound schemes such as `web+...`, for which any site can register, and `http+unix`. */
+const SHARED_PREFIX = /^(?:web|https?|ssh|git|svn|dav|davs|feed|ftp|webcal)\+/;
+
+/** `scheme`: in lower case, with a colon. */
+const isShared = (scheme: string): boolean => SHARED_SCHEMES.has(scheme.slice(0, -1)) || SHARED_PREFIX.test(scheme);
 
 /** Parameters of the response: a redirect URI that already contains one could forge a response. */
 const RESPONSE_PARAMETERS = ["code", "state", "iss", "error"];
@@ -23,11 +68,11 @@ export const redirectProblem = (text: string, isSelfRegistered: boolean): string
   if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
   if (RESPONSE_PARAMETERS.some((name) => url.searchParams.has(name)))
     return `must not hold ${RESPONSE_PARAMETERS.join(", ")} in its query`;
-  if (isLoopback(url) || !RESERVED_SCHEMES.test(url.protocol)) return undefined;
+  if (isLoopback(url) || !(RESERVED_SCHEMES.test(url.protocol) || isShared(url.protocol))) return undefined;
   if (url.protocol === "https:" && !isSelfRegistered) return undefined;
   return isSelfRegistered
-    ? "must be http on a loopback address, or of a scheme of its own"
-    : "must be https, http on a loopback address, or of a scheme of its own";
+    ? "must be http on a loopback address, or have a scheme that only the program itself opens"
+    : "must be https, http on a loopback address, or have a scheme that only the program itself opens";
 };
 
 /** A loopback URI as written, split before and after its port. */

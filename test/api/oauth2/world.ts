@@ -53,6 +53,16 @@ export const INVALID_REDIRECTS = [
   "https://reviews.example.com/callback?code=1",
   "javascript:alert(1)",
   "data:text/html,x",
+  // Web sites can register for these, or programs send them to servers.
+  ...[
+    "web+evil://x/cb",
+    "WEB+evil:x",
+    "webcal://evil.example/cb",
+    "irc://evil.example",
+    "magnet:?x=1",
+    "ssh://evil.example",
+  ],
+  ...["matrix:x", "sms:1", "mailto:x@evil.example", "http+unix://x", "ftp://evil.example/", "xmpp:x", "feed:x"],
   "/callback",
   "",
 ];
