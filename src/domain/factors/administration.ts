@@ -21,6 +21,9 @@ export const requireFactor = async (
   if (!canManageUser(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden("You may not manage this user.");
   if (user.id === caller.user_id)
     throw invalid("You can require a second factor only of others. Set one up for yourself instead.");
+  // Lifting it makes the account easier to enter, as a new password does.
+  if (!required && !canResetPassword(caller, user))
+    throw forbidden("Only an owner can lift this requirement for a user with roles.");
   if (user.login_type !== "password") throw invalid("This user does not sign in with a password.");
   await requireOwnKey(ctx, caller);
   const patch = { second_factor_required: required };

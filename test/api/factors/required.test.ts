@@ -70,6 +70,25 @@ test("[FA-11] an administrator requires it for one user; tokens are blocked too,
   expect(await set(false)).toMatchObject({ required: false });
 });
 
+test("[FA-11] only an owner lifts the requirement for a user with roles", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const boss = await newPerson(admin, "boss", ["user-admin"]);
+  await newPerson(admin, "eve", ["auditor"]);
+  await newPerson(admin, "ben");
+  await newPerson(admin, "kim");
+  await admin.put("/api/v2/organizations/default/members/kim/roles", { roles: ["organization-admin"] });
+  const set = (who: Client, name: string, required: boolean) =>
+    fetchStatus(who, "PUT", `/users/${name}/factors/required`, { required });
+  for (const name of ["eve", "kim"]) {
+    expect([name, await set(boss.client, name, true)]).toEqual([name, 200]);
+    expect([name, await set(boss.client, name, false)]).toEqual([name, 403]);
+    expect(await admin.get(`/api/v2/users/${name}/factors`)).toMatchObject({ required_by_administrator: true });
+    expect([name, await set(admin, name, false)]).toEqual([name, 200]);
+  }
+  for (const required of [true, false]) expect(await set(boss.client, "ben", required)).toBe(200);
+});
+
 test("[FA-11] anyone who may set the password resets a lost second factor, after confirming their own identity", async () => {
   await using world = await openWorld();
   const { admin, anybody, clock } = world;
