@@ -117,6 +117,11 @@ export class ModelLedger {
     throw new CommitError("stale", "The budgets changed repeatedly while the model call was starting.");
   }
 
+  /** Returns whether a limit in dollars applies to such calls. Rejects when the limits cannot be read. */
+  async hasDollarLimit(place: CallPlace): Promise<boolean> {
+    return (await loadLimits(this.#deps, place)).some(({ unit }) => unit === "usd");
+  }
+
   /** Returns whether a limit on such calls is used up; true if that cannot be read. */
   async isStillReached(place: CallPlace): Promise<boolean> {
     try {

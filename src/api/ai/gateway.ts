@@ -7,7 +7,7 @@ import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { runInSpan, type Span } from "#base/spans.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { type CallResult, endCall, openCall } from "#domain/ai/ledger.ts";
+import { type CallResult, endCall, listCountedTargets, openCall } from "#domain/ai/ledger.ts";
 import { listNames, listTargets, type Target } from "#domain/ai/names.ts";
 import { type CallBody, CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
 import { DEFAULT_BASE_URL, DIALECTS, type Dialect, type Endpoint, findEndpoint } from "#src/llm/gateway/endpoint.ts";
@@ -144,17 +144,19 @@ export class AiGateway {
   }
 
   async #call(call: Call): Promise<Response | Refusal> {
-    const { request, endpoint, caller, body, targets } = call;
+    const { request, endpoint, caller, body } = call;
     const { clock } = this.#ctx;
-    const [first] = targets as [Target, ...Target[]];
+    const isFree = endpoint.kind === "count";
+    const targets = isFree ? call.targets : await listCountedTargets(this.#ctx, caller.payer, call.targets);
+    const [first] = targets;
+    if (!first) return withoutPrice(body.model);
     const begun = clock.monotonic();
     const { signal } = request;
     // From here on, the duration depends on other open calls and the model.
     this.#ctx.requests.exempt(request);
-    const reserved =
-      endpoint.kind === "count"
-        ? undefined
-        : await openCall(this.#ctx, { payer: caller.payer, target: first, body, signal });
+    const reserved = isFree
+      ? undefined
+      : await openCall(this.#ctx, { payer: caller.payer, target: first, body, signal });
     if (reserved && "isHeld" in reserved) {
       const { chat_id } = caller.payer;
       // The chat asks its user whether to continue; its coding agent would only retry.
@@ -175,7 +177,7 @@ export class AiGateway {
     let target = first;
     try {
       const asked = await runInSpan(span, () =>
-        this.#callProviders(call, abort.signal, (next) => {
+        this.#callProviders(call, targets, abort.signal, (next) => {
           target = next;
         }),
       );
@@ -197,7 +199,8 @@ export class AiGateway {
 
   /** Tries one provider after the other until one returns something other than a transient error. */
   async #callProviders(
-    { request, endpoint, body, targets }: Call,
+    { request, endpoint, body }: Call,
+    targets: readonly Target[],
     signal: AbortSignal,
     onTarget: (target: Target) => void,
   ): Promise<ProviderResponse | Refusal> {
@@ -473,6 +476,12 @@ const unknownModel = (model: string): Refusal => ({
   status: 404,
   code: "model_not_found",
   message: `The model "${model.slice(0, 100)}" is not available through this gateway. GET models lists the names you can use.`,
+});
+
+const withoutPrice = (model: string): Refusal => ({
+  status: 403,
+  code: "model_without_price",
+  message: `The model "${model.slice(0, 100)}" has no price, and a limit in dollars applies to you. Ask an administrator to add the model with a price.`,
 });
 
 const toRefusal = (error: unknown, request: Request): Refusal => {

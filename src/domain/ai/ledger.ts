@@ -58,6 +58,24 @@ const estimateUse = (target: Target, body: CallBody) => {
   };
 };
 
+/** Kinds of providers whose models cost money; an OpenAI-compatible server may be one's own. */
+const PAID_KINDS: ReadonlySet<ProviderKind> = new Set(["anthropic", "openai", "google"]);
+
+/**
+ * Returns the targets without those that no limit in dollars would count, if such a limit applies: the caller chose the model's name, and
+ * its price is unknown (rule GW-6).
+ */
+export const listCountedTargets = async (
+  { ledger }: Pick<Ledger, "ledger">,
+  payer: Payer,
+  targets: readonly Target[],
+): Promise<readonly Target[]> => {
+  const counted = targets.filter(
+    (one) => one.isNamed || !PAID_KINDS.has(one.provider.provider) || findPriceFor(one) !== undefined,
+  );
+  return counted.length === targets.length || !(await ledger.hasDollarLimit(payer)) ? targets : counted;
+};
+
 const ledgerCall = (payer: Payer, target: Target, { model: asked_model }: CallBody): LedgerCall => ({
   ...payer,
   kind: "gateway",

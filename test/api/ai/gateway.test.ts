@@ -645,6 +645,32 @@ describe("limits", () => {
     expect(total.total_cost_micros).toBeLessThanOrEqual(1_000 + 330);
   });
 
+  test("[GW-6] a model without a price that only the caller has named is refused while a limit in dollars applies", async () => {
+    await using world = await openGatewayWorld();
+    const { provider } = await addModel(world, "openai", PRICE);
+    const own = await addModel(world, "openai-compat", {}, "Own");
+    await putGatewaySettings(world.owner, {
+      names: [
+        { name: "own-*", targets: [{ provider_id: own.provider.id }] },
+        { name: "mapped", targets: [{ provider_id: provider.id, model: "o1-pro" }] },
+        { name: "*", targets: [{ provider_id: provider.id }] },
+      ],
+    });
+    void world.upstream.answerAll((call) => call.answer(200, { choices: [], usage: { prompt_tokens: 1 } }));
+    const ask = async (model: string): Promise<string> => {
+      const messages = [{ role: "user" as const, content: "hello" }];
+      const asked = openai(world).chat.completions.create({ model, messages });
+      return asked.then(() => "ok").catch(({ status, code }) => `${status} ${code}`);
+    };
+    expect(await ask("o1-pro")).toBe("ok");
+    await limit(world, 100_000_000);
+    for (const model of ["o1-pro", "GPT-5", "gpt-4o-2024-11-20"])
+      expect([model, await ask(model)]).toEqual([model, "403 model_without_price"]);
+    // Priced by the list, by an administrator, named by an administrator, and on a server that may be one's own.
+    for (const model of ["gpt-5-mini", "test-model", "mapped", "own-model"])
+      expect([model, await ask(model)]).toEqual([model, "ok"]);
+  });
+
   test("[GW-9] a body that is too large is refused before a provider is called", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "anthropic");
