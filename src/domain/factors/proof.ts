@@ -9,6 +9,7 @@ import type { DomainContext } from "../context.ts";
 import { type KnownUser, userAt } from "../users/find.ts";
 import { PREBUILDS_USER_ID } from "../users/first-user.ts";
 import { GRANTED } from "../users/keys.ts";
+import { isKnownAddress } from "../users/known-address.ts";
 
 /** How long a proof is valid. */
 const PROOF_TTL_MS = 900_000;
@@ -55,7 +56,8 @@ export const prove = async (
   await requireOwnKey(ctx, caller);
   const { accounts } = ctx;
   const { factors } = accounts;
-  const guess = accounts.countGuess({ address, account: user.email, isKnown: true });
+  const isKnown = await isKnownAddress(ctx, user.email, address);
+  const guess = accounts.countGuess({ address, account: user.email, isKnown, isSignedIn: true });
   if (!(await guess.verify(password, user.password_hash))) {
     throw invalidField("password", "This is not the current password.");
   }

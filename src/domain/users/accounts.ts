@@ -30,10 +30,13 @@ export type Guesser = {
   readonly address: string;
   /** The account's email address as sent, whether or not the account exists. */
   readonly account: string;
-  /**
-   * This address has signed in to this account before, or is signed in to it; such attempts are counted separately from everyone else's.
-   */
+  /** This address has signed in to this account before. Its attempts are counted separately from everyone else's. */
   readonly isKnown: boolean;
+  /**
+   * The request has a session or token of the account. Attempts of all of them, from all unknown addresses, are counted together: one may
+   * be stolen.
+   */
+  readonly isSignedIn?: boolean;
 };
 
 export type Guess = {
@@ -73,10 +76,10 @@ export class Accounts {
   }
 
   /** Counts a possible password guess before any work is done. Throws 429 when there were too many (rules ID-5, ID-19). */
-  countGuess({ address, account: sent, isKnown }: Guesser): Guess {
+  countGuess({ address, account: sent, isKnown, isSignedIn = false }: Guesser): Guess {
     const account = toEmailKey(sent);
     const network = toNetwork(address);
-    const counted = isKnown ? `${account} ${network}` : account;
+    const counted = isKnown ? `${account} ${network}` : isSignedIn ? `${account} signed in` : account;
     this.#wrong.count(network);
     try {
       this.#tries.count(`${address} ${account}`);
@@ -85,7 +88,8 @@ export class Accounts {
       this.#wrong.forgive(network);
       throw error;
     }
-    const asker = { keys: isKnown ? [counted] : [`address ${network}`, `account ${account}`], isKnown };
+    const isFirst = isKnown || isSignedIn;
+    const asker = { keys: isFirst ? [counted] : [`address ${network}`, `account ${account}`], isKnown: isFirst };
     const right = (): void => {
       this.#wrong.forgive(network);
       this.#guesses.forgive(counted);

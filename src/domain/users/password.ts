@@ -9,6 +9,7 @@ import type { DomainContext } from "../context.ts";
 import { requireOwnKey, requireProof } from "../factors/proof.ts";
 import { auditUserChanged } from "./audit.ts";
 import type { KnownUser } from "./find.ts";
+import { isKnownAddress } from "./known-address.ts";
 
 type NewPassword = { readonly password: string; readonly old_password?: string | undefined };
 
@@ -31,7 +32,8 @@ export const setPassword = async (
   if (isSelf) {
     // Without a second factor, the old password is the only possible proof.
     if ((await accounts.factors.listMethods(user.id)).length > 0) await requireProof(ctx, caller);
-    const guess = accounts.countGuess({ address, account: user.email, isKnown: true });
+    const isKnown = await isKnownAddress(ctx, user.email, address);
+    const guess = accounts.countGuess({ address, account: user.email, isKnown, isSignedIn: true });
     const isRight = await guess.verify(old_password, user.password_hash);
     if (!isRight) throw invalidField("old_password", "This is not the current password.");
   }

@@ -4,8 +4,10 @@ import type { AppError } from "#base/errors.ts";
 import type { Guesser } from "#domain/users/accounts.ts";
 import { HashQueue } from "#domain/users/hash-queue.ts";
 import { Guesses } from "#domain/users/password-attempts.ts";
+import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { accountsWith } from "./people.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { accountsWith, newPerson, PASSWORD } from "./people.ts";
 
 const MINUTE = 60_000;
 
@@ -72,8 +74,43 @@ describe("guesses at an account", () => {
       expect(recordGuess({ address: "198.51.100.200", account: account.toUpperCase() })).toBeGreaterThan(0);
     }
     expect(recordGuess({ isKnown: true })).toBeUndefined();
+    expect(recordGuess({ isSignedIn: true })).toBeUndefined();
     expect(recordGuess({ account: "ben@example.com" })).toBeUndefined();
   });
+
+  test("[ID-19] a stolen session or token guesses no more from many addresses; the owner confirms from a known one", async () => {
+    await using server = await startTestServer({ env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
+    const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const { client } = await newPerson(admin, "ada");
+    const { key } = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
+    const send = async (address: string, method: string, path: string, body: object): Promise<number> => {
+      const headers = { "service-session-token": key, "x-forwarded-for": address, "content-type": "application/json" };
+      const response = await fetch(new URL(`/api/v2/users/me/${path}`, server.url), {
+        method,
+        headers,
+        body: JSON.stringify(body),
+      });
+      await response.body?.cancel();
+      return response.status;
+    };
+    const guess = (i: number): Promise<number> =>
+      i % 2 === 0
+        ? send(`198.51.100.${i}`, "PUT", "password", { password: "brand-new-horse-77", old_password: `wrong ${i}` })
+        : send(`198.51.100.${i}`, "POST", "confirm", { password: `wrong ${i}` });
+    const statuses = await Promise.all(Array.from({ length: 130 }, (_, i) => guess(i)));
+    expect(statuses.filter((status) => status === 400)).toHaveLength(100);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(30);
+    expect(
+      await send("203.0.113.1", "PUT", "password", { password: "brand-new-horse-77", old_password: PASSWORD }),
+    ).toBe(429);
+    const signIn = await fetch(new URL("/api/v2/users/login", server.url), {
+      method: "POST",
+      headers: { "x-forwarded-for": "192.0.2.1", "content-type": "application/json" },
+      body: JSON.stringify({ email: "ada@example.com", password: PASSWORD }),
+    });
+    expect(signIn.status).toBe(201);
+    expect(await send("192.0.2.1", "POST", "confirm", { password: PASSWORD })).toBeLessThan(300);
+  }, 60_000);
 });
 
 describe("the queue of hashing", () => {
