@@ -76,7 +76,7 @@ interface Tally {
  * other rows, timers, queues), and servers that are killed. `bun run test:postgres` runs all API tests.
  */
 const ON_POSTGRES = [
-  ...["organizations", "template-versions", "insights/reports.test.ts", "insights/figures.test.ts"],
+  ...["organizations", "template-versions", "insights/reports.test.ts"],
   ...["audit/trail.test.ts", "connections/reported.test.ts", "notifications/inbox.test.ts", "users/users.test.ts"],
   ...["groups/quota.test.ts", "workspaces/list.test.ts", "workspaces/dormancy.test.ts", "templates/story.test.ts"],
   ...["chats/list.test.ts", "chats/costs.test.ts", "chats/races.test.ts", "chats/random"],

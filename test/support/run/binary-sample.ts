@@ -1,6 +1,7 @@
 // The API tests that `npm test` repeats against the compiled binary. Compiling changes how the program finds embedded files and how it
 // starts itself; everything else was already tested in the server's process. So a sample covers each of these, and `npm test --
-// --all-binary`, which runs before a release, covers the rest.
+// --all-binary`, which runs before a release, covers the rest. Files belong here only if `startTestServer` starts their server without a
+// clock or a model of their own: others would run a second time exactly as in the step `unit`, whose separate processes are compiled, too.
 
 /** By what compiling changes. Paths are relative to test/api; a folder stands for its files. */
 export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
@@ -10,19 +11,13 @@ export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
     "deployment-facts.test.ts",
   ],
   "templates, examples and texts inside": ["templates/story.test.ts", "templates/ready-docker.test.ts"],
-  "workers: readers of the database, strength of passwords": [
-    ...["insights/figures.test.ts", "insights/kept.test.ts", "users/password-rules.test.ts", "users/passwords.test.ts"],
-  ],
-  "code for the private network in WebAssembly": ["agents/network-dialer.test.ts"],
+  "workers: readers of the database, strength of passwords": ["users/password-rules.test.ts"],
   "the program starts itself: daemons, workers of builds, other nodes": [
     ...["workspaces/local.test.ts", "workspaces/local-user.test.ts", "workspaces/local-supervisor.test.ts"],
-    ...["workspaces/restart.test.ts", "daemon.test.ts", "agents/programs.test.ts"],
+    ...["workspaces/restart.test.ts", "agents/programs.test.ts"],
     ...["template-versions/dry-run-workers.test.ts", "provisioner-daemons/serve.test.ts"],
   ],
-  "packages that are loaded when they are needed": [
-    ...["metrics", "notifications/mail.test.ts", "factors/passkeys.test.ts", "factors/totp.test.ts"],
-    ...["external-auth/git.test.ts", "administration/outside.test.ts"],
-  ],
+  "packages that are loaded when they are needed": ["notifications/mail.test.ts", "administration/outside.test.ts"],
   "settings, the log and what is reported of the program": [
     "administration/server.test.ts",
     "health-report.test.ts",
@@ -31,7 +26,7 @@ export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
   "the HTTP server as it is bundled: routes, bodies, answers, sockets": [
     ...["edge/body.test.ts", "edge/encoding.test.ts", "edge/headers.test.ts", "edge/requests.test.ts"],
     ...["users/session.test.ts", "access.test.ts"],
-    ...["workspaces/watch-all.test.ts", "audit/trail.test.ts", "chats/dropped.test.ts"],
+    ...["workspaces/watch-all.test.ts", "audit/trail.test.ts"],
   ],
 };
 
