@@ -10,7 +10,7 @@
 // Leaves no process behind, and fails and names the test if one did. Files with a few failed tests run again alone: tests that then pass
 // are listed as flaky at the end, and more than five such files fail the run.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { availableParallelism, constants, setPriority, tmpdir } from "node:os";
+import { availableParallelism, constants, cpus, setPriority, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -18,7 +18,7 @@ import { listMissingNeeds } from "./support/needs.ts";
 import { measurePace, PACE_VARIABLE } from "./support/pace.ts";
 import { findAffectedTests, listChangedFiles } from "./support/run/affected-tests.ts";
 import { BINARY_ONLY, listBinaryFiles, selectSample } from "./support/run/binary-sample.ts";
-import { type Cost, formatCost, formatSlowest, measureCost } from "./support/run/figures.ts";
+import { type Cost, formatBusyShare, formatCost, formatSlowest, measureCost } from "./support/run/figures.ts";
 import { findSkipReason, readJunit, type TestCase } from "./support/run/junit.ts";
 import { describeLocation, RUN_LEDGER, readNotedFolders } from "./support/run/ledger.ts";
 import { endLeftovers, findLeftovers, type Leftover, RUN_MARK } from "./support/run/leftovers.ts";
@@ -151,6 +151,7 @@ const running = new Set<Bun.Subprocess>();
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => interrupt());
 
+const processors = cpus();
 /** How many times longer than on the reference machine timeouts are here. */
 const pace = await measurePace();
 
@@ -158,10 +159,13 @@ try {
   const chosen = selectSteps();
   if (pace > 1) printLine(`Limits of time are ${pace.toFixed(1)} times as long on this machine.`);
   if (chosen.some(({ tests }) => tests)) for (const text of listMissingNeeds()) printLine(text);
-  // Tests start when there is a binary for them. Checks of the source tree use the remaining time.
-  const [build, checks] = [[ROUTES, ...chosen.filter(isBuild)], chosen.filter((step) => !step.tests && !isBuild(step))];
-  await Promise.all(build.map(runCheck));
-  const checking = Promise.all(checks.map(runCheck));
+  // Tests start when there is a binary for them. Checks of the source tree use the remaining time, also next to the build.
+  const checks = chosen.filter((step) => !step.tests && !isBuild(step));
+  const printing = runCheck(ROUTES);
+  const checking = printing.then(() => Promise.all(checks.map(runCheck)));
+  await Promise.all([printing, ...chosen.filter(isBuild).map(runCheck)]);
+  // The registry may take its time, so it is not asked when everything else has ended.
+  const advisories = process.env.CI ? readAdvisories() : [];
   const isBuilt = chosen.some(({ name }) => name === "build") && !broken.has("build");
   const isTriedBuilt = isBuilt && chosen.some(({ name }) => name === "binary");
   const trials = chosen.filter(({ tests }) => tests);
@@ -178,7 +182,7 @@ try {
   ]);
   await sweep();
   reportFlaky();
-  if (process.env.CI) await reportAdvisories();
+  summary.push(...(await advisories), formatBusyShare(processors, cpus()));
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
@@ -258,15 +262,15 @@ function settle(step: Step, tally: Tally, cost: Cost): void {
   );
 }
 
-/** Reports the registry's advisories about used packages as a warning: they must not fail a run without any change. */
-async function reportAdvisories(): Promise<void> {
+/** Returns the registry's advisories about used packages, as a warning: they must not fail a run without any change. */
+async function readAdvisories(): Promise<string[]> {
   const child = Bun.spawn([process.execPath, "audit"], { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
   const limit = setTimeout(() => child.kill(), ADVISORIES_MS);
   const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   clearTimeout(limit);
   const lines = `${output}${errors}`.trim().split("\n").slice(-ADVISORY_LINES);
-  if (code === 0) summary.push("        advisories: none");
-  else summary.push("        advisories (a warning):", ...lines.map((text) => `          ${text}`));
+  if (code === 0) return ["        advisories: none"];
+  return ["        advisories (a warning):", ...lines.map((text) => `          ${text}`)];
 }
 
 function skipStep(step: Step, needed: string): void {

@@ -1,4 +1,5 @@
-// The cost of a run: a line per step with wall-clock and CPU time, and the slowest files.
+// The cost of a run: a line per step with wall-clock and CPU time, the slowest files, and how busy the machine was.
+import type { CpuInfo } from "node:os";
 import { listSlowestFiles, type TestCase } from "./junit.ts";
 
 /** Seconds of a step: by the clock, and CPU time of all processes that were waited for. */
@@ -17,3 +18,22 @@ export const formatCost = ({ seconds, processor }: Cost): string =>
 /** Returns the `count` slowest files of a step, one line each. */
 export const formatSlowest = (cases: readonly TestCase[], count: number): string[] =>
   listSlowestFiles(cases, count).map(([file, took]) => `        ${took.toFixed(1).padStart(6)} s  ${file}`);
+
+const sumTimes = (processors: readonly Pick<CpuInfo, "times">[]): { all: number; idle: number } => {
+  const times = processors.map((one) => one.times);
+  const all = times.flatMap((one) => Object.values(one)).reduce((a, b) => a + b, 0);
+  return { all, idle: times.reduce((sum, { idle }) => sum + idle, 0) };
+};
+
+/**
+ * Formats the share of time that the machine's processors were busy between two results of `cpus()`. Unlike the cost of a step, it includes
+ * processes that no test waits for, such as a browser's and a database's.
+ */
+export const formatBusyShare = (
+  before: readonly Pick<CpuInfo, "times">[],
+  after: readonly Pick<CpuInfo, "times">[],
+): string => {
+  const [from, to] = [sumTimes(before), sumTimes(after)];
+  const share = 1 - (to.idle - from.idle) / Math.max(1, to.all - from.all);
+  return `        processors: ${Math.round(100 * share)} % busy`;
+};

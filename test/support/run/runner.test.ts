@@ -8,7 +8,7 @@ import { isUsableFolder } from "../temp-place.ts";
 import { until } from "../until.ts";
 import { findAffectedTests, listChangedFiles } from "./affected-tests.ts";
 import { BINARY_SAMPLE, findMissingPaths, selectSample } from "./binary-sample.ts";
-import { formatCost, formatSlowest } from "./figures.ts";
+import { formatBusyShare, formatCost, formatSlowest } from "./figures.ts";
 import { listSlowestFiles, readJunit, type TestCase } from "./junit.ts";
 import { listOutsideFiles } from "./outside.ts";
 import { isPrepared } from "./preparing.ts";
@@ -190,6 +190,8 @@ test("[RP-14] the report of a run has each test's file, outcome and time, and th
   ]);
   expect(formatSlowest(cases, 1)).toEqual(["           2.0 s  y.test.ts"]);
   expect(formatCost({ seconds: 61.26, processor: 100 })).toBe("(61.3 s, processor 100.0 s)");
+  const times = (user: number, idle: number) => ({ times: { user, nice: 0, sys: 0, idle, irq: 0 } });
+  expect(formatBusyShare([times(10, 10), times(0, 0)], [times(30, 10), times(10, 10)])).toContain("75 % busy");
 });
 
 test("[RP-40] the sample for the binary names existing tests that can run there, and a moved path is detected", async () => {
