@@ -8,6 +8,8 @@ type Operation = {
   /** As written in routes: variables begin with `:`. */
   readonly route: string;
   readonly segments: readonly string[];
+  /** Sorts literal segments before variables: a digit per segment. */
+  readonly order: string;
   readonly declared: OperationOptions;
   /** The route's options. */
   readonly hooks: object;
@@ -22,9 +24,10 @@ export class Operations {
   constructor(routes: AnyElysia["routes"]) {
     const all = routes.map(({ method, path, hooks }): Operation => {
       const segments = splitPath(path);
-      return { method, route: path, segments, declared: getOptions(hooks), hooks };
+      const order = segments.map((segment) => (isVariable(segment) ? "1" : "0")).join("");
+      return { method, route: path, segments, order, declared: getOptions(hooks), hooks };
     });
-    for (const operation of all.sort(compareLiterals)) {
+    for (const operation of all.sort(compareOrder)) {
       const alike = this.#byLength.get(operation.segments.length);
       if (alike) alike.push(operation);
       else this.#byLength.set(operation.segments.length, [operation]);
@@ -62,11 +65,8 @@ export class Operations {
   }
 }
 
-/** Orders by the first segment that is literal in only one of the routes. */
-const compareLiterals = ({ segments: a }: Operation, { segments: b }: Operation): number => {
-  const at = a.findIndex((segment, i) => isVariable(segment) !== isVariable(b[i] ?? ""));
-  return at < 0 ? 0 : Number(isVariable(a[at] ?? "")) - Number(isVariable(b[at] ?? ""));
-};
+/** Among routes of one length, orders by the first segment that is literal in only one of them. */
+const compareOrder = ({ order: a }: Operation, { order: b }: Operation): number => (a < b ? -1 : Number(a > b));
 
 /** Returns the values of a route's variables in a path; text that cannot be decoded matches nothing. */
 export const parseVariables = ({ segments }: Pick<Operation, "segments">, path: string): Record<string, string> => {
