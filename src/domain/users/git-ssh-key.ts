@@ -31,7 +31,7 @@ export const readGitSshKey = async (deps: Deps, user_id: string): Promise<GitSsh
 };
 
 /** Returns the private key in the format that ssh reads. */
-export const openGitSshKey = ({ encryption }: Deps, { user_id, sealed_private_key }: GitSshKeyRow): string =>
+export const openGitSshKey = ({ encryption }: Pick<Deps, "encryption">, { user_id, sealed_private_key }: GitSshKeyRow): string =>
   encryption.open(sealed_private_key, toSealContext(user_id));
 
 /** Replaces the key pair with a new one. */
