@@ -10,6 +10,7 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { MISDIRECTED, readLocally } from "#base/network/local-reads.ts";
 import { finishesWithin, pause } from "#base/retry.ts";
+import { DescriptorGuard } from "#base/system/descriptor-guard.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { tracing } from "#base/trace.ts";
 import type { Membership } from "#src/cluster/membership.ts";
@@ -36,7 +37,6 @@ import { listenForScrapes } from "./api/metrics/listen.ts";
 import { countRequests, traceRequests } from "./api/metrics/requests.ts";
 import type { TakeForwardedAddress } from "./cluster/forwarded-header.ts";
 import type { Context } from "./context/context.ts";
-import { DescriptorGuard } from "./context/descriptor-guard.ts";
 import { isAppPath } from "./domain/applications/names.ts";
 
 /** Grace period for requests on existing or nearly established connections. */

@@ -16,9 +16,8 @@ import type { ToolServices, ToolServicesFor } from "#src/tools/services.ts";
 import type { AgentHttp } from "#src/wire/index.ts";
 import type { HookService } from "../hooks/open.ts";
 import type { Chore } from "../runtime/chore.ts";
-import { Directory } from "../runtime/directory.ts";
+import type { Directory, OpenDirectory } from "../runtime/directory.ts";
 import type { Events } from "../runtime/events.ts";
-import type { RemoteActors } from "../runtime/remote-asks.ts";
 import { openEngines } from "./acp/engine.ts";
 import type { AgentEngineDeps } from "./acp/turn.ts";
 import { ChatActor } from "./actor.ts";
@@ -74,6 +73,7 @@ export type ChatServices = {
 };
 
 type Deps = {
+  readonly openDirectory: OpenDirectory;
   readonly store: Store;
   readonly clock: Clock;
   readonly topics: Topics<Events>;
@@ -90,9 +90,6 @@ type Deps = {
   readonly outbound: Outbound;
   /** Whether to ask models for titles and summaries. */
   readonly asksTitles: boolean;
-  readonly copy?: (<T>(args: T) => T) | undefined;
-  /** Chats on other nodes; undefined on a single node. */
-  readonly elsewhere?: RemoteActors | undefined;
   /** Access to the organization's MCP servers. */
   readonly mcpAccess: McpAccess;
   readonly mcpFetch: Fetch;
@@ -106,6 +103,7 @@ type Deps = {
 };
 
 export const openChats = ({
+  openDirectory,
   store,
   clock,
   topics,
@@ -119,8 +117,6 @@ export const openChats = ({
   asksTitles,
   accounts,
   outbound,
-  copy,
-  elsewhere,
   mcpAccess,
   mcpFetch,
   mcpLimits,
@@ -185,7 +181,7 @@ export const openChats = ({
     },
   };
   const deps = { store, clock, topics, models, effects, approval_ms: approvalMs, chats: () => chats };
-  const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, deps), clock, { copy, elsewhere });
+  const chats: Directory<ChatActor> = openDirectory("chat", (id) => new ChatActor(id, deps));
   endWorkOnLostAccess({ store, topics, toolServices, generations, chats });
   const files = fileKeeper({ store, blobs, clock, parts, days: () => readChatSetting(store, "retention_days") });
   const upkeep = new ChatUpkeep([

@@ -38,8 +38,8 @@ type Deps = {
   readonly encryption: Encryption;
   readonly models: ConfiguredModels;
   readonly topics: Topics<Events>;
-  /** Resolves when the other nodes have loaded the stored state, or cannot be waited for; absent on a single node. Never rejects. */
-  readonly tellNodes?: (() => Promise<void>) | undefined;
+  /** Called when the stored state has changed. Resolves when all servers that use it have loaded it, or cannot be waited for. Never rejects. */
+  readonly onChanged?: (() => Promise<unknown>) | undefined;
 };
 
 export type NewProvider = Pick<ModelProviderRow, "provider" | "display_name" | "base_url" | "enabled"> & {
@@ -288,7 +288,7 @@ export class ModelSettings {
     }
     await this.#applyCatalog();
     this.#deps.topics.publish("models_changed", "", {});
-    await this.#deps.tellNodes?.();
+    await this.#deps.onChanged?.();
   }
 
   async #applyCatalog(): Promise<void> {

@@ -38,11 +38,21 @@ type Entry<A> = { actor: A; used: number; placed: number };
 export type DirectoryOptions = {
   /** Copies messages and replies in tests, to prove that they are plain data. */
   copy?: (<T>(args: T) => T) | undefined;
-  /** Set if there are other nodes. */
-  elsewhere?: RemoteActors | undefined;
+  /** Reaches actors that are not in this process; undefined if all are. */
+  remote?: RemoteActors | undefined;
   /** Above this number, each new actor evicts an idle one that was not used recently. Default: no eviction. */
-  most?: number;
+  most?: number | undefined;
 };
+
+/** The kinds of actors, by the kind of their ID; a dry run is a job. */
+export type ActorKind = "agent" | "chat" | "job" | "template_version" | "workspace";
+
+/** Opens the directory of a kind of actors on all nodes. `create` makes those of this process. */
+export type OpenDirectory = <A extends Actor<unknown>>(
+  kind: ActorKind,
+  create: (id: string) => A,
+  options?: Pick<DirectoryOptions, "most">,
+) => Directory<A>;
 
 export class Directory<A extends Actor<unknown>> {
   readonly #entries = new Map<string, Entry<A>>();
@@ -57,9 +67,9 @@ export class Directory<A extends Actor<unknown>> {
     this.#createActor = make;
     this.#clock = clock;
     this.#copy = options.copy;
-    const { elsewhere, most = Number.POSITIVE_INFINITY } = options;
+    const { remote, most = Number.POSITIVE_INFINITY } = options;
     this.#maxActors = most;
-    this.#remote = elsewhere && new RemoteSender(elsewhere, clock, this);
+    this.#remote = remote && new RemoteSender(remote, clock, this);
   }
 
   /**

@@ -6,8 +6,8 @@ import { runWhileWaiting } from "#base/network/request-part.ts";
 import type { OtherNode } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
 
-/** Where an actor is now. A shard that is moving briefly has no owner. */
-export type ActorPlace = "here" | "unowned" | OtherNode;
+/** Where an actor is now; "moving": no node has its shard for a moment. */
+export type ActorPlace = "here" | "moving" | OtherNode;
 
 /** Locates actors on other nodes and sends them messages. */
 export interface RemoteActors {
@@ -38,10 +38,10 @@ export class RemoteSender {
   readonly #sending = new Map<string, Promise<void>>();
   #waiting = 0;
 
-  constructor(elsewhere: RemoteActors, clock: Clock, here: LocalActors) {
-    this.#remote = elsewhere;
+  constructor(remote: RemoteActors, clock: Clock, local: LocalActors) {
+    this.#remote = remote;
     this.#clock = clock;
-    this.#local = here;
+    this.#local = local;
   }
 
   ask(id: string, message: string, args: unknown): Promise<unknown> {
@@ -49,7 +49,7 @@ export class RemoteSender {
     if (place === "here") return this.#local.askHere(id, message, args);
     return this.#sendUntilBegun(place, id, (at) => {
       if (at === "here") return this.#local.askHere(id, message, args);
-      if (at === "unowned") return Promise.reject(new NotStartedError("No node has this resource now. Please retry."));
+      if (at === "moving") return Promise.reject(new NotStartedError("No node has this resource now. Please retry."));
       return this.#remote.ask(at, id, message, args);
     });
   }
@@ -96,7 +96,7 @@ export class RemoteSender {
     try {
       await before;
       let place = await (first ?? this.#remote.locate(id));
-      while (place === "unowned" && !this.#local.isStopping && this.#clock.monotonic() < until) {
+      while (place === "moving" && !this.#local.isStopping && this.#clock.monotonic() < until) {
         await pause(this.#clock, RETRY_INTERVAL_MS);
         place = await this.#remote.locate(id);
       }

@@ -38,7 +38,7 @@ export class Usage {
   /** Serializes work, because rows must not be written while they are aggregated. */
   #last: Promise<void> = Promise.resolve();
   /** Asks other nodes to write their observations; does not wait for a node that does not respond. */
-  flushOthers: () => Promise<void> = async () => {};
+  flushOthers: () => Promise<unknown> = async () => {};
 
   /** Each node writes its own observations; the first one aggregates. */
   constructor({ store, clock, parts = ALL_PARTS }: { store: Store; clock: Clock; parts?: Parts }) {

@@ -66,7 +66,9 @@ import { Addresses } from "#src/api/http/address.ts";
 import { OpenStreams } from "#src/api/http/open-streams.ts";
 import { Requests } from "#src/api/http/requests.ts";
 import { Sockets } from "#src/api/http/socket.ts";
+import { createSharedLocation, createSingleLocation } from "#src/cluster/location.ts";
 import type { Membership } from "#src/cluster/membership.ts";
+import { broadcastEvents, receiveFromOtherNodes } from "#src/cluster/shared-events.ts";
 import { MAX_FEATURE_BYTES } from "#src/git/feature-registry.ts";
 import { OAuthClient } from "#src/git/oauth.ts";
 import { toProvider } from "#src/git/provider.ts";
@@ -78,14 +80,6 @@ import type { RepositorySources } from "#src/provisioners/repository/sources.ts"
 import type { ToolServicesFor } from "#src/tools/services.ts";
 import { type Base, makeProvisioners, openAgents, openModels, openTemplates, openWorkspaces } from "./features.ts";
 import { adoptParts, deliver, endForbidden, prepareFirst, recoverActors, releaseParts } from "./lifecycle.ts";
-import {
-  answerOthers,
-  broadcastEvents,
-  createRemoteActors,
-  createRemoteJobs,
-  createRemoteRefresh,
-  receiveFromOtherNodes,
-} from "./nodes.ts";
 import type { OpenedStore } from "./open-store.ts";
 
 /** Maximum bytes of a response about a pull request. */
@@ -229,11 +223,13 @@ export class Context implements ApiContext, AsyncDisposable {
     const { max_connections, allowed_private_networks: allowed } = config;
     const copy = options.copyMessages;
     const links = membership?.active?.links(encryption);
-    const far = links && { parts, links, index: new PartIndex(store) };
-    const findRemote: Base["elsewhere"] = (kind) => far && createRemoteActors(far, kind);
+    const index = links && new PartIndex(store);
+    const location = links && index
+      ? createSharedLocation({ clock, parts, index, links, copy })
+      : createSingleLocation({ clock, copy });
     const accessUrl = (): URL => this.accessUrl;
-    const base: Base = { config, clock, store, parts, topics, encryption, copy, far, elsewhere: findRemote, accessUrl };
-    this.partIndex = far?.index;
+    const base: Base = { config, clock, store, parts, topics, encryption, location, accessUrl };
+    this.partIndex = index;
     this.config = config;
     this.sources = options.sources;
     this.clock = clock;
@@ -245,6 +241,7 @@ export class Context implements ApiContext, AsyncDisposable {
     // Events that end or update streams are also sent to the other nodes.
     broadcastEvents(this);
     this.usage = new Usage({ store, clock, parts });
+    this.usage.flushOthers = location.share("flush", () => this.usage.flush());
     this.sockets = new Sockets(clock, max_connections, parts, config.app_message_mb * 1024 * 1024);
     this.streams = new OpenStreams(clock, max_connections, parts);
     this.requests = new Requests(clock, max_connections);
@@ -264,8 +261,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.workers = new Workers(clock);
     // All nodes of a cluster report the same ID.
     const worker_id = kept && encryption.deriveUuid("built-in worker");
-    this.otherJobs =
-      far && createRemoteJobs(far, clock, { queue: () => this.jobs, work: () => ({ ...workspaces, ...templates }) });
+    this.otherJobs = location.openJobs({ queue: () => this.jobs, work: () => ({ ...workspaces, ...templates }) });
     this.jobs = new JobQueue(config.provisioner_slots, this.workers, worker_id, this.otherJobs);
     const repositories: RepositorySources = {
       open: (plan, owner_id, signal) => this.repositories.open(plan, owner_id, signal),
@@ -318,7 +314,8 @@ export class Context implements ApiContext, AsyncDisposable {
       topics,
       providers: config.external_auth.map(toProvider),
       client,
-      elsewhere: far && createRemoteRefresh(far, clock),
+      // A provider that accepts each refresh token once would revoke the grant if two nodes used it.
+      refreshRemotely: location.runOnFirst("external_auth", (asked) => this.links.refresh(asked)),
     });
     // Any member can enter these URLs, and a member who does not own the deployment must not reach private addresses of this machine.
     const repositoryOutbound = (more = {}) =>
@@ -354,6 +351,7 @@ export class Context implements ApiContext, AsyncDisposable {
     const hookService = openHooks({ config, clock, store, parts, workspaces: declared });
     this.hooks = hookService.hooks;
     const { chats, generations, titles, warnings, diffs, upkeep } = openChats({
+      openDirectory: location.openDirectory,
       store,
       clock,
       topics,
@@ -377,8 +375,6 @@ export class Context implements ApiContext, AsyncDisposable {
       mcpFetch: (url, init) => this.mcpOutbound.open(new URL(url), init),
       accounts: this.links,
       outbound: new Outbound({ clock, allowed, max_bytes: MAX_DIFF_BYTES }),
-      copy,
-      elsewhere: findRemote("chat"),
     });
     this.chats = chats;
     this.tasks = new TaskKeeper({ store, clock, topics, ...makeTaskChats(this) });
@@ -395,7 +391,6 @@ export class Context implements ApiContext, AsyncDisposable {
     this.connections = new ConnectionLogger({ store, clock, parts });
     this.connectionUpkeep = connectionUpkeep({ store, clock, parts });
     this.refused = new RejectedChanges({ store, clock });
-    if (far) answerOthers(far, this);
     this.scheduler = new Scheduler(
       store,
       clock,

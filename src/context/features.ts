@@ -7,10 +7,9 @@ import { MeteredModels } from "#actors/chat/spending/metered-models.ts";
 import { HomeBackupKeeper } from "#actors/home-backups/keeper.ts";
 import { ModelSettings } from "#actors/models/model-settings.ts";
 import { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
-import { Directory } from "#actors/runtime/directory.ts";
+import type { Directory } from "#actors/runtime/directory.ts";
 import type { Events } from "#actors/runtime/events.ts";
 import type { JobQueue } from "#actors/runtime/job-queue.ts";
-import type { RemoteActors } from "#actors/runtime/remote-asks.ts";
 import { TemplateVersionActor } from "#actors/template-version/actor.ts";
 import { DryRunActor } from "#actors/template-version/dry-run-actor.ts";
 import { DryRunRunner } from "#actors/template-version/dry-run-runner.ts";
@@ -27,8 +26,7 @@ import { type Config, findContainerAccessProblem, getContainerAccessUrl, isUsedO
 import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { markSideEffect, runWhileWaiting } from "#base/network/request-part.ts";
-import { listOtherNodes, type Parts } from "#base/parts.ts";
-import { finishesWithin } from "#base/retry.ts";
+import type { Parts } from "#base/parts.ts";
 import { isTraced } from "#base/spans.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
@@ -42,6 +40,7 @@ import { planFirstPrebuild } from "#domain/builds/prebuilds.ts";
 import { Network } from "#domain/tailnet/network.ts";
 import { traceModels } from "#src/api/metrics/model-spans.ts";
 import { countModels } from "#src/api/metrics/models.ts";
+import type { Location } from "#src/cluster/location.ts";
 import { deriveRecoveryKey, HomeBackupStore } from "#src/home-backups/store.ts";
 import { ConfiguredModels } from "#src/llm/configured.ts";
 import { createGuardedFetch } from "#src/llm/fetch.ts";
@@ -55,16 +54,6 @@ import type { Provisioner, ProvisionRequest } from "#src/provisioners/provisione
 import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
 import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
 import { AgentHttp } from "#src/wire/index.ts";
-import {
-  type ActorKind,
-  connectCoordinators,
-  connectRelays,
-  createRemoteDialer,
-  type NodeDeps,
-  type RemoteAgentDeps,
-  shareNetwork,
-  shutDownOnOwner,
-} from "./nodes.ts";
 
 export type Base = {
   readonly config: Config;
@@ -74,14 +63,10 @@ export type Base = {
   readonly encryption: Encryption;
   /** The parts this node owns; all of them on a single server. */
   readonly parts: Parts;
-  /** The other nodes; undefined if none exist. */
-  readonly far: (NodeDeps & RemoteAgentDeps) | undefined;
-  /** Returns the remote actors of a kind; undefined if there are no other nodes. */
-  readonly elsewhere: (kind: ActorKind) => RemoteActors | undefined;
+  /** Where actors, agents and jobs live. */
+  readonly location: Location;
   /** Returns the URL where people and workspaces reach the server; known once it listens. */
   readonly accessUrl: () => URL;
-  /** Copies messages to actors; tests only. */
-  readonly copy: (<T>(args: T) => T) | undefined;
 };
 
 // Workspace agents and access to them: their actors, streams and requests into workspaces, the private network.
@@ -89,27 +74,18 @@ export type Base = {
 /** Maximum idle agents kept in memory: loading one takes a tenth of a millisecond, keeping it a kilobyte or more. */
 const MAX_IDLE_AGENTS = 1_000;
 
-type AgentNeeds = Pick<Base, "config" | "clock" | "store" | "topics" | "copy" | "far" | "elsewhere">;
+type AgentNeeds = Pick<Base, "config" | "clock" | "store" | "topics" | "location">;
 
-export const openAgents = ({ config, clock, store, topics, copy, far, elsewhere }: AgentNeeds) => {
+export const openAgents = ({ config, clock, store, topics, location }: AgentNeeds) => {
   const tailnet = new Network({ store, clock, topics });
-  if (far) connectRelays(far, clock, tailnet.relay);
-  if (far) connectCoordinators(far, clock, tailnet.coordinator);
-  if (far) shareNetwork(far, clock, tailnet);
+  location.joinNetwork(tailnet);
   const dialer = new AgentsDialer({ store, clock, topics, tailnet });
   const deps = { store, clock, topics, log_limit: config.agent_log_limit };
   return {
     dialer,
-    agentHttp: new AgentHttp(far ? createRemoteDialer(far, dialer) : dialer, clock, {
-      begin: markSideEffect,
-      wait: runWhileWaiting,
-    }),
+    agentHttp: new AgentHttp(location.openDialer(dialer), clock, { begin: markSideEffect, wait: runWhileWaiting }),
     tailnet,
-    agents: new Directory((id) => new AgentActor(id, deps), clock, {
-      copy,
-      elsewhere: elsewhere("agent"),
-      most: MAX_IDLE_AGENTS,
-    }),
+    agents: location.openDirectory("agent", (id) => new AgentActor(id, deps), { most: MAX_IDLE_AGENTS }),
   };
 };
 
@@ -185,7 +161,7 @@ type WorkspaceNeeds = Base &
   };
 
 export const openWorkspaces = (parts: WorkspaceNeeds) => {
-  const { store, clock, topics, encryption, accessUrl, copy, elsewhere, jobs, provisioners, equip, building } = parts;
+  const { store, clock, topics, encryption, accessUrl, location, jobs, provisioners, equip, building } = parts;
   const automatic = automaticBuilds(building, jobs);
   const uses = new Uses((id) => workspaces.ask(id, "noteUse", {}));
   const builds = new BuildRunner({
@@ -195,9 +171,7 @@ export const openWorkspaces = (parts: WorkspaceNeeds) => {
     encryption,
     equip,
     workspaces: () => workspaces,
-    shutDownAgents: shutDownOnOwner(
-      parts.far,
-      clock,
+    shutDownAgents: location.shutDownOnOwner(
       () => workspaces,
       (id, report, signal) => shutDownAgents(parts, id, report, signal),
     ),
@@ -215,10 +189,10 @@ export const openWorkspaces = (parts: WorkspaceNeeds) => {
     module: parts.module,
   });
   const deps = { store, clock, topics, uses, automatic, builds, snapshots, encryption, accessUrl };
-  const workspaces: Directory<WorkspaceActor> = new Directory((id) => new WorkspaceActor(id, deps), clock, {
-    copy,
-    elsewhere: elsewhere("workspace"),
-  });
+  const workspaces: Directory<WorkspaceActor> = location.openDirectory(
+    "workspace",
+    (id) => new WorkspaceActor(id, deps),
+  );
   const firstBuild = planFirstPrebuild(building);
   const prebuilds = new PrebuildKeeper({ store, clock, workspaces: () => workspaces, automatic, firstBuild });
   return { workspaces, uses, prebuilds, builds, snapshots, homeBackups, homeBackupStore: backups };
@@ -237,40 +211,40 @@ type TemplateNeeds = Base & {
 };
 
 export const openTemplates = (parts: TemplateNeeds) => {
-  const { store, clock, topics, encryption, accessUrl, copy, elsewhere, blobs, jobs, provisioners, terraform, equip } =
-    parts;
+  const { store, clock, topics, encryption, accessUrl, location, blobs, jobs, provisioners, terraform, equip } = parts;
   const imports = new ImportRunner({ store, clock, blobs, jobs, encryption, terraform, versions: () => versions });
-  const versions: Directory<TemplateVersionActor> = new Directory(
+  const versions: Directory<TemplateVersionActor> = location.openDirectory(
+    "template_version",
     (id) => new TemplateVersionActor(id, { store, clock, topics, imports }),
-    clock,
-    { copy, elsewhere: elsewhere("template_version") },
   );
   const runs = new DryRunRunner({ clock, jobs, provisioners, equip, dryRuns: () => dryRuns });
-  const dryRuns: Directory<DryRunActor> = new Directory(
+  const dryRuns: Directory<DryRunActor> = location.openDirectory(
+    "job",
     (id) => new DryRunActor(id, { store, clock, topics, runs, encryption, accessUrl }),
-    clock,
-    { copy, elsewhere: elsewhere("job") },
   );
   return { versions, dryRuns, imports, runs };
 };
 
 // Language models: configuration, metrics and costs. Each node has them in memory; their settings are written by one node.
 
-type ModelNeeds = Pick<Base, "config" | "clock" | "store" | "encryption" | "topics" | "far"> & {
+type ModelNeeds = Pick<Base, "config" | "clock" | "store" | "encryption" | "topics" | "location"> & {
   readonly blobs: Blobs;
   readonly metrics: Metrics | undefined;
   /** Alternative models; tests only. */
   readonly models: LanguageModels | undefined;
 };
 
-const MODELS = "models";
-/**
- * A node that does not confirm by then learns of the change with the next event it receives, and reloads everything after a period without
- * events.
- */
-const RELOAD_TIMEOUT_MS = 2_000;
-
-export const openModels = ({ config, clock, store, encryption, topics, blobs, metrics, models, far }: ModelNeeds) => {
+export const openModels = ({
+  config,
+  clock,
+  store,
+  encryption,
+  topics,
+  blobs,
+  metrics,
+  models,
+  location,
+}: ModelNeeds) => {
   const hosts = config.model_hosts ?? [];
   const mayReach = { private: isUsedOnlyLocally(config), hosts, continuesTrace: config.otlp_propagate_to_models };
   const configured = new ConfiguredModels({
@@ -281,15 +255,18 @@ export const openModels = ({ config, clock, store, encryption, topics, blobs, me
   const asked = models ?? configured;
   const counted = metrics ? countModels(asked, metrics) : asked;
   const traced = isTraced() ? traceModels(counted) : counted;
-  const tellNodes = far && (() => reloadModelsElsewhere(far, clock));
-  const modelSettings = new ModelSettings({ store, clock, encryption, topics, models: configured, tellNodes });
-  far?.links.serve(MODELS, () => modelSettings.load());
+  // A node that does not confirm in time learns of the change with the next event it receives, and reloads everything after a period
+  // without events.
+  const onChanged = location.share("models", () => modelSettings.load());
+  const modelSettings: ModelSettings = new ModelSettings({
+    store,
+    clock,
+    encryption,
+    topics,
+    models: configured,
+    onChanged,
+  });
   const modelFetch = createGuardedFetch(mayReach);
   const ledger = new ModelLedger({ store, clock, onNotified: (user_id) => topics.publish("notified", user_id, {}) });
   return { models: new MeteredModels({ store, ledger, models: traced }), modelSettings, modelFetch, ledger };
-};
-
-const reloadModelsElsewhere = async ({ parts, links }: NodeDeps, clock: Clock): Promise<void> => {
-  const loads = listOtherNodes(parts).map((node) => links.call(node, MODELS, {}));
-  await finishesWithin(clock, RELOAD_TIMEOUT_MS, Promise.allSettled(loads));
 };

@@ -14,8 +14,8 @@ import { DatabaseBlobs } from "#db/pg/blobs.ts";
 import type { ReadStore } from "#db/pg/read-store.ts";
 import type { RejectedChanges } from "#src/api/audit/rejections.ts";
 import type { Sockets } from "#src/api/http/socket.ts";
+import { hearing, isSharedEvent, listSharedEventKinds, type SharedEventKind } from "#src/cluster/shared-events.ts";
 import { Context } from "./context.ts";
-import { hearing, isSharedEvent, listSharedEventKinds, type SharedEventKind } from "./nodes.ts";
 
 /** Members that are the same on every node; this node has no parts. */
 const HERE: ReadonlySet<string> = new Set(["config", "clock", "store", "encryption", "requests", "addresses", "parts"]);

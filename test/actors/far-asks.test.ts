@@ -29,7 +29,7 @@ const nodes = (overrides: Partial<RemoteActors> = {}) => {
   const at: { place: ActorPlace | Promise<ActorPlace>; looks: number } = { place: "here", looks: 0 };
   const make = (id: string) => new Notes(id, {} as Store);
   const there = new Directory(make, clock);
-  const elsewhere: RemoteActors = {
+  const remote: RemoteActors = {
     locate() {
       at.looks += 1;
       return at.place;
@@ -38,7 +38,7 @@ const nodes = (overrides: Partial<RemoteActors> = {}) => {
     expect() {},
     ...overrides,
   };
-  const here = new Directory(make, clock, { elsewhere });
+  const here = new Directory(make, clock, { remote });
   return { clock, at, here, there };
 };
 
@@ -75,7 +75,7 @@ test("[CP-33] messages keep their order while their actor's node is looked up", 
 
 test("[CP-33] while no node has an actor's shard, its messages wait for at most fifteen seconds", async () => {
   const { at, clock, here } = nodes();
-  at.place = "unowned";
+  at.place = "moving";
   const patient = [here.ask("a", "note", { text: "1" }), here.ask("a", "note", { text: "2" })];
   for (let i = 0; i < 100; i++) {
     await clock.timerIn(50);
@@ -84,7 +84,7 @@ test("[CP-33] while no node has an actor's shard, its messages wait for at most 
   at.place = OTHER;
   expect(await Promise.all(patient)).toEqual([["1"], ["1", "2"]]);
 
-  at.place = "unowned";
+  at.place = "moving";
   let isOver = false;
   const refused = catchError(here.ask("a", "note", { text: "3" })).finally(() => {
     isOver = true;
@@ -127,7 +127,7 @@ test("[CP-33] a message that was not started is resent to the actor's current no
 
 test("[CP-33] a stopping directory answers all waiting callers", async () => {
   const { at, clock, here } = nodes();
-  at.place = "unowned";
+  at.place = "moving";
   const waiting = catchError(here.ask("a", "note", { text: "1" }));
   await clock.timerIn(50);
   await here.stop();

@@ -4,7 +4,7 @@ import { systemClock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import type { Parts } from "#base/parts.ts";
 import { PartIndex } from "#db/part-index.ts";
-import { createRemoteDialer, serveDials } from "#src/context/nodes.ts";
+import { createSharedLocation } from "#src/cluster/location.ts";
 import { connectSocket } from "#src/daemon/connection/tunnel-socket.ts";
 import type { AgentDialer } from "#src/wire/agent-dialer.ts";
 import { AgentHttp } from "#src/wire/agent-http.ts";
@@ -29,23 +29,20 @@ const cluster = (has = true) => {
   open.push(a, b);
   const shared = { hasB: has };
   const stored = { get: () => Promise.resolve({ part: PART } as never) };
-  const makeDeps = (links: typeof a.links, parts: Parts) => ({
-    parts,
-    links,
-    index: new PartIndex(stored),
-  });
-  const ofA = makeDeps(a.links, {
+  const createLocation = (links: typeof a.links, parts: Parts) =>
+    createSharedLocation({ clock: systemClock, parts, links, index: new PartIndex(stored) });
+  const ofA = createLocation(a.links, {
     has: () => false,
     isFirst: true,
     comings: 0,
     nodeOf: () => (shared.hasB ? b.place : undefined),
   });
-  const ofB = makeDeps(b.links, { has: () => shared.hasB, isFirst: false, comings: 0, nodeOf: () => undefined });
-  serveDials(ofB, {
+  const ofB = createLocation(b.links, { has: () => shared.hasB, isFirst: false, comings: 0, nodeOf: () => undefined });
+  ofB.openDialer({
     isDaemon: () => true,
     dial: (_, port) => connectSocket({ hostname: "127.0.0.1", port }, systemClock),
   });
-  return { dialer: createRemoteDialer(ofA, NO_TUNNELS), shared, b };
+  return { dialer: ofA.openDialer(NO_TUNNELS), shared, b };
 };
 
 /** An echo server. */

@@ -8,7 +8,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/cli": ["src/server.ts", "src/daemon", "src/client.ts"],
   "src/server.ts": ["src/context", "src/api", "src/web"],
   "src/context": ["src/api", "src/telemetry"],
-  "src/cluster": ["db", "src/wire"],
+  "src/cluster": ["src/domain"],
   "src/api": ["src/domain", "src/web", "src/cluster"],
   "src/domain": ["actors", "src/authentication", "src/starter"],
   actors: [

@@ -25,8 +25,8 @@ import type { Provider } from "#src/git/provider.ts";
 
 /** The version of the link to refresh. */
 type LinkVersion = Pick<LinkRow, "user_id" | "provider_id" | "version">;
-/** Lets another node refresh the link, and resolves when it has; undefined if this node must do it. */
-export type RefreshElsewhere = (asked: LinkVersion) => Promise<void> | undefined;
+/** Has the link refreshed by another server, and resolves when it is; undefined if this server must do it. */
+export type RefreshRemotely = (asked: LinkVersion) => Promise<void> | undefined;
 
 export type LinksOptions = {
   store: Store;
@@ -35,7 +35,7 @@ export type LinksOptions = {
   topics: Topics<Events>;
   providers: readonly Provider[];
   client: OAuthClient;
-  elsewhere?: RefreshElsewhere | undefined;
+  refreshRemotely?: RefreshRemotely | undefined;
 };
 
 type TokenContent = Pick<Tokens, "access_token" | "refresh_token" | "token_extra"> & Pick<Provider, "place">;
@@ -224,10 +224,10 @@ export class Links {
     const running = this.#refreshes.get(key);
     if (running) return running;
     const { user_id, provider_id, version } = row;
-    const elsewhere = this.#options.elsewhere?.({ user_id, provider_id, version });
+    const refreshed = this.#options.refreshRemotely?.({ user_id, provider_id, version });
     // The result is stored for all waiting callers: the provider no longer accepts the previous token.
-    const work = elsewhere
-      ? this.#waitForRefresh(elsewhere, row, provider)
+    const work = refreshed
+      ? this.#waitForRefresh(refreshed, row, provider)
       : runOutsideRequest(() => this.#refresh(row, provider));
     const started = work.finally(() => this.#refreshes.delete(key));
     this.#refreshes.set(key, started);

@@ -1,13 +1,13 @@
 // Messages to actors on either of two nodes that divide the shards, over a real link, while shards move.
 import { afterEach, expect, test } from "bun:test";
 import { Actor } from "#actors/runtime/actor.ts";
-import { Directory } from "#actors/runtime/directory.ts";
+import type { Directory } from "#actors/runtime/directory.ts";
 import { systemClock } from "#base/clock.ts";
 import { getCurrentOrigin, withOrigin } from "#base/origin.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { PartIndex } from "#db/part-index.ts";
-import { createRemoteActors, serveActors } from "#src/context/nodes.ts";
+import { createSharedLocation } from "#src/cluster/location.ts";
 import { createLinkedNode, type LinkedNode } from "#test/support/cluster/linked-node.ts";
 
 /** Which node has which shard; unowned shards are not listed. */
@@ -57,10 +57,8 @@ const openCluster = (names: readonly string[], shared: ShardOwners, rows: Readon
       nodeOf: (part) => (shared.get(part) === name ? undefined : findOtherNode(part)),
     };
     const index = new PartIndex(makeReadStore(rows));
-    const needs = { parts, index, links: node.links };
-    const elsewhere = createRemoteActors(needs, "chat");
-    const chats = new Directory((id) => new Notes(id, name), systemClock, { elsewhere });
-    serveActors(needs, { chat: chats } as never);
+    const location = createSharedLocation({ clock: systemClock, parts, index, links: node.links });
+    const chats = location.openDirectory("chat", (id) => new Notes(id, name));
     return { node, chats };
   }) as [{ node: LinkedNode; chats: Directory<Notes> }, { node: LinkedNode; chats: Directory<Notes> }];
 };

@@ -1,9 +1,10 @@
 // Linked account tokens on two nodes with one database: the first node renews them for all.
 import { afterEach, expect } from "bun:test";
 import type { OtherNode, Parts } from "#base/parts.ts";
+import { PartIndex } from "#db/part-index.ts";
 import { Links } from "#domain/external-auth/links.ts";
 import { Client } from "#src/client.ts";
-import { createRemoteRefresh, serveRefreshes } from "#src/context/nodes.ts";
+import { createSharedLocation } from "#src/cluster/location.ts";
 import { FakeProvider } from "#test/api/external-auth/provider.ts";
 import { link, startWith } from "#test/api/external-auth/world.ts";
 import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
@@ -36,17 +37,26 @@ const openLinkWorld = async (provider: FakeProvider) => {
   const [a, b] = [createLinkedNode("a"), createLinkedNode("b")];
   open.push(a, b);
   const known: { first: OtherNode | undefined } = { first: a.place };
-  serveRefreshes({ parts: makeParts(true, () => undefined), links: a.links }, links);
+  const openRefreshes = (parts: Parts, node: typeof a, run: Links["refresh"]) =>
+    createSharedLocation({ clock, parts, links: node.links, index: new PartIndex(store) }).runOnFirst("refresh", run);
+  openRefreshes(
+    makeParts(true, () => undefined),
+    a,
+    (asked) => links.refresh(asked),
+  );
   const git = links.provider("git");
   const { client, providers } = links;
-  const elsewhere = createRemoteRefresh({ parts: makeParts(false, () => known.first), links: b.links }, clock);
-  const second = new Links({
+  const second: Links = new Links({
     store,
     clock,
     encryption,
     topics,
     client,
-    elsewhere,
+    refreshRemotely: openRefreshes(
+      makeParts(false, () => known.first),
+      b,
+      (asked) => second.refresh(asked),
+    ),
     providers: [...providers.values()],
   });
   const tokens = (count: number) =>

@@ -5,7 +5,7 @@ import { systemClock } from "#base/clock.ts";
 import { uuid, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { PartIndex } from "#db/part-index.ts";
-import { connectCoordinators } from "#src/context/nodes.ts";
+import { connectCoordinators } from "#src/cluster/location.ts";
 import { listAgentAddresses } from "#src/tailnet/addresses.ts";
 import { Coordinator } from "#src/tailnet/coordinator.ts";
 import type { Peer } from "#src/tailnet/peer.ts";
@@ -44,7 +44,7 @@ const cluster = (...names: string[]) => {
     const index = new PartIndex({ get: () => Promise.resolve(undefined) });
     index.findPartOf = (_, id) => ids.indexOf(id);
     const coordinator = new Coordinator();
-    connectCoordinators({ parts, index, links: node.links }, systemClock, coordinator);
+    connectCoordinators({ clock: systemClock, parts, index, links: node.links }, coordinator);
     nodes.set(name, { coordinator, place: node.place, stop: () => node[Symbol.dispose]() });
   }
   const at = (name: string) => {

@@ -1,11 +1,12 @@
 // The visible state of a cluster, over real links: each node knows its own state, and any node reports that of all.
 import { afterEach, expect, test } from "bun:test";
-import { systemClock } from "#base/clock.ts";
+import { EndingClock, systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { Topics } from "#base/topics.ts";
+import { PartIndex } from "#db/part-index.ts";
 import { Network } from "#domain/tailnet/network.ts";
-import { shareNetwork, shareUse } from "#src/context/nodes.ts";
+import { createSharedLocation } from "#src/cluster/location.ts";
 import { createAgentRules } from "#src/tailnet/peer-rules.ts";
 import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
 
@@ -29,10 +30,13 @@ const cluster = (...counts: number[]) => {
     }
     // A client of another node belongs to that node.
     network.coordinator.join({ id: uuid(), rules: createAgentRules(uuid()), isGuest: true });
-    const usage = { flushed: 0, flush: async () => void usage.flushed++, flushOthers: async () => {} };
-    shareNetwork({ parts, links: node.links }, systemClock, network);
-    shareUse({ parts, links: node.links }, systemClock, usage);
-    return { network, usage, node };
+    const index = new PartIndex({ get: () => Promise.resolve(undefined) });
+    const clock = new EndingClock(systemClock);
+    open.push(clock);
+    const location = createSharedLocation({ clock, parts, index, links: node.links });
+    location.joinNetwork(network);
+    const usage = { flushed: 0 };
+    return { network, usage, flushOthers: location.share("flush", async () => void usage.flushed++), node };
   });
 };
 
@@ -46,6 +50,6 @@ test("[CP-70] the private network is shown and counted over all nodes, each peer
 
 test("[CP-70] a usage report includes what any node has recorded: all write it first", async () => {
   const [one, two, three] = cluster(0, 0, 0);
-  await two?.usage.flushOthers();
+  await two?.flushOthers();
   expect([one, two, three].map((each) => each?.usage.flushed)).toEqual([1, 0, 1]);
 });

@@ -2,11 +2,11 @@
 // reserve. Beyond that, new ones wait in the backlog, and connections without a request are closed, longest idle first.
 import { closeSync, openSync } from "node:fs";
 import type { Server } from "bun";
-import { systemClock, type Timer } from "#base/clock.ts";
-import { log } from "#base/log.ts";
-import { countOpenFiles, getReserve, MAX_RESERVE, openFilesLimit } from "#base/system/open-files.ts";
-import { resumeAccepting, stopAccepting } from "#base/system/same-port.ts";
-import { findTcpSockets, setBacklog, shutDownConnection, type TcpConnection } from "#base/system/tcp-sockets.ts";
+import { systemClock, type Timer } from "../clock.ts";
+import { log } from "../log.ts";
+import { countOpenFiles, getReserve, MAX_RESERVE, openFilesLimit } from "./open-files.ts";
+import { resumeAccepting, stopAccepting } from "./same-port.ts";
+import { findTcpSockets, setBacklog, shutDownConnection, type TcpConnection } from "./tcp-sockets.ts";
 
 /** How often descriptors are counted: rarely while there is room, often when there is little. */
 const CALM_INTERVAL_MS = 200;

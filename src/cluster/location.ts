@@ -1,0 +1,389 @@
+// Where actors, agents, jobs and the private network live: on this server, or on one of several nodes. Features are given a `Location` and
+// know no other node; with several nodes it communicates over the links between them (docs/spec/cluster-nodes.md).
+
+import { JobReport } from "#actors/job/report.ts";
+import type { Actor } from "#actors/runtime/actor.ts";
+import { type ActorKind, Directory, type OpenDirectory } from "#actors/runtime/directory.ts";
+import type { JobQueue } from "#actors/runtime/job-queue.ts";
+import type { ActorPlace, RemoteActors } from "#actors/runtime/remote-asks.ts";
+import { type RemoteJobRequest, RemoteJobs } from "#actors/runtime/remote-jobs.ts";
+import type { JobOwner, NamedJob } from "#actors/runtime/remote-queues.ts";
+import type { Imports, TemplateVersionActor } from "#actors/template-version/actor.ts";
+import type { DryRunActor, DryRuns } from "#actors/template-version/dry-run-actor.ts";
+import type { WorkspaceActor } from "#actors/workspace/actor.ts";
+import type { WorkedBuild } from "#actors/workspace/build-runner.ts";
+import type { Builds } from "#actors/workspace/effects.ts";
+import type { Clock } from "#base/clock.ts";
+import { NotStartedError } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import { FIRST_PART, listOtherNodes, type OtherNode, type Parts } from "#base/parts.ts";
+import { finishesWithin, retry } from "#base/retry.ts";
+import { CommitError } from "#db/engine/store.ts";
+import type { PartIndex } from "#db/part-index.ts";
+import type { Network } from "#domain/tailnet/network.ts";
+import { type RelayMessage, RemoteRelay } from "#domain/tailnet/remote-relay.ts";
+import { type RemoteClient, RemoteTunnels } from "#domain/tailnet/remote-tunnels.ts";
+import type { Report } from "#src/provisioners/provisioner.ts";
+import { type Coordinator, createClientRules, LOST_TTL_MS, type Relay } from "#src/tailnet/index.ts";
+import {
+  type AgentDialer,
+  createRouter,
+  createTailnetClient,
+  pipe,
+  serve,
+  Tailnet,
+  WireError,
+} from "#src/wire/index.ts";
+import type { NodeLinks } from "./node-link.ts";
+
+export interface Location {
+  /** Opens the directory of a kind of actors, whichever nodes they are on. */
+  readonly openDirectory: OpenDirectory;
+  /** Returns a dialer for agents, whichever nodes their tunnels end at. `local` dials those of this node. */
+  openDialer(local: AgentDialer): AgentDialer;
+  /** Connects this node's relay and coordinator with those of the other nodes. */
+  joinNetwork(network: Network): void;
+  /** Returns what connects this node's job queue with those of the other nodes; undefined if none exist. */
+  openJobs(needs: JobNeeds): RemoteJobs | undefined;
+  /** Returns a function that shuts down the agents of a build's workspace on its node. `shutDown` does it on this one. */
+  shutDownOnOwner(workspaces: () => Directory<WorkspaceActor>, shutDown: ShutDownAgents): ShutDownOfBuild;
+  /** Offers `run` to the other nodes, and returns a function that runs it on all of them. Slow or failing nodes are left out. */
+  share(service: string, run: () => Promise<unknown>): () => Promise<unknown[]>;
+  /** Offers `run` to the other nodes, and returns a function that runs it on the first node; undefined if this node is the first. */
+  runOnFirst<Args>(service: string, run: (args: Args) => Promise<void>): (args: Args) => Promise<void> | undefined;
+}
+
+type SingleDeps = { readonly clock: Clock; readonly copy: (<T>(message: T) => T) | undefined };
+
+/** Returns the location of a server without other nodes. */
+export const createSingleLocation = ({ clock, copy }: SingleDeps): Location => ({
+  openDirectory: (_, create, { most } = {}) => new Directory(create, clock, { copy, most }),
+  openDialer: (local) => local,
+  joinNetwork: () => {},
+  openJobs: () => undefined,
+  shutDownOnOwner:
+    (_, shutDown) =>
+    ({ workspace_id }, report, signal) =>
+      shutDown(workspace_id, report, signal),
+  share: () => async () => [],
+  runOnFirst: () => () => undefined,
+});
+
+/** What a node needs to communicate with the others. */
+export type LocationDeps = {
+  readonly clock: Clock;
+  readonly parts: Parts;
+  readonly index: PartIndex;
+  readonly links: Pick<NodeLinks, "call" | "serve" | "open" | "serveStreams">;
+  readonly copy?: (<T>(message: T) => T) | undefined;
+};
+
+/** Returns the location of a node among others, and starts answering their calls. */
+export const createSharedLocation = (deps: LocationDeps): Location => ({
+  openDirectory: openDirectories(deps),
+  openDialer: (local) => openDialer(deps, local),
+  joinNetwork(network) {
+    connectRelays(deps, network.relay);
+    connectCoordinators(deps, network.coordinator);
+    network.others = share(deps, NETWORK, async () => network.here) as Network["others"];
+  },
+  openJobs: (needs) => openJobs(deps, needs),
+  shutDownOnOwner: (workspaces, shutDown) => shutDownOnOwner(deps, workspaces, shutDown),
+  share: (service, run) => share(deps, service, run),
+  runOnFirst: (service, run) => runOnFirst(deps, service, run),
+});
+
+/** Returns where the owner of a part is now. What does not exist, or not yet, is here. */
+const locatePart = (parts: Parts, part: number | undefined): ActorPlace =>
+  part === undefined || parts.has(part) ? "here" : (parts.nodeOf(part) ?? "moving");
+
+// Actors on other nodes: located by the part of their ID and called remotely. The other side answers for the actors of this node.
+
+const ACTOR = "actor";
+
+/** A message to an actor on another node. It includes the part, because an ID that is about to be created cannot be looked up there. */
+type RemoteMessage = {
+  readonly kind: ActorKind;
+  readonly id: string;
+  readonly part: number;
+  readonly message: string;
+  readonly args: unknown;
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: messages come by their names
+type AnyDirectory = Pick<Directory<Actor<any> & Record<string, any>>, "askHere" | "isStopping">;
+
+/**
+ * Opens directories, and handles other nodes' messages to the actors of this one. A message for a part that has moved in the meantime is
+ * neither handled nor forwarded.
+ */
+const openDirectories = ({ clock, parts, index, links, copy }: LocationDeps): OpenDirectory => {
+  const directories = new Map<ActorKind, AnyDirectory>();
+  links.serve(ACTOR, async (asked) => {
+    const { kind, id, part, message, args } = asked as RemoteMessage;
+    const actors = directories.get(kind);
+    if (!actors || !parts.has(part) || actors.isStopping)
+      throw new NotStartedError("The node does not have this part.");
+    index.note(kind, id, part);
+    return actors.askHere(id, message, args);
+  });
+  return (kind, create, { most } = {}) => {
+    const remote: RemoteActors = {
+      locate(id) {
+        const part = index.findPartOf(kind, id);
+        return part instanceof Promise ? part.then((found) => locatePart(parts, found)) : locatePart(parts, part);
+      },
+      ask(node, id, message, args) {
+        const part = index.findPartOf(kind, id);
+        // Normally known, because a place was found by it; it is evicted only after a hundred thousand other lookups.
+        if (part instanceof Promise || part === undefined)
+          return Promise.reject(new NotStartedError("It is looked for again."));
+        return links.call(node, ACTOR, { kind, id, part, message, args } satisfies RemoteMessage);
+      },
+      expect: (id, part) => index.note(kind, id, part),
+    };
+    const directory = new Directory(create, clock, { copy, remote, most });
+    directories.set(kind, directory as never);
+    return directory;
+  };
+};
+
+// Agents whose tunnels end at another node: that node dials, and the bytes pass through it. Chats need this, because a claimed prebuild or
+// someone else's workspace belongs to a different part than the chat.
+
+const AGENT = "agent";
+
+type Target = { readonly agent_id: string; readonly port: number; readonly tls: boolean };
+
+/** Dials agents on the node that has their tunnel, and on behalf of other nodes. */
+const openDialer = ({ parts, index, links }: LocationDeps, local: AgentDialer): AgentDialer => {
+  links.serveStreams(AGENT, async (args, stream) => {
+    const { agent_id, port, tls } = args as Target;
+    const part = await index.findPartOf("agent", agent_id);
+    if (part === undefined || !parts.has(part)) throw new NotStartedError("The node does not have this workspace.");
+    void pipe(stream, await local.dial(agent_id, port, undefined, { tls }));
+  });
+  return {
+    isDaemon: (agent_id) => local.isDaemon(agent_id),
+    async dial(agent_id, port, signal, options) {
+      const node = locatePart(parts, await index.findPartOf("agent", agent_id));
+      if (node === "here") return local.dial(agent_id, port, signal, options);
+      if (node === "moving") throw new WireError("refused", "No node has this workspace now.");
+      const target: Target = { agent_id, port, tls: options?.tls ?? false };
+      const opened = links.open(node, AGENT, target);
+      const gone = Promise.withResolvers<never>();
+      const onAbort = (): void => gone.reject(new WireError("closed", "The caller has gone."));
+      signal?.addEventListener("abort", onAbort, { once: true });
+      if (signal?.aborted) onAbort();
+      try {
+        return await Promise.race([opened, gone.promise]);
+      } catch (error) {
+        opened.then(
+          (late) => late.reset("The caller has gone."),
+          () => undefined,
+        );
+        throw error;
+      } finally {
+        signal?.removeEventListener("abort", onAbort);
+      }
+    },
+  };
+};
+
+// Jobs across nodes: the job queues communicate over the links between nodes (actors/runtime/remote-jobs.ts), and the node that owns a
+// workspace ends its agents, whichever node runs the build.
+
+const JOBS = "jobs";
+const SHUT_DOWN = "shut_down";
+/** The kind of ID by which a job's owner is looked up. */
+const OWNER_KINDS = { build: "workspace", import: "template_version", dry_run: "job" } as const;
+
+/** Older dry runs do not include their part. */
+const NO_PART = -1;
+
+/** How builds, imports and dry runs are run here, and who owns them. */
+export type JobWork = {
+  readonly builds: Builds;
+  readonly imports: Imports;
+  readonly runs: DryRuns;
+  readonly workspaces: Directory<WorkspaceActor>;
+  readonly versions: Directory<TemplateVersionActor>;
+  readonly dryRuns: Directory<DryRunActor>;
+};
+
+type JobNeeds = { readonly queue: () => JobQueue; readonly work: () => JobWork };
+
+const openJobs = ({ clock, parts, index, links }: LocationDeps, { queue, work }: JobNeeds): RemoteJobs => {
+  const jobs = new RemoteJobs({
+    parts,
+    clock,
+    queue,
+    ask: (node, question) => links.call(node, JOBS, question),
+    submit: (job) => submit(work(), job),
+    async requeue(of, job_id) {
+      const part = await index.findPartOf(OWNER_KINDS[of.kind], of.id);
+      // The new owner asks too.
+      if (part !== undefined && parts.has(part)) await requeue(work(), of, job_id);
+    },
+  });
+  links.serve(JOBS, (question) => jobs.answer(question as RemoteJobRequest));
+  return jobs;
+};
+
+const submit = (
+  { builds, imports, runs }: JobWork,
+  { id, of, created_at, urgency, tags = {}, part = NO_PART }: NamedJob,
+): void => {
+  const job = { job_id: id, created_at, tags, part };
+  if (of?.kind === "build") builds.submit({ ...job, workspace_id: of.id, urgency });
+  if (of?.kind === "import") imports.submit({ ...job, version_id: of.id });
+  if (of?.kind === "dry_run") runs.submit(job);
+};
+
+const requeue = async ({ workspaces, versions, dryRuns }: JobWork, { kind, id }: JobOwner, job_id: string) => {
+  try {
+    if (kind === "build") await workspaces.ask(id, "requeueJob", { job_id, moved: true });
+    if (kind === "import") await versions.ask(id, "resume", { moved: true });
+    if (kind === "dry_run") await dryRuns.ask(id, "requeueJob", { moved: true });
+  } catch (error) {
+    // The job is still open on disk; its timer ends it.
+    log("builds").error("job {job_id} cannot be taken up again: {error}", { job_id, error });
+  }
+};
+
+/** Shuts down the agents of a workspace in order, on this node. */
+type ShutDownAgents = (workspace_id: string, report: Report, signal: AbortSignal) => Promise<void>;
+/** Like `ShutDownAgents`, on the node that owns the workspace; its reports go to the build's log. */
+type ShutDownOfBuild = (build: WorkedBuild, report: Report, signal: AbortSignal) => Promise<void>;
+
+const shutDownOnOwner = (
+  { clock, parts, index, links }: LocationDeps,
+  workspaces: () => Directory<WorkspaceActor>,
+  shutDown: ShutDownAgents,
+): ShutDownOfBuild => {
+  links.serve(SHUT_DOWN, async (asked) => {
+    const { workspace_id, job_id } = asked as WorkedBuild;
+    const report = new JobReport(clock, (said) => workspaces().ask(workspace_id, "say", { job_id, ...said }));
+    await shutDown(workspace_id, report, new AbortController().signal);
+    await report.whenSettled();
+  });
+  return async (build, report, signal) => {
+    const node = locatePart(parts, await index.findPartOf("workspace", build.workspace_id));
+    if (node === "here") return shutDown(build.workspace_id, report, signal);
+    if (node === "moving") return;
+    const canceled = new Promise<void>((resolve) => {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    const asked = links.call(node, SHUT_DOWN, build).catch((error) => {
+      log("builds").warn("the agents of {id} could not be ended in order: {error}", { id: build.workspace_id, error });
+    });
+    await Promise.race([asked, canceled]);
+  };
+};
+
+// What only the first node does, on behalf of all: a provider that accepts each refresh token once would revoke the grant if two nodes used
+// it.
+
+/** Another node may be about to become the first one. */
+const RETRY_INTERVAL_MS = 500;
+const MAX_TRIES = 30;
+
+const runOnFirst = <Args>(
+  { clock, parts, links }: Pick<LocationDeps, "clock" | "parts" | "links">,
+  service: string,
+  run: (args: Args) => Promise<void>,
+): ((args: Args) => Promise<void> | undefined) => {
+  links.serve(service, async (args) => {
+    if (!parts.isFirst) throw new NotStartedError("The node is not the first one.");
+    await run(args as Args);
+  });
+  // The outcome of a lost response is known to the first node: a repeated call joins the work in progress or finds it done.
+  const isTemporary = (error: unknown): boolean =>
+    error instanceof NotStartedError || (error instanceof CommitError && error.reason === "unknown");
+  return (args) => {
+    if (parts.isFirst) return undefined;
+    const ask = async (): Promise<void> => {
+      const first = parts.nodeOf(FIRST_PART);
+      if (!first) throw new NotStartedError("No node is the first one now.");
+      await links.call(first, service, args);
+    };
+    return retry(clock, ask, (error, failures) =>
+      isTemporary(error) && failures < MAX_TRIES ? RETRY_INTERVAL_MS : undefined,
+    );
+  };
+};
+
+// What every node does or knows for itself: its view of the private network, the usage it has not stored, its models.
+
+const NETWORK = "network";
+/** A slower node is left out. */
+const ANSWER_TIMEOUT_MS = 2_000;
+
+const share = (
+  { clock, parts, links }: Pick<LocationDeps, "clock" | "parts" | "links">,
+  service: string,
+  run: () => Promise<unknown>,
+): (() => Promise<unknown[]>) => {
+  links.serve(service, run);
+  return async () => {
+    const answers: unknown[] = [];
+    const asked = listOtherNodes(parts).map(async (node) => {
+      try {
+        answers.push(await links.call(node, service, {}));
+      } catch (error) {
+        log("cluster").debug("node {node} does not answer {service}: {error}", { node: node.id, service, error });
+      }
+    });
+    await finishesWithin(clock, ANSWER_TIMEOUT_MS, Promise.all(asked));
+    // Later answers are not added to it.
+    return [...answers];
+  };
+};
+
+// Connects the relays of nodes over the links between them (src/domain/tailnet/remote-relay.ts).
+
+const RELAY = "relay";
+
+const connectRelays = ({ clock, parts, links }: LocationDeps, relay: Relay): void => {
+  const others = new RemoteRelay({ clock, parts, relay, send: (node, words) => links.call(node, RELAY, words) });
+  relay.others = others;
+  links.serve(RELAY, async (words, from) => others.receive(from, words as RelayMessage));
+};
+
+// Connects the coordinators of nodes over the links between them (src/domain/tailnet/remote-tunnels.ts).
+
+const COORDINATOR = "coordinator";
+
+type RevokedAccess = { readonly client_id: string; readonly agent_id?: string };
+
+export const connectCoordinators = (
+  { clock, parts, index, links }: LocationDeps,
+  coordinator: Coordinator,
+): void => {
+  coordinator.others = new RemoteTunnels({
+    clock,
+    parts,
+    partOf: (agent_id) => index.findPartOf("agent", agent_id),
+    join: (node, client) => createTailnetClient({ open: () => links.open(node, COORDINATOR, client) }).coordinate(),
+    revoke: (node, client_id, agent_id) => links.call(node, COORDINATOR, { client_id, agent_id }),
+  });
+  links.serve(COORDINATOR, async (args) => {
+    const { client_id, agent_id } = args as RevokedAccess;
+    coordinator.revoke(client_id, agent_id);
+  });
+  /** The client's access was checked on its own node. */
+  const refuse = async (agent_id: string): Promise<string | undefined> => {
+    const part = await index.findPartOf("agent", agent_id);
+    return part !== undefined && parts.has(part) ? undefined : "the agent is not at this node";
+  };
+  links.serveStreams(COORDINATOR, async (args, stream) => {
+    const { id, holder } = args as RemoteClient;
+    const peer = { id, ...(holder && { holder }), isWatched: true, isGuest: true, rules: createClientRules(refuse) };
+    const router = createRouter(Tailnet, {
+      coordinate: (requests, { signal }) => coordinator.serve(peer, requests, signal),
+    });
+    void serve(stream, router, { clock }).finally(() => {
+      if (coordinator.isLost(id)) clock.after(LOST_TTL_MS, () => coordinator.releaseLost(id));
+    });
+  });
+};

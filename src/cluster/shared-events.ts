@@ -1,0 +1,47 @@
+// Events shared between nodes: which kinds, and how they reach the topics of this node. Unused on a single server.
+import type { ModelSettings } from "#actors/models/model-settings.ts";
+import { EVENTS_FOR_ACTIVE_NODES, EVENTS_FOR_ALL_NODES, type Events } from "#actors/runtime/events.ts";
+import type { Config } from "#base/config.ts";
+import { ALL_PARTS, type Parts } from "#base/parts.ts";
+import type { Topics } from "#base/topics.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { BroadcastEvent } from "#db/pg/notices/notice.ts";
+
+type EventDeps = { readonly store: Store; readonly topics: Topics<Events> };
+
+export type SharedEventKind = (typeof EVENTS_FOR_ACTIVE_NODES)[number];
+
+/** Returns the kinds of events that are received from other nodes with these settings. */
+export const listSharedEventKinds = ({ cluster_active }: Pick<Config, "cluster_active">): readonly SharedEventKind[] =>
+  cluster_active === "every" ? EVENTS_FOR_ACTIVE_NODES : EVENTS_FOR_ALL_NODES;
+
+export const isSharedEvent = (heard: readonly SharedEventKind[], kind: string): kind is SharedEventKind | "missed" =>
+  kind === "missed" || heard.some((one) => one === kind);
+
+/** Publishes events of other nodes; without events, publishes that some may have been missed. */
+export const hearing =
+  (topics: Topics<Events>, heard: readonly SharedEventKind[]) =>
+  (words: readonly BroadcastEvent[] | undefined): void => {
+    if (!words) topics.publish("missed", "", {});
+    for (const { kind, id, event } of words ?? [])
+      if (isSharedEvent(heard, kind)) topics.publish(kind, id, event as never, true);
+  };
+
+/** Sends events of this node to the other nodes, but not events that came from another node. */
+export const broadcastEvents = ({ store, topics, parts }: EventDeps & { readonly parts: Parts }): void => {
+  if (!store.broadcast) return;
+  for (const kind of parts === ALL_PARTS ? EVENTS_FOR_ALL_NODES : EVENTS_FOR_ACTIVE_NODES) {
+    topics.subscribeAll(kind, (id, event, isFar) => {
+      if (!isFar) store.broadcast?.(kind, id, event);
+    });
+  }
+};
+
+type Hearing = EventDeps & { readonly modelSettings: Pick<ModelSettings, "loadSoon"> };
+
+/** Starts publishing events of other active nodes on this one. */
+export const receiveFromOtherNodes = ({ store, topics, modelSettings }: Hearing): void => {
+  topics.subscribeAll("models_changed", (_, __, isFar) => isFar && modelSettings.loadSoon());
+  topics.subscribeAll("missed", () => modelSettings.loadSoon());
+  store.onBroadcast?.(hearing(topics, EVENTS_FOR_ACTIVE_NODES));
+};
