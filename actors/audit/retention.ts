@@ -2,7 +2,7 @@
 // Nothing else deletes entries.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { FIRST_PART, type Parts } from "#base/parts.ts";
+import { FIRST_PART } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deleteOldAudit, findOldAudit } from "#db/reports/audit/search.ts";
 import { readAuditRetention, toRetentionDays } from "#db/reports/audit/settings.ts";
@@ -12,13 +12,12 @@ import { type Chore, PeriodicChore } from "../runtime/chore.ts";
 const RUN_INTERVAL_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
-type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now">; readonly parts?: Parts };
+type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now"> };
 
-export const auditRetention = ({ store, clock, parts }: Deps): Chore =>
+export const auditRetention = ({ store, clock }: Deps): Chore =>
   new PeriodicChore({
     clock,
     every_ms: RUN_INTERVAL_MS,
-    parts,
     work: (now, isStopped) => deleteOld(store, now, isStopped),
     failed: (error) => log("audit").warn("could not delete old audit log entries: {error}", { error }),
   });

@@ -15,9 +15,9 @@ import { McpPool } from "#src/mcp/pool.ts";
 import type { ToolServices, ToolServicesFor } from "#src/tools/services.ts";
 import type { AgentHttp } from "#src/wire/index.ts";
 import type { HookService } from "../hooks/open.ts";
-import type { Chore } from "../runtime/chore.ts";
 import type { Directory, OpenDirectory } from "../runtime/directory.ts";
 import type { Events } from "../runtime/events.ts";
+import type { Service } from "../runtime/service.ts";
 import { openEngines } from "./acp/engine.ts";
 import type { AgentEngineDeps } from "./acp/turn.ts";
 import { ChatActor } from "./actor.ts";
@@ -32,6 +32,7 @@ import type { ChatEffects } from "./effects.ts";
 import { chatSkills, contextBlocks } from "./prompt/context-blocks.ts";
 import { modeBlocks } from "./prompt/mode-prompt.ts";
 import { settingsBlocks } from "./prompt/system-prompt.ts";
+import { recoverChats } from "./recovery.ts";
 import { AgentBudgets } from "./spending/agent-budgets.ts";
 import type { ModelLedger } from "./spending/ledger.ts";
 import { ChatSubagents, type SubagentsOf } from "./subagents/subagents.ts";
@@ -41,35 +42,13 @@ import { toPromptScope } from "./turn/offer.ts";
 import { Generations, type Slots } from "./turn/runner.ts";
 import { ChatWarnings } from "./turn/warnings.ts";
 
-/** Combines the maintenance jobs of chats: the scheduler's sweep runs them, and shutdown waits for them. */
-class ChatUpkeep implements Chore {
-  readonly #chores: readonly Chore[];
-
-  constructor(chores: readonly Chore[]) {
-    this.#chores = chores;
-  }
-
-  sweep(): void {
-    for (const chore of this.#chores) chore.sweep();
-  }
-
-  async whenIdle(): Promise<void> {
-    await Promise.all(this.#chores.map((chore) => chore.whenIdle()));
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.#chores.map((chore) => chore.stop()));
-  }
-}
-
 export type ChatServices = {
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
   readonly titles: Titles;
   readonly diffs: PullRequestTracker;
   readonly warnings: ChatWarnings;
-  /** Periodic maintenance of chats. */
-  readonly upkeep: Chore;
+  readonly services: readonly Service[];
 };
 
 type Deps = {
@@ -183,15 +162,21 @@ export const openChats = ({
   const deps = { store, clock, topics, models, effects, approval_ms: approvalMs, chats: () => chats };
   const chats: Directory<ChatActor> = openDirectory("chat", (id) => new ChatActor(id, deps));
   endWorkOnLostAccess({ store, topics, toolServices, generations, chats });
-  const files = fileKeeper({ store, blobs, clock, parts, days: () => readChatSetting(store, "retention_days") });
-  const upkeep = new ChatUpkeep([
+  const services: Service[] = [
     pool,
     index,
-    files,
+    fileKeeper({ store, blobs, clock, days: () => readChatSetting(store, "retention_days") }),
     titles,
     diffs,
-    chatRetention({ store, clock, parts, chats: () => chats }),
-    hookService.chore,
-  ]);
-  return { chats, generations, titles, warnings, diffs, upkeep };
+    chatRetention({ store, clock, chats: () => chats }),
+    ...hookService.services,
+    chats,
+    {
+      timers: { chat: ({ actor_id }) => chats.ask(actor_id, "deadlinePassed", {}) },
+      recover: (owned) => recoverChats({ store, chats, clock }, owned),
+      stop: () => generations.stop(),
+      releaseParts: (isLeaving) => generations.releaseParts(isLeaving),
+    },
+  ];
+  return { chats, generations, titles, warnings, diffs, services };
 };

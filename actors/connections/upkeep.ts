@@ -2,7 +2,7 @@
 // not to delay other writes (rules CG-6, CG-9).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { FIRST_PART, type Parts } from "#base/parts.ts";
+import { FIRST_PART } from "#base/parts.ts";
 import {
   deleteOldConnections,
   endConnectionsOfGone,
@@ -16,13 +16,12 @@ import { type Chore, PeriodicChore } from "../runtime/chore.ts";
 const RUN_INTERVAL_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now">; readonly parts?: Parts };
+type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now"> };
 
-export const connectionUpkeep = ({ store, clock, parts }: Deps): Chore =>
+export const connectionUpkeep = ({ store, clock }: Deps): Chore =>
   new PeriodicChore({
     clock,
     every_ms: RUN_INTERVAL_MS,
-    parts,
     work: async (now, isStopped) => {
       await endOrphaned(store, now);
       await deleteOld(store, now, isStopped);

@@ -9,7 +9,7 @@ import { type PartNumbers, toPart } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
-import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import { clearTimer, setTimer, type Timer } from "#db/engine/timers.ts";
 import type { PlannedCopy } from "#db/schema/forks.ts";
 import { type ForkRow, findFork, listBuildsOfFork, listOpenForks, updateFork } from "#db/workspaces/forks.ts";
 import { findSnapshot } from "#db/workspaces/snapshots.ts";
@@ -20,6 +20,7 @@ import type { Directory } from "../runtime/directory.ts";
 import type { Events } from "../runtime/events.ts";
 import { runOutsideMailbox } from "../runtime/mailbox.ts";
 import { CheckQueue } from "../runtime/serialized-checks.ts";
+import type { Service } from "../runtime/service.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import { createWorkspaceRow } from "../workspace/new-row.ts";
 
@@ -38,7 +39,8 @@ export type ForkKeeperDeps = {
   readonly chats: Directory<ChatActor>;
 };
 
-export class ForkKeeper {
+export class ForkKeeper implements Service {
+  readonly timers = { [FORK]: ({ actor_id }: Timer) => this.onTimer(actor_id) };
   readonly #deps: ForkKeeperDeps;
   /** The workspaces whose events concern a fork, by fork. */
   readonly #waiting = new Map<string, ReadonlySet<string>>();
@@ -74,15 +76,15 @@ export class ForkKeeper {
   }
 
   /** Continues open forks after a start, or after taking over these shards. */
-  async start(parts?: PartNumbers): Promise<void> {
+  async recover(parts?: PartNumbers): Promise<void> {
     for (const { id } of await this.#deps.store.all(listOpenForks(parts))) this.wait(id);
   }
 
   /** Stops working on forks, except those of the shards in `left`, which stay on this node. Resolves when no step is running. */
-  async releaseAllExcept(left: PartNumbers): Promise<void> {
+  async releaseParts(_isLeaving: (part: number) => boolean, left: PartNumbers): Promise<void> {
     for (const id of this.#waiting.keys()) this.#untrack(id);
     await this.#checks.whenSettled();
-    await this.start(left);
+    await this.recover(left);
   }
 
   stop(): Promise<void> {

@@ -107,6 +107,10 @@ export class HomeBackupKeeper implements Chore {
     });
   }
 
+  recover(): void {
+    this.sweep();
+  }
+
   async whenIdle(): Promise<void> {
     while (this.#checking || this.#running.size > 0) {
       await this.#checking;

@@ -3,13 +3,13 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { runOutsideRequest } from "#base/network/request-part.ts";
-import { FIRST_PART, type Parts } from "#base/parts.ts";
+import { FIRST_PART } from "#base/parts.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deleteOldHookDispatches, findOldHookDispatch, insertHookDispatch } from "#db/hook-dispatches.ts";
 import { type AuditEntry, insertAudit } from "#db/reports/audit/audit.ts";
 import type { DispatchRecord } from "#src/hooks/hooks.ts";
-import type { Chore } from "../runtime/chore.ts";
+import { PeriodicChore } from "../runtime/chore.ts";
 
 const RUN_INTERVAL_MS = 600_000;
 const DAY_MS = 86_400_000;
@@ -20,18 +20,19 @@ type Deps = {
   readonly store: Store;
   readonly clock: Pick<Clock, "now">;
   readonly days: number;
-  readonly parts?: Parts;
 };
 
-export class HookLedger implements Chore {
+export class HookLedger extends PeriodicChore {
   readonly #deps: Deps;
-  #last: number;
-  #isStopped = false;
-  #running: Promise<void> = Promise.resolve();
 
   constructor(deps: Deps) {
+    super({
+      clock: deps.clock,
+      every_ms: RUN_INTERVAL_MS,
+      work: (now, isStopped) => deleteOld(deps, now, isStopped),
+      failed: (error) => log("hooks").warn("could not delete old hook dispatches: {error}", { error }),
+    });
     this.#deps = deps;
-    this.#last = deps.clock.now();
   }
 
   /** Resolves when the entry is on disk. */
@@ -41,27 +42,6 @@ export class HookLedger implements Chore {
     // The consumer's answer is stored even if the request fails.
     const writes = [insertHookDispatch(entry), ...(audit ? [insertAudit(audit)] : [])];
     await runOutsideRequest(() => store.commit(writes));
-  }
-
-  sweep(): void {
-    const now = this.#deps.clock.now();
-    if (this.#shouldStop || now - this.#last < RUN_INTERVAL_MS) return;
-    this.#last = now;
-    this.#running = this.#running.then(() => this.#deleteOld(now));
-  }
-
-  async whenIdle(): Promise<void> {
-    await this.#running;
-  }
-
-  stop(): Promise<void> {
-    this.#isStopped = true;
-    return this.whenIdle();
-  }
-
-  /** In a cluster, only the first node deletes rows. */
-  get #shouldStop(): boolean {
-    return this.#isStopped || this.#deps.parts?.isFirst === false;
   }
 
   /** Attributes a chat that does not exist yet, and may never exist, to its owner. */
@@ -87,19 +67,13 @@ export class HookLedger implements Chore {
       },
     };
   }
-
-  async #deleteOld(now: number): Promise<void> {
-    const { store, days } = this.#deps;
-    try {
-      const old = { before: now - days * DAY_MS, most: MAX_ROWS };
-      while (!this.#shouldStop && (await store.get(findOldHookDispatch(old)))) {
-        await store.commit([deleteOldHookDispatches(old)], undefined, FIRST_PART);
-      }
-    } catch (error) {
-      log("hooks").warn("could not delete old hook dispatches: {error}", { error });
-    }
-  }
 }
+
+const deleteOld = async ({ store, days }: Deps, now: number, isStopped: () => boolean): Promise<void> => {
+  const old = { before: now - days * DAY_MS, most: MAX_ROWS };
+  while (!isStopped() && (await store.get(findOldHookDispatch(old))))
+    await store.commit([deleteOldHookDispatches(old)], undefined, FIRST_PART);
+};
 
 /** Results without an effect, which appear only in the ledger. */
 const UNAUDITED_RESULTS: ReadonlySet<string> = new Set(["none", "allow", "cancelled"]);

@@ -1,31 +1,28 @@
 // Constructs lifecycle hooks from the settings. Called by src/context/context.ts; `slipway doctor` tests the consumer.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
-import type { Parts } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { loadDeploymentId } from "#db/settings.ts";
 import type { Consumer } from "#src/hooks/exchange.ts";
 import { type HookMode, Hooks, type WorkspaceHooks } from "#src/hooks/hooks.ts";
-import type { Chore } from "../runtime/chore.ts";
+import type { Service } from "../runtime/service.ts";
 import { HookLedger } from "./ledger.ts";
 
 type Deps = {
   readonly config: Config;
   readonly clock: Clock;
   readonly store: Store;
-  readonly parts?: Parts;
   /** Hooks declared by workspaces, used only where the setting allows them. */
   readonly workspaces: WorkspaceHooks;
 };
 
 export type HookService = {
   readonly hooks: Hooks;
-  /** Deletes old rows of the ledger. Stopping it waits for running dispatches. */
-  readonly chore: Chore;
+  readonly services: readonly Service[];
 };
 
-export const openHooks = ({ config, clock, store, parts, workspaces }: Deps): HookService => {
-  const ledger = new HookLedger({ store, clock, days: config.hook_ledger_days, ...(parts && { parts }) });
+export const openHooks = ({ config, clock, store, workspaces }: Deps): HookService => {
+  const ledger = new HookLedger({ store, clock, days: config.hook_ledger_days });
   const hooks = new Hooks({
     clock,
     consumer: makeConsumer(config),
@@ -35,11 +32,7 @@ export const openHooks = ({ config, clock, store, parts, workspaces }: Deps): Ho
     record: (entry) => ledger.record(entry),
     workspaces: config.workspace_hooks ? workspaces : undefined,
   });
-  const stop = async (): Promise<void> => {
-    await hooks.drain();
-    await ledger.stop();
-  };
-  return { hooks, chore: { sweep: () => ledger.sweep(), whenIdle: () => ledger.whenIdle(), stop } };
+  return { hooks, services: [ledger, { stop: () => hooks.drain() }] };
 };
 
 /** Returns undefined when no consumer is configured. */

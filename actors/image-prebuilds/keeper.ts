@@ -6,7 +6,7 @@ import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { FIRST_PART } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
-import { clearTimer, moveTimer, setTimer } from "#db/engine/timers.ts";
+import { clearTimer, moveTimer, setTimer, type Timer } from "#db/engine/timers.ts";
 import {
   findRepositoryPrebuild,
   listRepositoryPrebuilds,
@@ -16,6 +16,7 @@ import {
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
 import { CheckQueue } from "../runtime/serialized-checks.ts";
+import type { Service } from "../runtime/service.ts";
 import { nextCheckTime, withBuilt } from "./retention.ts";
 
 /** The kind and name of its timers. */
@@ -46,7 +47,9 @@ export type ImagePrebuildDeps = {
   readonly remove: (names: readonly string[], signal: AbortSignal) => Promise<void>;
 };
 
-export class ImagePrebuildKeeper {
+export class ImagePrebuildKeeper implements Service {
+  readonly runsOn = "one node";
+  readonly timers = { [IMAGE_PREBUILD]: ({ actor_id, due }: Timer) => this.onTimer(actor_id, due) };
   readonly #deps: ImagePrebuildDeps;
   /** When the next timer of each prebuild is due. */
   readonly #seen = new Map<string, number>();
@@ -78,14 +81,14 @@ export class ImagePrebuildKeeper {
     void this.#checks.check(id).finally(() => this.#checking.delete(id));
   }
 
-  /** Continues interrupted builds after a start, or when this node becomes the first one, without waiting for timers. */
-  async start(): Promise<void> {
+  /** Continues interrupted builds, without waiting for timers. */
+  async recover(): Promise<void> {
     const rows = await this.#deps.store.all(listRepositoryPrebuilds());
     for (const { prebuild } of rows) if (prebuild.status === "building") await this.onTimer(prebuild.id);
   }
 
-  /** Stops all builds because another node is now the first one and continues them. */
-  async abortBuilds(): Promise<void> {
+  /** Stops all builds because another node continues them. */
+  async releaseParts(): Promise<void> {
     this.#ended.abort(new Error("another node builds from now on"));
     await this.#checks.whenSettled();
     this.#ended = new AbortController();

@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import type { Outbound } from "#base/outbound.ts";
-import { FIRST_PART, type Parts } from "#base/parts.ts";
+import { FIRST_PART } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 import {
@@ -60,8 +60,8 @@ export type NotifierDeps = {
   readonly mailer: Mailer;
   readonly outbound: Outbound;
   readonly accessUrl: () => URL;
-  /** Only the first node sends; other nodes notify it. */
-  readonly parts?: Parts;
+  /** Whether this server sends, and no other one does. Default: yes. */
+  readonly isSender?: () => boolean;
 };
 
 export class Notifier implements Chore {
@@ -103,7 +103,7 @@ export class Notifier implements Chore {
   }
 
   get #isResting(): boolean {
-    return this.#deps.parts?.isFirst === false;
+    return this.#deps.isSender?.() === false;
   }
 
   get #shouldContinue(): boolean {

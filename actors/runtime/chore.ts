@@ -1,10 +1,10 @@
 // A periodic maintenance job: the server's sweep triggers it, and shutdown waits for it.
 import type { Clock } from "#base/clock.ts";
-import type { Parts } from "#base/parts.ts";
+import type { Service } from "./service.ts";
 
-export interface Chore {
-  /** Checks for work and does it in the background. */
-  sweep(): void;
+export interface Chore extends Service {
+  /** Checks for work and does it in the background. A run ends early when `mayContinue` returns false. */
+  sweep(mayContinue?: () => boolean): void;
   /** Resolves when the job is not running. */
   whenIdle(): Promise<void>;
   /** Resolves when a running job has ended. No further run begins. */
@@ -17,14 +17,13 @@ export type PeriodicDeps = {
   readonly every_ms: number;
   /** Runs the job. Returns early when `isStopped` returns true. */
   work(now: number, isStopped: () => boolean): Promise<void>;
-  /** In a cluster, only the first node runs the job. */
-  readonly parts?: Pick<Parts, "isFirst"> | undefined;
   /** Called when a run fails. Later runs are not affected. */
   failed(error: unknown): void;
 };
 
 /** Runs a job periodically, one run at a time. */
 export class PeriodicChore implements Chore {
+  readonly runsOn = "one node";
   readonly #deps: PeriodicDeps;
   #last: number;
   #isStopped = false;
@@ -35,12 +34,12 @@ export class PeriodicChore implements Chore {
     this.#last = deps.clock.now();
   }
 
-  sweep(): void {
+  sweep(mayContinue: () => boolean = () => true): void {
     const { clock, every_ms } = this.#deps;
     const now = clock.now();
-    if (this.#shouldStop() || now - this.#last < every_ms) return;
+    if (this.#isStopped || now - this.#last < every_ms) return;
     this.#last = now;
-    this.#running = this.#running.then(() => this.#run(now));
+    this.#running = this.#running.then(() => this.#run(now, () => this.#isStopped || !mayContinue()));
   }
 
   whenIdle(): Promise<void> {
@@ -52,13 +51,9 @@ export class PeriodicChore implements Chore {
     return this.#running;
   }
 
-  #shouldStop(): boolean {
-    return this.#isStopped || this.#deps.parts?.isFirst === false;
-  }
-
-  async #run(now: number): Promise<void> {
+  async #run(now: number, isStopped: () => boolean): Promise<void> {
     try {
-      await this.#deps.work(now, () => this.#shouldStop());
+      await this.#deps.work(now, isStopped);
     } catch (error) {
       this.#deps.failed(error);
     }

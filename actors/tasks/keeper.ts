@@ -6,11 +6,12 @@ import { log } from "#base/log.ts";
 import type { PartNumbers } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
-import { clearTimer, findActorTimer, setTimer } from "#db/engine/timers.ts";
+import { clearTimer, findActorTimer, setTimer, type Timer } from "#db/engine/timers.ts";
 import { beginDelivery, findTask, listOpenTasks, type TaskRow, updateTask } from "#db/tasks/tasks.ts";
 import type { Events } from "../runtime/events.ts";
 import { runOutsideMailbox } from "../runtime/mailbox.ts";
 import { CheckQueue } from "../runtime/serialized-checks.ts";
+import type { Service } from "../runtime/service.ts";
 import { isWorkspaceReady } from "../workspace/readiness.ts";
 
 /** The kind and name of its timers. */
@@ -38,7 +39,8 @@ export type TaskKeeperDeps = {
   readonly end: (chat_id: string) => Promise<void>;
 };
 
-export class TaskKeeper {
+export class TaskKeeper implements Service {
+  readonly timers = { [TASK]: ({ actor_id, name }: Timer) => this.onTimer(actor_id, name) };
   readonly #deps: TaskKeeperDeps;
   /** Maps a workspace to its task with an undelivered prompt. */
   readonly #waiting = new Map<string, string>();
@@ -72,17 +74,17 @@ export class TaskKeeper {
   }
 
   /** Resumes waiting tasks after a start, or after taking over these shards. */
-  async start(parts?: PartNumbers): Promise<void> {
+  async recover(parts?: PartNumbers): Promise<void> {
     for (const { task } of await this.#deps.store.all(listOpenTasks(parts))) {
       this.wait({ task_id: task.id, workspace_id: task.workspace_id });
     }
   }
 
   /** Stops working on tasks, except those of the shards in `left`, which stay on this node. Resolves when no check is running. */
-  async releaseAllExcept(left: PartNumbers): Promise<void> {
+  async releaseParts(_isLeaving: (part: number) => boolean, left: PartNumbers): Promise<void> {
     this.#waiting.clear();
     await this.#checks.whenSettled();
-    await this.start(left);
+    await this.recover(left);
   }
 
   async stop(): Promise<void> {

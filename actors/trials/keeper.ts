@@ -9,7 +9,7 @@ import type { Topics } from "#base/topics.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import { clearTimer, setTimer, type Timer } from "#db/engine/timers.ts";
 import {
   deleteTrials,
   findTrial,
@@ -25,6 +25,7 @@ import { INTERRUPTED_REASON } from "#src/tools/tool.ts";
 import type { Events } from "../runtime/events.ts";
 import { runOutsideMailbox } from "../runtime/mailbox.ts";
 import { CheckQueue } from "../runtime/serialized-checks.ts";
+import type { Service } from "../runtime/service.ts";
 import { type EndingDeps, endWay } from "./ending.ts";
 import { checkKeep, type KeepingDeps } from "./keep-way.ts";
 import { checkRunningWay, type RunningDeps } from "./running.ts";
@@ -66,7 +67,8 @@ export type TrialKeeperDeps = RunningDeps &
     readonly check: (trial: TrialRow, way: StoredWay, signal: AbortSignal) => Promise<CheckResult>;
   };
 
-export class TrialKeeper {
+export class TrialKeeper implements Service {
+  readonly timers = { [TRIAL]: ({ actor_id }: Timer) => this.onTimer(actor_id) };
   readonly #deps: TrialKeeperDeps;
   /** The workspaces and chats whose events concern a trial, by trial. */
   readonly #waiting = new Map<string, ReadonlySet<string>>();
@@ -111,16 +113,16 @@ export class TrialKeeper {
   }
 
   /** Continues open trials after a start, or after taking over these shards. */
-  async start(parts?: PartNumbers): Promise<void> {
+  async recover(parts?: PartNumbers): Promise<void> {
     for (const { id } of await this.#deps.store.all(listOpenTrials(parts))) this.wait(id);
   }
 
   /** Stops working on trials, except those of the shards in `left`, which stay on this node. Resolves when nothing is running. */
-  async releaseAllExcept(left: PartNumbers): Promise<void> {
+  async releaseParts(_isLeaving: (part: number) => boolean, left: PartNumbers): Promise<void> {
     for (const id of this.#waiting.keys()) this.#untrack(id);
     await this.#endExaminations(() => true, SHARD_RELEASED);
     await this.#checks.whenSettled();
-    await this.start(left);
+    await this.recover(left);
   }
 
   async stop(): Promise<void> {

@@ -3,12 +3,13 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { ALL_PARTS, type Parts } from "#base/parts.ts";
 import type { ReportName } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { BUCKET_MS } from "#db/reports/usage/block.ts";
 import type { ReportArgs } from "#db/reports/usage/reports.ts";
 import { usageReport } from "#db/reports/usage/usage.ts";
+import { type Chore, PeriodicChore } from "../runtime/chore.ts";
+import type { Service } from "../runtime/service.ts";
 import { UsageCollector, type Use } from "./collector.ts";
 import { foldUsage } from "./folding.ts";
 
@@ -24,27 +25,34 @@ export type AgentReport = {
   readonly session_counts: Readonly<Record<string, number>>;
 };
 
+type Deps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Has other servers write their observations; does not wait for one that does not respond. Default: there are none. */
+  readonly flushOthers?: () => Promise<unknown>;
+};
+
 /** A report covers the minutes since the previous one. */
 const REPORT_INTERVAL_MINUTES = 5;
 
-export class Usage {
+export class Usage implements Service {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #parts: Parts;
   readonly #collector: UsageCollector;
-  #ticking: Timer[] = [];
+  #ticking: Timer | undefined;
   #reports = 0;
   #report: Promise<void> = Promise.resolve();
   /** Serializes work, because rows must not be written while they are aggregated. */
   #last: Promise<void> = Promise.resolve();
-  /** Asks other nodes to write their observations; does not wait for a node that does not respond. */
-  flushOthers: () => Promise<unknown> = async () => {};
+  readonly #flushOthers: () => Promise<unknown>;
+  /** Aggregates periodically. */
+  readonly folding: Chore;
 
-  /** Each node writes its own observations; the first one aggregates. */
-  constructor({ store, clock, parts = ALL_PARTS }: { store: Store; clock: Clock; parts?: Parts }) {
+  constructor({ store, clock, flushOthers = async () => {} }: Deps) {
     this.#store = store;
     this.#clock = clock;
-    this.#parts = parts;
+    this.#flushOthers = flushOthers;
+    this.folding = new PeriodicChore({ clock, every_ms: FOLD_INTERVAL_MS, work: () => this.fold(), failed: warn });
     this.#collector = new UsageCollector(store, () => void this.flush());
   }
 
@@ -77,7 +85,7 @@ export class Usage {
     if (this.#reports >= MAX_REPORTS) throw new AppError("overloaded", "Too many reports are waiting.");
     this.#reports += 1;
     const made = this.#report.then(async () => {
-      await Promise.all([this.flush(), this.flushOthers()]);
+      await Promise.all([this.flush(), this.#flushOthers()]);
       const [text = ""] = await this.#store.scan(usageReport(name, args));
       return text;
     });
@@ -93,10 +101,7 @@ export class Usage {
   }
 
   start(): void {
-    this.#ticking = [
-      this.#clock.every(FLUSH_INTERVAL_MS, () => void this.flush()),
-      this.#clock.every(FOLD_INTERVAL_MS, () => void (this.#parts.isFirst && this.fold())),
-    ];
+    this.#ticking = this.#clock.every(FLUSH_INTERVAL_MS, () => void this.flush());
   }
 
   /** Resolves when all observations are on disk. */
@@ -109,16 +114,21 @@ export class Usage {
     return this.#enqueue(() => foldUsage(this.#store, Math.floor(this.#clock.now() / BUCKET_MS) - 2));
   }
 
-  /** Stops the timers and writes the remaining observations. */
+  releaseParts(): Promise<void> {
+    return this.flush();
+  }
+
+  /** Stops the timer and writes the remaining observations. */
   async stop(): Promise<void> {
-    for (const ticking of this.#ticking) ticking.cancel();
+    this.#ticking?.cancel();
     await this.flush();
   }
 
   #enqueue(run: () => Promise<void>): Promise<void> {
-    this.#last = this.#last.then(run).catch((error) => {
-      log("usage").warn("use could not be written or folded, it is tried again: {error}", { error });
-    });
+    this.#last = this.#last.then(run).catch(warn);
     return this.#last;
   }
 }
+
+const warn = (error: unknown): void =>
+  log("usage").warn("use could not be written or folded, it is tried again: {error}", { error });

@@ -2,17 +2,20 @@
 // 2.7). Used by the workspace actors; flushed before the server stops.
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import type { Service } from "../runtime/service.ts";
 
 export const FLUSH_INTERVAL_MS = 60_000;
 
-export class Uses {
+export class Uses implements Service {
+  readonly #clock: Clock;
   readonly #write: (workspace_id: string) => Promise<unknown>;
   #used = new Set<string>();
   #writing: Promise<unknown> = Promise.resolve();
   #ticking: Timer | undefined;
 
   /** `write` updates the last use in the workspace's row. */
-  constructor(write: (workspace_id: string) => Promise<unknown>) {
+  constructor(clock: Clock, write: (workspace_id: string) => Promise<unknown>) {
+    this.#clock = clock;
     this.#write = write;
   }
 
@@ -26,8 +29,8 @@ export class Uses {
     return this.#used.delete(workspace_id);
   }
 
-  start(clock: Clock): void {
-    this.#ticking = clock.every(FLUSH_INTERVAL_MS, () => void this.flush());
+  start(): void {
+    this.#ticking = this.#clock.every(FLUSH_INTERVAL_MS, () => void this.flush());
   }
 
   /** Resolves when everything collected is written, including by earlier calls. A failed write is repeated with the next use. */
@@ -44,7 +47,13 @@ export class Uses {
     await this.#writing;
   }
 
-  stop(): void {
+  /** Does not wait: the workspaces are told on any node. */
+  releaseParts(): void {
+    void this.flush();
+  }
+
+  stop(): Promise<void> {
     this.#ticking?.cancel();
+    return this.flush();
   }
 }

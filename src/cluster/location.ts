@@ -16,7 +16,7 @@ import type { Builds } from "#actors/workspace/effects.ts";
 import type { Clock } from "#base/clock.ts";
 import { NotStartedError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { FIRST_PART, listOtherNodes, type OtherNode, type Parts } from "#base/parts.ts";
+import { FIRST_PART, listOtherNodes, type Parts } from "#base/parts.ts";
 import { finishesWithin, retry } from "#base/retry.ts";
 import { CommitError } from "#db/engine/store.ts";
 import type { PartIndex } from "#db/part-index.ts";
@@ -356,10 +356,7 @@ const COORDINATOR = "coordinator";
 
 type RevokedAccess = { readonly client_id: string; readonly agent_id?: string };
 
-export const connectCoordinators = (
-  { clock, parts, index, links }: LocationDeps,
-  coordinator: Coordinator,
-): void => {
+export const connectCoordinators = ({ clock, parts, index, links }: LocationDeps, coordinator: Coordinator): void => {
   coordinator.others = new RemoteTunnels({
     clock,
     parts,

@@ -11,22 +11,22 @@ import { ForkKeeper } from "#actors/forks/keeper.ts";
 import { openHooks } from "#actors/hooks/open.ts";
 import { ImagePrebuildKeeper } from "#actors/image-prebuilds/keeper.ts";
 import { Notifier } from "#actors/notifications/notifier.ts";
-import type { Chore } from "#actors/runtime/chore.ts";
 import type { Events } from "#actors/runtime/events.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
-import type { RemoteJobs } from "#actors/runtime/remote-jobs.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
+import { type Service, Services } from "#actors/runtime/service.ts";
 import { TaskKeeper } from "#actors/tasks/keeper.ts";
 import { recoverBlobs } from "#actors/template-version/recovery.ts";
 import { TrialKeeper } from "#actors/trials/keeper.ts";
 import { Usage } from "#actors/usage/usage.ts";
 import type { Provisioners } from "#actors/workspace/build-runner.ts";
+import { recoverWorkspaces } from "#actors/workspace/recovery.ts";
 import { type Clock, EndingClock, systemClock } from "#base/clock.ts";
 import { type Config, isUsedOnlyLocally, type LoadedConfig } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { Outbound } from "#base/outbound.ts";
-import { ALL_PARTS, type Parts } from "#base/parts.ts";
+import { ALL_PARTS, FIRST_PART, type Parts } from "#base/parts.ts";
 import type { Telemetry } from "#base/spans.ts";
 import { Topics } from "#base/topics.ts";
 import { ManualBackups } from "#db/backup/by-hand.ts";
@@ -79,7 +79,7 @@ import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
 import type { ToolServicesFor } from "#src/tools/services.ts";
 import { type Base, makeProvisioners, openAgents, openModels, openTemplates, openWorkspaces } from "./features.ts";
-import { adoptParts, deliver, endForbidden, prepareFirst, recoverActors, releaseParts } from "./lifecycle.ts";
+import { adoptParts, endForbidden, prepareFirst, releaseParts } from "./lifecycle.ts";
 import type { OpenedStore } from "./open-store.ts";
 
 /** Maximum bytes of a response about a pull request. */
@@ -158,13 +158,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly titles: ChatServices["titles"];
   readonly warnings: ChatServices["warnings"];
   readonly diffs: ChatServices["diffs"];
-  readonly chatUpkeep: ChatServices["upkeep"];
-  /** Deletes expired entries of the audit log. */
-  readonly auditRetention: Chore;
-  readonly oidcRechecks: Chore;
   readonly connections: ConnectionLogger;
-  /** Maintains the connection log. */
-  readonly connectionUpkeep: Chore;
   /** Calls the consumer of lifecycle hooks. */
   readonly hooks: ReturnType<typeof openHooks>["hooks"];
   /** Records rejected changes in the audit log. */
@@ -173,8 +167,6 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly modelSettings: ReturnType<typeof openModels>["modelSettings"];
   readonly modelFetch: ReturnType<typeof openModels>["modelFetch"];
   readonly ledger: ReturnType<typeof openModels>["ledger"];
-  /** Settles lost model calls. */
-  readonly ledgerUpkeep: Chore;
   readonly recordingRetention: RecordingRetention;
   readonly blobs: Blobs;
   readonly encryption: Encryption;
@@ -188,13 +180,12 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly repositories: Repositories;
   readonly oidc: OidcProviders;
   readonly jobs: JobQueue;
-  /** Jobs of other nodes. */
-  readonly otherJobs: RemoteJobs | undefined;
   readonly workers: Workers;
   readonly provisioners: Provisioners;
   readonly prebuilds: Workspaces["prebuilds"];
-  readonly imagePrebuilds: ImagePrebuildKeeper;
   readonly scheduler: Scheduler;
+  /** Everything that starts, runs in the background or ends with the server. */
+  readonly services: Services;
   readonly backups: ScheduledBackups;
   /** Backups that an administrator starts. */
   readonly backupsByHand: ManualBackups;
@@ -202,7 +193,6 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Creates the built-in templates once their requirements are available. */
   readonly readyTemplates: ReadyTemplates;
   readonly uses: Workspaces["uses"];
-  readonly snapshots: Workspaces["snapshots"];
   readonly homeBackups: Workspaces["homeBackups"];
   readonly homeBackupStore: Workspaces["homeBackupStore"];
   readonly sources: LoadedConfig["sources"] | undefined;
@@ -224,9 +214,10 @@ export class Context implements ApiContext, AsyncDisposable {
     const copy = options.copyMessages;
     const links = membership?.active?.links(encryption);
     const index = links && new PartIndex(store);
-    const location = links && index
-      ? createSharedLocation({ clock, parts, index, links, copy })
-      : createSingleLocation({ clock, copy });
+    const location =
+      links && index
+        ? createSharedLocation({ clock, parts, index, links, copy })
+        : createSingleLocation({ clock, copy });
     const accessUrl = (): URL => this.accessUrl;
     const base: Base = { config, clock, store, parts, topics, encryption, location, accessUrl };
     this.partIndex = index;
@@ -240,8 +231,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.telemetry = telemetry;
     // Events that end or update streams are also sent to the other nodes.
     broadcastEvents(this);
-    this.usage = new Usage({ store, clock, parts });
-    this.usage.flushOthers = location.share("flush", () => this.usage.flush());
+    this.usage = new Usage({ store, clock, flushOthers: location.share("flush", () => this.usage.flush()) });
     this.sockets = new Sockets(clock, max_connections, parts, config.app_message_mb * 1024 * 1024);
     this.streams = new OpenStreams(clock, max_connections, parts);
     this.requests = new Requests(clock, max_connections);
@@ -261,8 +251,8 @@ export class Context implements ApiContext, AsyncDisposable {
     this.workers = new Workers(clock);
     // All nodes of a cluster report the same ID.
     const worker_id = kept && encryption.deriveUuid("built-in worker");
-    this.otherJobs = location.openJobs({ queue: () => this.jobs, work: () => ({ ...workspaces, ...templates }) });
-    this.jobs = new JobQueue(config.provisioner_slots, this.workers, worker_id, this.otherJobs);
+    const otherJobs = location.openJobs({ queue: () => this.jobs, work: () => ({ ...workspaces, ...templates }) });
+    this.jobs = new JobQueue(config.provisioner_slots, this.workers, worker_id, otherJobs);
     const repositories: RepositorySources = {
       open: (plan, owner_id, signal) => this.repositories.open(plan, owner_id, signal),
       loadFeature: (id, owner_id, signal) => this.repositories.loadFeature(id, owner_id, signal),
@@ -289,7 +279,6 @@ export class Context implements ApiContext, AsyncDisposable {
     });
     this.workspaces = workspaces.workspaces;
     this.uses = workspaces.uses;
-    this.snapshots = workspaces.snapshots;
     this.homeBackups = workspaces.homeBackups;
     this.homeBackupStore = workspaces.homeBackupStore;
     this.prebuilds = workspaces.prebuilds;
@@ -303,7 +292,12 @@ export class Context implements ApiContext, AsyncDisposable {
     this.pushOutbound = new Outbound({ clock, allowed: config[setting], setting });
     this.oidc = new OidcProviders({ clock, settings: config.oidc_providers, outbound: this.outbound });
     this.mailer = new Mailer(config);
-    this.notifier = new Notifier({ ...base, mailer: this.mailer, outbound: this.pushOutbound });
+    this.notifier = new Notifier({
+      ...base,
+      isSender: () => parts.isFirst,
+      mailer: this.mailer,
+      outbound: this.pushOutbound,
+    });
     const reaches_private = isUsedOnlyLocally(config);
     this.mcpOutbound = new Outbound({ clock, allowed, max_bytes: MAX_MCP_BYTES, reaches_private });
     const client = new OAuthClient(this.outbound);
@@ -343,14 +337,20 @@ export class Context implements ApiContext, AsyncDisposable {
     this.modelSettings = modelSettings;
     this.modelFetch = modelFetch;
     this.ledger = ledger;
-    this.ledgerUpkeep = ledgerUpkeep({ ledger, clock, parts });
-    this.recordingRetention = new RecordingRetention({ store, clock, parts });
+    this.recordingRetention = new RecordingRetention({ store, clock });
     const toolServices = (of: ToolServicesFor) => new ChatToolServices(this, of);
     const recordsContents = config.hook_ledger_contents;
     const declared = new WorkspaceHooks({ store, clock, agentHttp: this.agentHttp, toolServices, recordsContents });
-    const hookService = openHooks({ config, clock, store, parts, workspaces: declared });
+    const hookService = openHooks({ config, clock, store, workspaces: declared });
     this.hooks = hookService.hooks;
-    const { chats, generations, titles, warnings, diffs, upkeep } = openChats({
+    const {
+      chats,
+      generations,
+      titles,
+      warnings,
+      diffs,
+      services: chatServices,
+    } = openChats({
       openDirectory: location.openDirectory,
       store,
       clock,
@@ -378,24 +378,63 @@ export class Context implements ApiContext, AsyncDisposable {
     });
     this.chats = chats;
     this.tasks = new TaskKeeper({ store, clock, topics, ...makeTaskChats(this) });
-    this.imagePrebuilds = new ImagePrebuildKeeper({ store, clock, ...toImagePrebuildDeps(this) });
+    const imagePrebuilds = new ImagePrebuildKeeper({ store, clock, ...toImagePrebuildDeps(this) });
     this.forks = new ForkKeeper({ store, clock, topics, workspaces: this.workspaces, chats });
     this.trials = new TrialKeeper({ store, clock, topics, workspaces: this.workspaces, chats, ...trialWork(this) });
     this.generations = generations;
     this.titles = titles;
     this.warnings = warnings;
     this.diffs = diffs;
-    this.chatUpkeep = upkeep;
-    this.auditRetention = auditRetention({ store, clock, parts });
-    this.oidcRechecks = oidcRechecks(this, parts);
     this.connections = new ConnectionLogger({ store, clock, parts });
-    this.connectionUpkeep = connectionUpkeep({ store, clock, parts });
     this.refused = new RejectedChanges({ store, clock });
     this.scheduler = new Scheduler(
       store,
       clock,
-      (timer) => deliver(this, timer),
-      () => this.#sweep(),
+      (timer) => this.services.deliver(timer),
+      () => this.services.sweep(),
+      parts,
+    );
+    this.services = new Services(
+      [
+        ...agents.services,
+        ...templates.services,
+        ...workspaces.services,
+        { stop: () => this.refused.flush() },
+        this.notifier,
+        { stop: () => this.connections.stop() },
+        connectionUpkeep({ store, clock }),
+        oidcRechecks(this),
+        { stop: () => ledger.stop() },
+        this.recordingRetention,
+        ledgerUpkeep({ ledger, clock }),
+        auditRetention({ store, clock }),
+        ...chatServices,
+        // Workspaces on the server's own machine, which are not available with several nodes.
+        { recover: (owned) => owned === undefined && recoverWorkspaces(store, provisioners) },
+        this.trials,
+        imagePrebuilds,
+        this.forks,
+        this.tasks,
+        this.usage,
+        this.usage.folding,
+        // After the jobs have ended, which continue at the next first node.
+        { releaseParts: (isLeaving) => isLeaving(FIRST_PART) && workers.closeAll("another node has the workers now") },
+        // Running builds continue after the next start; until then, their reports still reach their actors.
+        this.jobs,
+        { start: () => otherJobs?.start(), stop: () => otherJobs?.stop() },
+        { stop: () => this.backupsByHand.stop() },
+        this.backups,
+        { runsOn: "one node", releaseParts: () => this.readyTemplates.stop(), stop: () => this.readyTemplates.stop() },
+        ...[...provisioners.values()].map((one) => ({
+          start: () => one.followKills?.((kill) => void noteContainerKill(this, kill)),
+          stop: () => one.stop?.(),
+        })),
+        {
+          start: () => this.scheduler.start(),
+          whenIdle: () => this.scheduler.whenSettled(),
+          stop: () => this.scheduler.stop(),
+        },
+      ] satisfies Service[],
       parts,
     );
   }
@@ -431,15 +470,10 @@ export class Context implements ApiContext, AsyncDisposable {
     // With several nodes, each one learns which parts it owns.
     if (this.parts === ALL_PARTS) {
       await endForbidden(this);
-      await recoverActors(this, undefined);
+      await this.services.recover(undefined);
       await this.readyTemplates.start();
     }
-    this.otherJobs?.start();
-    this.scheduler.start();
-    for (const one of this.provisioners.values()) one.followKills?.((kill) => void noteContainerKill(this, kill));
-    this.uses.start(this.clock);
-    this.usage.start();
-    await this.backups.start();
+    await this.services.start();
   }
 
   /** Takes over parts: work that their last node left continues here. Rejects when the database does not respond. */
@@ -457,63 +491,8 @@ export class Context implements ApiContext, AsyncDisposable {
   }
 
   /** Rejects new messages and waits until every pending one is answered and on disk. */
-  async drain(): Promise<void> {
-    this.scheduler.stop();
-    for (const one of this.provisioners.values()) one.stop?.();
-    await this.readyTemplates.stop();
-    await this.backups.stop();
-    await this.backupsByHand.stop();
-    // Running builds continue after the next start; until then, their reports still reach their actors.
-    this.otherJobs?.stop();
-    await this.jobs.stop();
-    this.uses.stop();
-    await this.homeBackups.stop();
-    await this.snapshots.stop();
-    await this.uses.flush();
-    await this.usage.stop();
-    await this.generations.stop();
-    await this.tasks.stop();
-    await this.forks.stop();
-    await this.imagePrebuilds.stop();
-    await this.trials.stop();
-    await this.chats.stop();
-    await this.chatUpkeep.stop();
-    await this.auditRetention.stop();
-    await this.ledgerUpkeep.stop();
-    await this.recordingRetention.stop();
-    this.ledger.stop();
-    await this.oidcRechecks.stop();
-    await this.connectionUpkeep.stop();
-    await this.connections.stop();
-    await this.notifier.stop();
-    await this.refused.flush();
-    await this.versions.stop();
-    await this.dryRuns.stop();
-    await this.workspaces.stop();
-    await this.agents.stop();
-  }
-
-  /** Returns the actors of every kind. */
-  get actors() {
-    return [this.agents, this.workspaces, this.versions, this.dryRuns, this.chats];
-  }
-
-  /** Returns the periodic background tasks. */
-  get chores() {
-    return [
-      this.chatUpkeep,
-      this.auditRetention,
-      this.ledgerUpkeep,
-      this.recordingRetention,
-      this.oidcRechecks,
-      this.connectionUpkeep,
-      this.notifier,
-      this.homeBackups,
-    ];
-  }
-
-  #sweep(): void {
-    for (const one of [...this.actors, ...this.chores]) one.sweep();
+  drain(): Promise<void> {
+    return this.services.stop();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

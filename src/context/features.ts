@@ -10,16 +10,20 @@ import { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import type { Directory } from "#actors/runtime/directory.ts";
 import type { Events } from "#actors/runtime/events.ts";
 import type { JobQueue } from "#actors/runtime/job-queue.ts";
+import type { Service } from "#actors/runtime/service.ts";
 import { TemplateVersionActor } from "#actors/template-version/actor.ts";
-import { DryRunActor } from "#actors/template-version/dry-run-actor.ts";
+import { DRY_RUN, DryRunActor } from "#actors/template-version/dry-run-actor.ts";
 import { DryRunRunner } from "#actors/template-version/dry-run-runner.ts";
 import { ImportRunner } from "#actors/template-version/import-runner.ts";
 import type { TerraformImports } from "#actors/template-version/import-terraform.ts";
+import { recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
 import { Uses } from "#actors/workspace/activity-uses.ts";
 import { WorkspaceActor } from "#actors/workspace/actor.ts";
 import { shutDownAgents } from "#actors/workspace/agent-shutdown.ts";
 import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
+import { recoverBuilds, recoverSnapshots } from "#actors/workspace/recovery.ts";
 import { type ModuleLoads, SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
+import { EMPTY_TRASH } from "#actors/workspace/trash.ts";
 import type { Clock } from "#base/clock.ts";
 import { toImageRegistry } from "#base/config/docker-settings.ts";
 import { type Config, findContainerAccessProblem, getContainerAccessUrl, isUsedOnlyLocally } from "#base/config.ts";
@@ -32,6 +36,7 @@ import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { readAttachment } from "#db/chats/files.ts";
 import type { Store } from "#db/engine/store.ts";
+import type { Timer } from "#db/engine/timers.ts";
 import { AgentsDialer } from "#domain/agents/dialer.ts";
 import { automaticBuilds } from "#domain/builds/automatic.ts";
 import { explainNoLocal } from "#domain/builds/local-rule.ts";
@@ -81,11 +86,13 @@ export const openAgents = ({ config, clock, store, topics, location }: AgentNeed
   location.joinNetwork(tailnet);
   const dialer = new AgentsDialer({ store, clock, topics, tailnet });
   const deps = { store, clock, topics, log_limit: config.agent_log_limit };
+  const agents = location.openDirectory("agent", (id) => new AgentActor(id, deps), { most: MAX_IDLE_AGENTS });
   return {
     dialer,
     agentHttp: new AgentHttp(location.openDialer(dialer), clock, { begin: markSideEffect, wait: runWhileWaiting }),
     tailnet,
-    agents: location.openDirectory("agent", (id) => new AgentActor(id, deps), { most: MAX_IDLE_AGENTS }),
+    agents,
+    services: [agents],
   };
 };
 
@@ -163,7 +170,7 @@ type WorkspaceNeeds = Base &
 export const openWorkspaces = (parts: WorkspaceNeeds) => {
   const { store, clock, topics, encryption, accessUrl, location, jobs, provisioners, equip, building } = parts;
   const automatic = automaticBuilds(building, jobs);
-  const uses = new Uses((id) => workspaces.ask(id, "noteUse", {}));
+  const uses = new Uses(clock, (id) => workspaces.ask(id, "noteUse", {}));
   const builds = new BuildRunner({
     clock,
     jobs,
@@ -195,7 +202,28 @@ export const openWorkspaces = (parts: WorkspaceNeeds) => {
   );
   const firstBuild = planFirstPrebuild(building);
   const prebuilds = new PrebuildKeeper({ store, clock, workspaces: () => workspaces, automatic, firstBuild });
-  return { workspaces, uses, prebuilds, builds, snapshots, homeBackups, homeBackupStore: backups };
+  const services: Service[] = [
+    workspaces,
+    {
+      timers: {
+        workspace: (timer) => deliverToWorkspace(workspaces, timer),
+        prebuilds: ({ actor_id }) => prebuilds.reconcile(actor_id),
+      },
+      recover: (owned) => recoverBuilds({ store, workspaces, jobs }, owned),
+    },
+    { recover: (owned) => recoverSnapshots({ store, snapshots }, owned) },
+    uses,
+    snapshots,
+    homeBackups,
+  ];
+  return { workspaces, uses, prebuilds, builds, homeBackups, homeBackupStore: backups, services };
+};
+
+const deliverToWorkspace = async (workspaces: Directory<WorkspaceActor>, { actor_id, name }: Timer): Promise<void> => {
+  if (name === "reap") await workspaces.ask(actor_id, "reap", {});
+  if (name === EMPTY_TRASH) await workspaces.ask(actor_id, "emptyTrash", {});
+  if (name === "schedule") await workspaces.ask(actor_id, "runSchedule", {});
+  if (name === "reset_used" || name === "reset_dormant") await workspaces.ask(actor_id, "resetTimes", { name });
 };
 
 // Template versions: their actors, imports and dry runs.
@@ -222,7 +250,19 @@ export const openTemplates = (parts: TemplateNeeds) => {
     "job",
     (id) => new DryRunActor(id, { store, clock, topics, runs, encryption, accessUrl }),
   );
-  return { versions, dryRuns, imports, runs };
+  const services: Service[] = [
+    versions,
+    {
+      timers: { template_version: ({ actor_id }) => versions.ask(actor_id, "reap", {}) },
+      recover: (owned) => recoverImports({ store, versions, jobs }, owned),
+    },
+    dryRuns,
+    {
+      timers: { [DRY_RUN]: ({ actor_id }) => dryRuns.ask(actor_id, "reap", {}) },
+      recover: (owned) => recoverDryRuns({ store, dryRuns, jobs }, owned),
+    },
+  ];
+  return { versions, dryRuns, imports, runs, services };
 };
 
 // Language models: configuration, metrics and costs. Each node has them in memory; their settings are written by one node.

@@ -142,10 +142,6 @@ export class McpPool {
     }
   }
 
-  whenIdle(): Promise<void> {
-    return Promise.resolve();
-  }
-
   async stop(): Promise<void> {
     this.#stopping.abort(new McpError("The server stops."));
     for (const key of [...this.#entries.keys()]) this.#drop(key);

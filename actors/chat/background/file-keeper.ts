@@ -1,7 +1,7 @@
 // Deletes files that no message references once their retention has passed, and then unreferenced bytes (facts/chats 4.16).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { FIRST_PART, type Parts } from "#base/parts.ts";
+import { FIRST_PART } from "#base/parts.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { deleteOrphansBefore } from "#db/chats/files.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -16,16 +16,14 @@ type Deps = {
   readonly store: Store;
   readonly blobs: Blobs;
   readonly clock: Pick<Clock, "now">;
-  readonly parts?: Parts;
   /** Days that files without a message are kept; 0 means forever. */
   readonly days?: () => Promise<number>;
 };
 
-export const fileKeeper = ({ store, blobs, clock, parts, days = async () => DEFAULT_DAYS }: Deps): Chore =>
+export const fileKeeper = ({ store, blobs, clock, days = async () => DEFAULT_DAYS }: Deps): Chore =>
   new PeriodicChore({
     clock,
     every_ms: RUN_INTERVAL_MS,
-    parts,
     work: async (now) => {
       const kept = await days();
       if (kept > 0) await store.commit([deleteOrphansBefore(now - kept * DAY_MS)], undefined, FIRST_PART);

@@ -16,14 +16,15 @@ import {
   replaceChatDiff,
   scheduleRefresh,
 } from "#db/chats/diffs.ts";
+import type { Timer } from "#db/engine/timers.ts";
 import type { GitReferences } from "#schema/agents/git-message.ts";
 import type { Provider } from "#src/git/provider.ts";
 import type { Pulls } from "#src/git/pull.ts";
 import { findPullHost } from "#src/git/pulls.ts";
 import { PullError, PullHttp } from "#src/git/pulls-http.ts";
 import { parseRemote } from "#src/git/remote.ts";
-import type { Chore } from "../../runtime/chore.ts";
 import type { Events } from "../../runtime/events.ts";
+import type { Service } from "../../runtime/service.ts";
 import { type ReachDeps, WorkspaceAgent } from "../turn/tool-agent.ts";
 import { FRESH_MS, nextCheckDelay } from "./pull-request-pace.ts";
 
@@ -53,7 +54,8 @@ type ChatWithDiff = ChatWithDiffRow & { readonly diff: ChatDiffRow };
 /** A deleted chat has only a timer left, and no shard. */
 const findPart = (found: ChatWithDiffRow | undefined): number | undefined => found && toPart(found.chat.owner_id);
 
-export class PullRequestTracker implements Chore {
+export class PullRequestTracker implements Service {
+  readonly timers = { chat_diff: ({ actor_id }: Timer) => this.onTimer(actor_id) };
   readonly #deps: Deps;
   readonly #queue = new PQueue({ concurrency: MAX_CONCURRENT });
   readonly #waiting = new Set<string>();
@@ -99,8 +101,6 @@ export class PullRequestTracker implements Chore {
       throw new AppError(error.kind === "missing" ? "not_found" : "overloaded", error.message, { cause: error });
     }
   }
-
-  sweep(): void {}
 
   whenIdle(): Promise<void> {
     return this.#queue.onIdle();

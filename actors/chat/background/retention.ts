@@ -4,7 +4,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { FIRST_PART, type Parts } from "#base/parts.ts";
+import { FIRST_PART } from "#base/parts.ts";
 import { listExpiredChats, listInactiveChats } from "#db/chats/purge.ts";
 import { deleteOldRunSlice, findOldRun } from "#db/chats/runs.ts";
 import { type ChatSettings, readChatSetting } from "#db/chats/settings.ts";
@@ -19,7 +19,6 @@ const DAY_MS = 86_400_000;
 type Deps = {
   readonly store: Store;
   readonly clock: Pick<Clock, "now">;
-  readonly parts?: Parts;
   readonly chats: () => Directory<ChatActor>;
 };
 
@@ -27,7 +26,6 @@ export const chatRetention = (deps: Deps): Chore =>
   new PeriodicChore({
     clock: deps.clock,
     every_ms: RUN_INTERVAL_MS,
-    parts: deps.parts,
     work: (now, isStopped) => new Retention(deps, isStopped).run(now),
     failed: (error) => log("chats").warn("could not archive or delete old chats: {error}", { error }),
   });

@@ -8,8 +8,8 @@ import { findChat } from "#db/chats/chats.ts";
 import { listNewestMessages } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 import { type LanguageModels, ModelError, type ModelInfo } from "#src/llm/model.ts";
-import type { Chore } from "../../runtime/chore.ts";
 import type { MessageSender } from "../../runtime/directory.ts";
+import type { Service } from "../../runtime/service.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { DescribedMessages } from "../messages.ts";
 import { resolveOrganizationModel } from "./organization-model.ts";
@@ -55,7 +55,7 @@ type EndedChat = Pick<
 > &
   Pick<ChatState, "last_model_config_id" | "organization_id">;
 
-export class Titles implements Chore {
+export class Titles implements Service {
   readonly #deps: Deps;
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
@@ -107,8 +107,6 @@ export class Titles implements Chore {
     const answer = await askSideModel(this.#deps, makeErrand(chat, model, "title_generation"), asked, signal);
     return parseTitle(answer) ?? opening;
   }
-
-  sweep(): void {}
 
   async whenIdle(): Promise<void> {
     await Promise.all(this.#running);

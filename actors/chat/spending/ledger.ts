@@ -266,13 +266,12 @@ export class ModelLedger {
   }
 }
 
-type UpkeepDeps = Pick<PeriodicDeps, "clock" | "parts"> & { readonly ledger: ModelLedger };
+type UpkeepDeps = Pick<PeriodicDeps, "clock"> & { readonly ledger: ModelLedger };
 
-/** Periodically settles lost calls. Of several nodes, the first does it for all. */
-export const ledgerUpkeep = ({ ledger, clock, parts }: UpkeepDeps): PeriodicChore =>
+/** Periodically settles lost calls. */
+export const ledgerUpkeep = ({ ledger, clock }: UpkeepDeps): PeriodicChore =>
   new PeriodicChore({
     clock,
-    parts,
     every_ms: RENEW_INTERVAL_MS,
     work: () => ledger.settleLost({ all: false }),
     failed: (error) => log("models").warn("lost model calls could not be settled: {error}", { error }),

@@ -18,9 +18,10 @@ const MIB = 1024 ** 2;
 const CHECKS_PER_LIMIT = 64;
 const MIN_CHECK_BYTES = MIB / 4;
 
-type Deps = Pick<PeriodicDeps, "clock" | "parts"> & { readonly store: Store };
+type Deps = Pick<PeriodicDeps, "clock"> & { readonly store: Store };
 
 export class RecordingRetention implements Chore {
+  readonly runsOn = "one node";
   readonly #store: Store;
   readonly #periodic: PeriodicChore;
   /** Bytes that this node has recorded since its last check, and the number after which it checks. */
@@ -29,11 +30,10 @@ export class RecordingRetention implements Chore {
   #isStopped = false;
   #checking: Promise<void> | undefined;
 
-  constructor({ store, clock, parts }: Deps) {
+  constructor({ store, clock }: Deps) {
     this.#store = store;
     this.#periodic = new PeriodicChore({
       clock,
-      parts,
       every_ms: RUN_INTERVAL_MS,
       work: async (now, isStopped) => {
         await this.#deleteExpired(now, isStopped);
@@ -43,8 +43,8 @@ export class RecordingRetention implements Chore {
     });
   }
 
-  sweep(): void {
-    this.#periodic.sweep();
+  sweep(mayContinue?: () => boolean): void {
+    this.#periodic.sweep(mayContinue);
   }
 
   /** Counts stored bytes, and frees space after enough of them. Each node does this for its own recordings. */

@@ -3,7 +3,6 @@
 import { PeriodicChore } from "#actors/runtime/chore.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import type { Parts } from "#base/parts.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { deleteKey } from "#db/users/api-keys.ts";
@@ -19,11 +18,10 @@ import { openTokens, toTokenColumns } from "./session.ts";
 const SWEEP_INTERVAL_MS = 60_000;
 const RECHECK_INTERVAL_MS = 3_600_000;
 
-export const oidcRechecks = (ctx: DomainContext, parts: Pick<Parts, "isFirst">): PeriodicChore =>
+export const oidcRechecks = (ctx: DomainContext): PeriodicChore =>
   new PeriodicChore({
     clock: ctx.clock,
     every_ms: SWEEP_INTERVAL_MS,
-    parts,
     work: async (now, isStopped) => {
       const due = await ctx.store.all(listDueOidcSessions({ before: now - RECHECK_INTERVAL_MS, now }));
       for (const { session, user_id } of due) if (!isStopped()) await recheck(ctx, session, user_id);

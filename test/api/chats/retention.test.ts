@@ -24,15 +24,15 @@ const SWEEP_INTERVAL_MS = 600_000;
 const openAged = async () => {
   const clock = new ManualClock();
   const world = await openChatWorld({ clock });
-  const { store, chatUpkeep } = getContext(world.server);
+  const { store, services } = getContext(world.server);
   const set = <K extends keyof ChatSettings>(name: K, value: ChatSettings[K]) =>
     store.commit([upsertChatSetting(name, value)]);
   await set("retention_days", 0);
   /** Advances time and completes everything due in it. */
   const pass = async (ms: number) => {
     clock.leap(ms);
-    chatUpkeep.sweep();
-    await chatUpkeep.whenIdle();
+    services.sweep();
+    await services.whenIdle();
   };
   /** Sessions last a day and days pass here, so the site's owner signs in again. */
   const admin = () => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);

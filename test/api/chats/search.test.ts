@@ -167,7 +167,7 @@ testSingleServer("sqlite")(
     const readIndexPieces = () => context.store.get(readPieces("message_search"));
     const before = await readIndexPieces();
     expect(new Set(await find(world.owner, "lemur"))).toEqual(new Set(ids));
-    context.chatUpkeep.sweep();
+    context.services.sweep();
     // Ends when one of our slices changes nothing.
     for (let last = before; ; ) {
       await context.store.commit([mergeSearch("message_search")]);

@@ -61,10 +61,10 @@ const reportConnections = async (seeded: SeededAgent, ...reports: ConnectionRepo
   }
 };
 const sweep = async (): Promise<void> => {
-  const { connectionUpkeep } = getContext(server);
+  const { services } = getContext(server);
   clock.advance(60_000);
-  connectionUpkeep.sweep();
-  await connectionUpkeep.whenIdle();
+  services.sweep();
+  await services.whenIdle();
 };
 
 test("[CG-2] [CG-4] logs each session once, with one end and its exit code; logs editors by name and ports by number", async () => {

@@ -363,7 +363,7 @@ testNeeding(
       await until(async () => (await hooked.admin.get<Task>(`/api/v2/tasks/me/${task.id}`)).status === "error");
       topics.publish("workspace_changed", getWorkspaceId(task), { agent_id: uuid() });
     }
-    await tasks.start();
+    await tasks.recover();
     // Resolves when every check has ended.
     await tasks.stop();
     expect(await consumer.listReceived(event)).toHaveLength(2);

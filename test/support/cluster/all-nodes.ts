@@ -31,9 +31,7 @@ const SHARED: Partial<Record<keyof Context, Readonly<Record<string, CombineMode>
   titles: { whenIdle: "each" },
   refused: { flush: "each" },
   connections: { flush: "each" },
-  auditRetention: CHORE,
-  chatUpkeep: CHORE,
-  connectionUpkeep: CHORE,
+  services: CHORE,
 };
 
 /** Returns the first context with the node-specific members combined. */
