@@ -1,5 +1,6 @@
 // Constructs the chat services: their actors, and the turns outside of the actors' mailboxes. Called by src/context/context.ts.
 import type { Clock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
 import type { Outbound } from "#base/outbound.ts";
 import type { Parts } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
@@ -9,7 +10,6 @@ import { readChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Attachments } from "#src/llm/attachments.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
-import type { CallLimits } from "#src/mcp/connection.ts";
 import type { Fetch } from "#src/mcp/fetch.ts";
 import { McpPool } from "#src/mcp/pool.ts";
 import type { ToolServices, ToolServicesFor } from "#src/tools/services.ts";
@@ -39,7 +39,7 @@ import { ChatSubagents, type SubagentsOf } from "./subagents/subagents.ts";
 import type { TurnDeps } from "./turn/deps.ts";
 import { ChatMcp, type McpAccess } from "./turn/mcp.ts";
 import { toPromptScope } from "./turn/offer.ts";
-import { Generations, type Slots } from "./turn/runner.ts";
+import { Generations } from "./turn/runner.ts";
 import { ChatWarnings } from "./turn/warnings.ts";
 
 export type ChatServices = {
@@ -52,6 +52,16 @@ export type ChatServices = {
 };
 
 type Deps = {
+  readonly config: Pick<
+    Config,
+    | "approval_timeout"
+    | "chat_debug_logging"
+    | "chat_slots"
+    | "chat_titles"
+    | "mcp_call_timeout"
+    | "mcp_silence_timeout"
+    | "subchat_slots"
+  >;
   readonly openDirectory: OpenDirectory;
   readonly store: Store;
   readonly clock: Clock;
@@ -61,20 +71,12 @@ type Deps = {
   readonly agentHttp: AgentHttp;
   readonly toolServices: (of: ToolServicesFor) => ToolServices;
   readonly blobs: Blobs;
-  readonly slots: Slots;
-  /** Whether to record the model calls of all chats. */
-  readonly recordsAll: boolean;
   /** Linked accounts at git hosts, and access to the hosts. */
   readonly accounts: GitAccounts;
   readonly outbound: Outbound;
-  /** Whether to ask models for titles and summaries. */
-  readonly asksTitles: boolean;
   /** Access to the organization's MCP servers. */
   readonly mcpAccess: McpAccess;
   readonly mcpFetch: Fetch;
-  readonly mcpLimits: CallLimits;
-  /** How long to wait for a person's approval of a call. */
-  readonly approvalMs: number;
   readonly ledger: ModelLedger;
   readonly modelTokens: AgentEngineDeps["modelTokens"];
   /** Runs the operator's hooks for prompts, calls and turns, and records their decisions. */
@@ -82,6 +84,7 @@ type Deps = {
 };
 
 export const openChats = ({
+  config,
   openDirectory,
   store,
   clock,
@@ -91,15 +94,10 @@ export const openChats = ({
   agentHttp,
   toolServices,
   blobs,
-  slots,
-  recordsAll,
-  asksTitles,
   accounts,
   outbound,
   mcpAccess,
   mcpFetch,
-  mcpLimits,
-  approvalMs,
   ledger,
   modelTokens,
   hookService,
@@ -107,9 +105,10 @@ export const openChats = ({
   const { hooks } = hookService;
   const pool = new McpPool({ clock, fetch: mcpFetch });
   const warnings = new ChatWarnings((chat_id, texts) => topics.publish("chat_warnings", chat_id, { warnings: texts }));
-  const mcp = new ChatMcp({ store, clock, pool, access: mcpAccess, warnings, limits: mcpLimits });
+  const limits = { silence_ms: config.mcp_silence_timeout, total_ms: config.mcp_call_timeout };
+  const mcp = new ChatMcp({ store, clock, pool, access: mcpAccess, warnings, limits });
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
-  const recorder = new Recorder({ store, clock, isForced: recordsAll });
+  const recorder = new Recorder({ store, clock, isForced: config.chat_debug_logging });
   const subagents = (of: SubagentsOf) =>
     new ChatSubagents({ store, clock, topics, models, hooks, chats: () => chats }, of);
   const blocks = [modeBlocks, settingsBlocks, contextBlocks(store)];
@@ -136,9 +135,12 @@ export const openChats = ({
   const attachments: Attachments = (id) => readAttachment({ store, blobs }, id);
   const budgets = new AgentBudgets({ store, ledger, topics });
   const engines = openEngines(Object.assign({}, turns, { budgets, modelTokens, attachments }));
-  const generations = new Generations(Object.assign({}, turns, { parts, tellWaiting: publishWaiting, engines }), slots);
+  const generations = new Generations(Object.assign({}, turns, { parts, tellWaiting: publishWaiting, engines }), {
+    root: config.chat_slots,
+    child: config.subchat_slots,
+  });
   const index = new SearchUpkeep(store);
-  const titles = new Titles({ store, clock, models, recorder, asks: asksTitles, chats: () => chats });
+  const titles = new Titles({ store, clock, models, recorder, asks: config.chat_titles, chats: () => chats });
   const diffs = new PullRequestTracker({ store, clock, topics, agentHttp, toolServices, accounts, outbound });
   const effects: ChatEffects = {
     startTurn: ({ id, owner_id, part, coding_agent, parent_chat_id, history_version }, begun) =>
@@ -159,7 +161,7 @@ export const openChats = ({
       diffs.turnEnded(state);
     },
   };
-  const deps = { store, clock, topics, models, effects, approval_ms: approvalMs, chats: () => chats };
+  const deps = { store, clock, topics, models, effects, approval_ms: config.approval_timeout, chats: () => chats };
   const chats: Directory<ChatActor> = openDirectory("chat", (id) => new ChatActor(id, deps));
   endWorkOnLostAccess({ store, topics, toolServices, generations, chats });
   const services: Service[] = [

@@ -5,7 +5,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
 import { findNewestBackup, removeOld } from "./backup-folder.ts";
-import { runCommand } from "./by-hand.ts";
+import { ManualBackups, runCommand } from "./by-hand.ts";
 
 const RETRY_MS = 600_000;
 /** Timers of the platform are limited to 24 days. */
@@ -97,6 +97,17 @@ export const toBackupFolder = (config: Config): string => config.backup_dir ?? j
 /** Returns scheduled backups as configured. */
 export const createScheduledBackups = (config: Config, clock: Clock): ScheduledBackups =>
   new ScheduledBackups({
+    clock,
+    data_dir: config.data_dir,
+    interval: config.backup_interval,
+    folder: toBackupFolder(config),
+    keep: config.backup_keep,
+    rateMb: config.backup_rate_mb,
+  });
+
+/** Returns backups by hand, into the same folder. */
+export const createManualBackups = (config: Config, clock: Clock): ManualBackups =>
+  new ManualBackups({
     clock,
     data_dir: config.data_dir,
     interval: config.backup_interval,

@@ -1,6 +1,5 @@
 // The whole server: constructed from its services, prepared, started, drained, and shut down in reverse order. Tests pass another clock or
 // other services (`ContextOptions`).
-import { join } from "node:path";
 import { auditRetention } from "#actors/audit/retention.ts";
 import { WorkspaceHooks } from "#actors/chat/hooks/workspace-hooks.ts";
 import { type ChatServices, openChats } from "#actors/chat/services.ts";
@@ -29,16 +28,16 @@ import { Outbound } from "#base/outbound.ts";
 import { ALL_PARTS, FIRST_PART, type Parts } from "#base/parts.ts";
 import type { Telemetry } from "#base/spans.ts";
 import { Topics } from "#base/topics.ts";
-import { ManualBackups } from "#db/backup/by-hand.ts";
-import { createScheduledBackups, type ScheduledBackups, toBackupFolder } from "#db/backup/schedule.ts";
+import type { ManualBackups } from "#db/backup/by-hand.ts";
+import { createManualBackups, createScheduledBackups, type ScheduledBackups } from "#db/backup/schedule.ts";
 import { Blobs, type SharedBlobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { PartIndex } from "#db/part-index.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
-import { findUser } from "#db/users/users.ts";
 import { noteContainerKill } from "#domain/agents/container-kills.ts";
 import { makeChatToken } from "#domain/ai/chat-token.ts";
 import { makeWorkspaceToken } from "#domain/ai/workspace-token.ts";
+import { makeProvisioners } from "#domain/builds/provisioners.ts";
 import { addTerraformWork } from "#domain/builds/terraform-work.ts";
 import { deleteObsoleteStates } from "#domain/builds/unstored-states.ts";
 import { ChatToolServices } from "#domain/chats/tool-services.ts";
@@ -48,14 +47,14 @@ import { Health } from "#domain/health/health.ts";
 import { makeMcpAccess } from "#domain/mcp/access.ts";
 import { OidcProviders } from "#domain/oidc/providers.ts";
 import { oidcRechecks } from "#domain/oidc/recheck.ts";
+import { openRepositories } from "#domain/repositories/open.ts";
 import { toImagePrebuildDeps } from "#domain/repositories/prebuilds.ts";
-import { Repositories } from "#domain/repositories/repositories.ts";
+import type { Repositories } from "#domain/repositories/repositories.ts";
 import { makeTaskChats } from "#domain/tasks/begin.ts";
 import { ReadyTemplates } from "#domain/templates/starter.ts";
 import { terraformImports } from "#domain/templates/terraform-imports.ts";
 import { trialWork } from "#domain/trials/work.ts";
 import { Accounts } from "#domain/users/accounts.ts";
-import { findKeyForRepository, openDeployKey } from "#domain/users/deploy-keys.ts";
 import { hasAnyUser } from "#domain/users/first-user.ts";
 import type { HashCost } from "#domain/users/passwords.ts";
 import { reportHomeBackups } from "#domain/workspaces/home-backups.ts";
@@ -69,7 +68,6 @@ import { Sockets } from "#src/api/http/socket.ts";
 import { createSharedLocation, createSingleLocation } from "#src/cluster/location.ts";
 import type { Membership } from "#src/cluster/membership.ts";
 import { broadcastEvents, receiveFromOtherNodes } from "#src/cluster/shared-events.ts";
-import { MAX_FEATURE_BYTES } from "#src/git/feature-registry.ts";
 import { OAuthClient } from "#src/git/oauth.ts";
 import { toProvider } from "#src/git/provider.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
@@ -78,7 +76,7 @@ import { Workers } from "#src/provisioners/external/workers.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
 import type { ToolServicesFor } from "#src/tools/services.ts";
-import { type Base, makeProvisioners, openAgents, openModels, openTemplates, openWorkspaces } from "./features.ts";
+import { type Base, openAgents, openModels, openTemplates, openWorkspaces } from "./features.ts";
 import { adoptParts, endForbidden, prepareFirst, releaseParts } from "./lifecycle.ts";
 import type { OpenedStore } from "./open-store.ts";
 
@@ -246,8 +244,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.cluster = membership?.node;
     this.blobs = new Blobs(config.data_dir, kept, parts !== ALL_PARTS);
     this.backups = createScheduledBackups(config, clock);
-    const { data_dir, backup_interval: interval, backup_keep: keep, backup_rate_mb: rateMb } = config;
-    this.backupsByHand = new ManualBackups({ clock, data_dir, folder: toBackupFolder(config), interval, keep, rateMb });
+    this.backupsByHand = createManualBackups(config, clock);
     this.workers = new Workers(clock);
     // All nodes of a cluster report the same ID.
     const worker_id = kept && encryption.deriveUuid("built-in worker");
@@ -298,8 +295,12 @@ export class Context implements ApiContext, AsyncDisposable {
       mailer: this.mailer,
       outbound: this.pushOutbound,
     });
-    const reaches_private = isUsedOnlyLocally(config);
-    this.mcpOutbound = new Outbound({ clock, allowed, max_bytes: MAX_MCP_BYTES, reaches_private });
+    this.mcpOutbound = new Outbound({
+      clock,
+      allowed,
+      max_bytes: MAX_MCP_BYTES,
+      reaches_private: isUsedOnlyLocally(config),
+    });
     const client = new OAuthClient(this.outbound);
     this.links = new Links({
       store,
@@ -311,22 +312,7 @@ export class Context implements ApiContext, AsyncDisposable {
       // A provider that accepts each refresh token once would revoke the grant if two nodes used it.
       refreshRemotely: location.runOnFirst("external_auth", (asked) => this.links.refresh(asked)),
     });
-    // Any member can enter these URLs, and a member who does not own the deployment must not reach private addresses of this machine.
-    const repositoryOutbound = (more = {}) =>
-      new Outbound(Object.assign({ clock, allowed, max_bytes: MAX_FEATURE_BYTES }, more));
-    this.repositories = new Repositories({
-      clock,
-      outbound: repositoryOutbound(),
-      ownersOutbound: repositoryOutbound({ reaches_private }),
-      isOwner: async (user_id) => (await store.get(findUser({ id: user_id })))?.roles.includes("owner") ?? false,
-      links: this.links,
-      deployKey: async (user_id, url) => {
-        const key = await findKeyForRepository(base, user_id, url);
-        return key && { ssh_url: key.ssh_url, private_key: openDeployKey(base, key) };
-      },
-      env: environment,
-      root: join(config.data_dir, "repositories"),
-    });
+    this.repositories = openRepositories({ ...base, links: this.links, env: environment });
     const { models, modelSettings, modelFetch, ledger } = openModels({
       ...base,
       blobs,
@@ -351,18 +337,12 @@ export class Context implements ApiContext, AsyncDisposable {
       diffs,
       services: chatServices,
     } = openChats({
+      ...base,
       openDirectory: location.openDirectory,
-      store,
-      clock,
-      topics,
-      parts,
       models,
       agentHttp: this.agentHttp,
       toolServices,
       blobs,
-      slots: { root: config.chat_slots, child: config.subchat_slots },
-      recordsAll: config.chat_debug_logging,
-      asksTitles: config.chat_titles,
       ledger,
       modelTokens: (of) => ({
         of_workspace: makeWorkspaceToken(encryption, of.agent_id),
@@ -370,8 +350,6 @@ export class Context implements ApiContext, AsyncDisposable {
       }),
       mcpAccess: makeMcpAccess(this),
       hookService,
-      approvalMs: config.approval_timeout,
-      mcpLimits: { silence_ms: config.mcp_silence_timeout, total_ms: config.mcp_call_timeout },
       mcpFetch: (url, init) => this.mcpOutbound.open(new URL(url), init),
       accounts: this.links,
       outbound: new Outbound({ clock, allowed, max_bytes: MAX_DIFF_BYTES }),

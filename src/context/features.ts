@@ -1,6 +1,5 @@
-// The features of the server, each constructed from shared dependencies: agents, provisioners, workspaces, templates, models.
+// The features of the server, each constructed from shared dependencies: agents, workspaces, templates, models.
 
-import { join } from "node:path";
 import { AgentActor } from "#actors/agent/actor.ts";
 import { ModelLedger } from "#actors/chat/spending/ledger.ts";
 import { MeteredModels } from "#actors/chat/spending/metered-models.ts";
@@ -25,8 +24,7 @@ import { recoverBuilds, recoverSnapshots } from "#actors/workspace/recovery.ts";
 import { type ModuleLoads, SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
 import { EMPTY_TRASH } from "#actors/workspace/trash.ts";
 import type { Clock } from "#base/clock.ts";
-import { toImageRegistry } from "#base/config/docker-settings.ts";
-import { type Config, findContainerAccessProblem, getContainerAccessUrl, isUsedOnlyLocally } from "#base/config.ts";
+import { type Config, isUsedOnlyLocally } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { markSideEffect, runWhileWaiting } from "#base/network/request-part.ts";
@@ -39,7 +37,6 @@ import type { Store } from "#db/engine/store.ts";
 import type { Timer } from "#db/engine/timers.ts";
 import { AgentsDialer } from "#domain/agents/dialer.ts";
 import { automaticBuilds } from "#domain/builds/automatic.ts";
-import { explainNoLocal } from "#domain/builds/local-rule.ts";
 import type { BuildDeps } from "#domain/builds/new-build.ts";
 import { planFirstPrebuild } from "#domain/builds/prebuilds.ts";
 import { Network } from "#domain/tailnet/network.ts";
@@ -50,14 +47,7 @@ import { deriveRecoveryKey, HomeBackupStore } from "#src/home-backups/store.ts";
 import { ConfiguredModels } from "#src/llm/configured.ts";
 import { createGuardedFetch } from "#src/llm/fetch.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
-import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
-import { EchoProvisioner } from "#src/provisioners/echo/echo.ts";
-import { ExternalProvisioner } from "#src/provisioners/external/external.ts";
-import type { Workers } from "#src/provisioners/external/workers.ts";
-import { LocalProvisioner } from "#src/provisioners/local/local.ts";
-import type { Provisioner, ProvisionRequest } from "#src/provisioners/provisioner.ts";
-import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
-import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
+import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { AgentHttp } from "#src/wire/index.ts";
 
 export type Base = {
@@ -94,61 +84,6 @@ export const openAgents = ({ config, clock, store, topics, location }: AgentNeed
     agents,
     services: [agents],
   };
-};
-
-// The server's own provisioners, created from its settings; context.ts passes them in. Tests pass others.
-
-type ProvisionerOptions = {
-  readonly config: Config;
-  readonly provisioners?: Provisioners | undefined;
-  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Build files of repository images. */
-  readonly repositories?: RepositorySources | undefined;
-  readonly daemon?: readonly string[] | undefined;
-};
-
-/** Returns the available provisioners. `local` can always stop and delete workspaces; it starts them only where that is allowed. */
-export const makeProvisioners = (
-  { config, provisioners, environment, daemon, repositories }: ProvisionerOptions,
-  clock: Clock,
-  accessUrl: () => URL,
-  workers: Workers,
-): Provisioners => {
-  if (provisioners) return provisioners;
-  const docker = new DockerProvisioner({
-    host: config.docker_host,
-    clock,
-    accessUrl: () => getContainerAccessUrl(config.docker_access_url, accessUrl()),
-    program: config.agent_binary,
-    cutOff: findContainerAccessProblem(config),
-    repositories,
-    repositoryImages: config.repository_images_mb * 1024 * 1024,
-    registry: toImageRegistry(config),
-  });
-  const root = join(config.data_dir, "workspaces");
-  const local = new LocalProvisioner({
-    root,
-    clock,
-    accessUrl,
-    environment,
-    command: daemon,
-    orphanTimeout: config.local_daemon_orphan_timeout,
-    user: config.local_workspace_user,
-    refusal: explainNoLocal(config),
-  });
-  const terraform = new TerraformProvisioner({
-    root: join(config.data_dir, "terraform"),
-    clock,
-    env: environment ?? {},
-    binary: config.terraform_binary,
-    cliConfig: config.terraform_cli_config,
-    pass: config.terraform_environment,
-    applyLimit: config.terraform_apply_limit,
-    formLimit: config.terraform_form_limit,
-  });
-  const external = new ExternalProvisioner(workers, clock);
-  const made: Provisioner[] = [new EchoProvisioner(), docker, external, local, terraform];
-  return new Map(made.map((one) => [one.name as string, one]));
 };
 
 // Workspaces: their actors, builds, usage tracking, and prebuilt workspaces.

@@ -19,7 +19,7 @@ import { planRepository } from "#src/provisioners/repository/plan.ts";
 import type { RepositorySource, RepositorySources } from "#src/provisioners/repository/sources.ts";
 import type { Links } from "../external-auth/links.ts";
 
-type Deps = {
+export type RepositoryDeps = {
   readonly clock: Clock;
   readonly outbound: Outbound;
   /** For owners of the deployment: allows this machine and private networks if only people on this machine use the server. */
@@ -45,12 +45,12 @@ const MAX_CONTEXT = 1024 * 1024 * 1024;
 type Request = { readonly asked: RepositoryAsked; readonly field: string };
 
 export class Repositories implements RepositorySources {
-  readonly #deps: Deps;
+  readonly #deps: RepositoryDeps;
   readonly #ownerReaders: Readers;
   readonly #otherReaders: Readers;
   #reads = 0;
 
-  constructor(deps: Deps) {
+  constructor(deps: RepositoryDeps) {
     this.#deps = deps;
     this.#ownerReaders = makeReaders(deps, deps.ownersOutbound, join(deps.root, "owners"));
     this.#otherReaders = makeReaders(deps, deps.outbound, join(deps.root, "others"));
@@ -131,7 +131,7 @@ type Readers = {
   readonly features: FeatureRegistry;
 };
 
-const makeReaders = ({ clock, env }: Deps, outbound: Outbound, root: string): Readers => ({
+const makeReaders = ({ clock, env }: RepositoryDeps, outbound: Outbound, root: string): Readers => ({
   plans: new RepositoryReader({ outbound, clock, env, root: join(root, "read") }),
   images: new RepositoryReader({
     outbound,
