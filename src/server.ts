@@ -287,7 +287,7 @@ const toShardHandler = async (
   { operations, handle }: Pick<RoutedApp, "operations"> & Pick<Handling, "handle">,
 ): Promise<Pick<Handling, "handle"> & { partOf(request: Request): Promise<number | undefined> }> => {
   const { membership, partIndex: index, encryption, store, clock, config } = ctx;
-  if (!membership || !index) throw new Error("a node that has parts knows what is of them");
+  if (!membership) throw new Error("a node that has parts knows what is of them");
   const [{ ownRequests }, { Placement }] = await Promise.all([
     import("./api/http/placement/own-requests.ts"),
     import("./api/http/placement/placement.ts"),

@@ -12,6 +12,7 @@ import { PartsMember } from "#db/pg/parts/member.ts";
 import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
 import { decline, deriveNodeToken, takerOfNames } from "./forwarded-header.ts";
 import { Forwarder } from "./forwarder.ts";
+import { createSharedLocation } from "./location.ts";
 import {
   forwardingTimeMs,
   type JoinOptions,
@@ -81,13 +82,13 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
     forwarder: undefined,
     active: {
       parts: node,
-      links(encryption) {
+      openLocation({ encryption, ...deps }) {
         const certificate = tls && parseCertificate(tls.cert);
-        links ??= new NodeLinks({ clock, id: node.id, token: deriveNodeToken(encryption), certificate });
-        counts ??= new SharedCounts({ clock, parts: node, links });
-        const nodes = links;
+        const nodes = new NodeLinks({ clock, id: node.id, token: deriveNodeToken(encryption), certificate });
+        links = nodes;
+        counts = new SharedCounts({ clock, parts: node, links: nodes });
         node.requireReachable((other) => nodes.reaches(other));
-        return links;
+        return createSharedLocation({ ...deps, parts: node, links: nodes });
       },
       get counts() {
         return counts;

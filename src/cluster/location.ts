@@ -1,18 +1,13 @@
-// Where actors, agents, jobs and the private network live: on this server, or on one of several nodes. Features are given a `Location` and
-// know no other node; with several nodes it communicates over the links between them (docs/spec/cluster-nodes.md).
+// The location (src/domain/location.ts) of a node among others: communicates with them over links (docs/spec/cluster-nodes.md).
 
 import { JobReport } from "#actors/job/report.ts";
 import type { Actor } from "#actors/runtime/actor.ts";
 import { type ActorKind, Directory, type OpenDirectory } from "#actors/runtime/directory.ts";
-import type { JobQueue } from "#actors/runtime/job-queue.ts";
 import type { ActorPlace, RemoteActors } from "#actors/runtime/remote-asks.ts";
 import { type RemoteJobRequest, RemoteJobs } from "#actors/runtime/remote-jobs.ts";
 import type { JobOwner, NamedJob } from "#actors/runtime/remote-queues.ts";
-import type { Imports, TemplateVersionActor } from "#actors/template-version/actor.ts";
-import type { DryRunActor, DryRuns } from "#actors/template-version/dry-run-actor.ts";
 import type { WorkspaceActor } from "#actors/workspace/actor.ts";
 import type { WorkedBuild } from "#actors/workspace/build-runner.ts";
-import type { Builds } from "#actors/workspace/effects.ts";
 import type { Clock } from "#base/clock.ts";
 import { NotStartedError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -20,10 +15,10 @@ import { FIRST_PART, listOtherNodes, type Parts } from "#base/parts.ts";
 import { finishesWithin, retry } from "#base/retry.ts";
 import { CommitError } from "#db/engine/store.ts";
 import type { PartIndex } from "#db/part-index.ts";
+import type { JobNeeds, JobWork, Location, ShutDownAgents, ShutDownOfBuild } from "#domain/location.ts";
 import type { Network } from "#domain/tailnet/network.ts";
 import { type RelayMessage, RemoteRelay } from "#domain/tailnet/remote-relay.ts";
 import { type RemoteClient, RemoteTunnels } from "#domain/tailnet/remote-tunnels.ts";
-import type { Report } from "#src/provisioners/provisioner.ts";
 import { type Coordinator, createClientRules, LOST_TTL_MS, type Relay } from "#src/tailnet/index.ts";
 import {
   type AgentDialer,
@@ -35,39 +30,6 @@ import {
   WireError,
 } from "#src/wire/index.ts";
 import type { NodeLinks } from "./node-link.ts";
-
-export interface Location {
-  /** Opens the directory of a kind of actors, whichever nodes they are on. */
-  readonly openDirectory: OpenDirectory;
-  /** Returns a dialer for agents, whichever nodes their tunnels end at. `local` dials those of this node. */
-  openDialer(local: AgentDialer): AgentDialer;
-  /** Connects this node's relay and coordinator with those of the other nodes. */
-  joinNetwork(network: Network): void;
-  /** Returns what connects this node's job queue with those of the other nodes; undefined if none exist. */
-  openJobs(needs: JobNeeds): RemoteJobs | undefined;
-  /** Returns a function that shuts down the agents of a build's workspace on its node. `shutDown` does it on this one. */
-  shutDownOnOwner(workspaces: () => Directory<WorkspaceActor>, shutDown: ShutDownAgents): ShutDownOfBuild;
-  /** Offers `run` to the other nodes, and returns a function that runs it on all of them. Slow or failing nodes are left out. */
-  share(service: string, run: () => Promise<unknown>): () => Promise<unknown[]>;
-  /** Offers `run` to the other nodes, and returns a function that runs it on the first node; undefined if this node is the first. */
-  runOnFirst<Args>(service: string, run: (args: Args) => Promise<void>): (args: Args) => Promise<void> | undefined;
-}
-
-type SingleDeps = { readonly clock: Clock; readonly copy: (<T>(message: T) => T) | undefined };
-
-/** Returns the location of a server without other nodes. */
-export const createSingleLocation = ({ clock, copy }: SingleDeps): Location => ({
-  openDirectory: (_, create, { most } = {}) => new Directory(create, clock, { copy, most }),
-  openDialer: (local) => local,
-  joinNetwork: () => {},
-  openJobs: () => undefined,
-  shutDownOnOwner:
-    (_, shutDown) =>
-    ({ workspace_id }, report, signal) =>
-      shutDown(workspace_id, report, signal),
-  share: () => async () => [],
-  runOnFirst: () => () => undefined,
-});
 
 /** What a node needs to communicate with the others. */
 export type LocationDeps = {
@@ -201,18 +163,6 @@ const OWNER_KINDS = { build: "workspace", import: "template_version", dry_run: "
 /** Older dry runs do not include their part. */
 const NO_PART = -1;
 
-/** How builds, imports and dry runs are run here, and who owns them. */
-export type JobWork = {
-  readonly builds: Builds;
-  readonly imports: Imports;
-  readonly runs: DryRuns;
-  readonly workspaces: Directory<WorkspaceActor>;
-  readonly versions: Directory<TemplateVersionActor>;
-  readonly dryRuns: Directory<DryRunActor>;
-};
-
-type JobNeeds = { readonly queue: () => JobQueue; readonly work: () => JobWork };
-
 const openJobs = ({ clock, parts, index, links }: LocationDeps, { queue, work }: JobNeeds): RemoteJobs => {
   const jobs = new RemoteJobs({
     parts,
@@ -250,11 +200,6 @@ const requeue = async ({ workspaces, versions, dryRuns }: JobWork, { kind, id }:
     log("builds").error("job {job_id} cannot be taken up again: {error}", { job_id, error });
   }
 };
-
-/** Shuts down the agents of a workspace in order, on this node. */
-type ShutDownAgents = (workspace_id: string, report: Report, signal: AbortSignal) => Promise<void>;
-/** Like `ShutDownAgents`, on the node that owns the workspace; its reports go to the build's log. */
-type ShutDownOfBuild = (build: WorkedBuild, report: Report, signal: AbortSignal) => Promise<void>;
 
 const shutDownOnOwner = (
   { clock, parts, index, links }: LocationDeps,

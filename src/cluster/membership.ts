@@ -16,10 +16,11 @@ import type { LivingNode } from "#db/pg/living-node.ts";
 import { ClusterNode } from "#db/pg/node.ts";
 import type { PartsMember } from "#db/pg/parts/member.ts";
 import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
+import type { Location } from "#domain/location.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { decline, deriveNodeToken, type TakeForwardedAddress, takerOfNames } from "./forwarded-header.ts";
 import { Forwarder, type PartPlaces } from "./forwarder.ts";
-import type { NodeLinks } from "./node-link.ts";
+import type { LocationDeps } from "./location.ts";
 import type { SharedCounts } from "./shared-counts.ts";
 import { requireSameProtocol } from "./unknown-nodes.ts";
 
@@ -50,9 +51,9 @@ export type Membership = {
 /** A node's parts and listener, when several nodes are active. */
 export type ActiveMember = {
   readonly parts: PartsMember;
-  /** Returns the links to the other nodes. */
-  links(encryption: Encryption): NodeLinks;
-  /** Request counts shared by the nodes; available with the links. */
+  /** Opens links to the other nodes, and returns the location that uses them. */
+  openLocation(deps: Pick<LocationDeps, "clock" | "index" | "copy"> & { readonly encryption: Encryption }): Location;
+  /** Request counts shared by the nodes; available with the location. */
   readonly counts: SharedCounts | undefined;
   /**
    * Listens for clients and forwards what belongs to this node to its own server on a local port. Returns the port. `partOf`: see

@@ -14,6 +14,7 @@ import type { Events } from "#actors/runtime/events.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
 import { type Service, Services } from "#actors/runtime/service.ts";
+import { broadcastEvents, receiveFromOtherNodes } from "#actors/runtime/shared-events.ts";
 import { TaskKeeper } from "#actors/tasks/keeper.ts";
 import { recoverBlobs } from "#actors/template-version/recovery.ts";
 import { TrialKeeper } from "#actors/trials/keeper.ts";
@@ -44,6 +45,7 @@ import { ChatToolServices } from "#domain/chats/tool-services.ts";
 import { ConnectionLogger } from "#domain/connections/log.ts";
 import { Links } from "#domain/external-auth/links.ts";
 import { Health } from "#domain/health/health.ts";
+import { createSingleLocation } from "#domain/location.ts";
 import { makeMcpAccess } from "#domain/mcp/access.ts";
 import { OidcProviders } from "#domain/oidc/providers.ts";
 import { oidcRechecks } from "#domain/oidc/recheck.ts";
@@ -65,9 +67,7 @@ import { Addresses } from "#src/api/http/address.ts";
 import { OpenStreams } from "#src/api/http/open-streams.ts";
 import { Requests } from "#src/api/http/requests.ts";
 import { Sockets } from "#src/api/http/socket.ts";
-import { createSharedLocation, createSingleLocation } from "#src/cluster/location.ts";
 import type { Membership } from "#src/cluster/membership.ts";
-import { broadcastEvents, receiveFromOtherNodes } from "#src/cluster/shared-events.ts";
 import { OAuthClient } from "#src/git/oauth.ts";
 import { toProvider } from "#src/git/provider.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
@@ -128,8 +128,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly store: Store;
   /** The parts this node owns. */
   readonly parts: Parts;
-  /** Looks up the part of an ID; undefined if no other node is active. */
-  readonly partIndex: PartIndex | undefined;
+  /** Looks up the part of an ID. */
+  readonly partIndex: PartIndex;
   readonly topics = new Topics<Events>();
   /** Undefined when metrics are disabled: nothing is counted. */
   readonly metrics: Metrics | undefined;
@@ -210,12 +210,9 @@ export class Context implements ApiContext, AsyncDisposable {
     const { topics } = this;
     const { max_connections, allowed_private_networks: allowed } = config;
     const copy = options.copyMessages;
-    const links = membership?.active?.links(encryption);
-    const index = links && new PartIndex(store);
+    const index = new PartIndex(store);
     const location =
-      links && index
-        ? createSharedLocation({ clock, parts, index, links, copy })
-        : createSingleLocation({ clock, copy });
+      membership?.active?.openLocation({ clock, index, encryption, copy }) ?? createSingleLocation({ clock, copy });
     const accessUrl = (): URL => this.accessUrl;
     const base: Base = { config, clock, store, parts, topics, encryption, location, accessUrl };
     this.partIndex = index;

@@ -4,6 +4,7 @@
 import type { Events } from "#actors/runtime/events.ts";
 import { isForBuiltIn, type JobQueue } from "#actors/runtime/job-queue.ts";
 import type { Tags } from "#actors/runtime/remote-queues.ts";
+import { hearing, isSharedEvent, listSharedEventKinds, type SharedEventKind } from "#actors/runtime/shared-events.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -14,7 +15,6 @@ import { DatabaseBlobs } from "#db/pg/blobs.ts";
 import type { ReadStore } from "#db/pg/read-store.ts";
 import type { RejectedChanges } from "#src/api/audit/rejections.ts";
 import type { Sockets } from "#src/api/http/socket.ts";
-import { hearing, isSharedEvent, listSharedEventKinds, type SharedEventKind } from "#src/cluster/shared-events.ts";
 import { Context } from "./context.ts";
 
 /** Members that are the same on every node; this node has no parts. */

@@ -1,11 +1,11 @@
 // Events shared between nodes: which kinds, and how they reach the topics of this node. Unused on a single server.
-import type { ModelSettings } from "#actors/models/model-settings.ts";
-import { EVENTS_FOR_ACTIVE_NODES, EVENTS_FOR_ALL_NODES, type Events } from "#actors/runtime/events.ts";
 import type { Config } from "#base/config.ts";
 import { ALL_PARTS, type Parts } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { BroadcastEvent } from "#db/pg/notices/notice.ts";
+import type { ModelSettings } from "../models/model-settings.ts";
+import { EVENTS_FOR_ACTIVE_NODES, EVENTS_FOR_ALL_NODES, type Events } from "./events.ts";
 
 type EventDeps = { readonly store: Store; readonly topics: Topics<Events> };
 
