@@ -32,7 +32,7 @@ export class Services {
   readonly #parts: Parts;
   readonly #timers: ReadonlyMap<string, (timer: Timer) => Promise<unknown>>;
 
-  /** Services come after those that they use. */
+  /** Services come after their dependencies. */
   constructor(all: readonly Service[], parts: Parts) {
     this.#all = all;
     this.#parts = parts;
@@ -40,8 +40,8 @@ export class Services {
   }
 
   /**
-   * Continues the interrupted work of these shards; undefined: of all. What cannot be continued yet does not block the rest: a start goes on
-   * without it, and for shards of another node throws `ResumeIncompleteError` at the end, so that it is retried.
+   * Continues the interrupted work of these shards; undefined: of all. Work that cannot be continued yet does not block the rest: a start
+   * proceeds without it, and for shards of another node throws `ResumeIncompleteError` at the end, so that it is retried.
    */
   async recover(parts: PartNumbers): Promise<void> {
     let later: ResumeIncompleteError | undefined;

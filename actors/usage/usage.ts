@@ -28,7 +28,7 @@ export type AgentReport = {
 type Deps = {
   readonly store: Store;
   readonly clock: Clock;
-  /** Has other servers write their observations; does not wait for one that does not respond. Default: there are none. */
+  /** Has other servers write their observations; does not wait for one that does not respond. Default: no other servers. */
   readonly flushOthers?: () => Promise<unknown>;
 };
 

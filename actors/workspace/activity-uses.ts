@@ -47,7 +47,7 @@ export class Uses implements Service {
     await this.#writing;
   }
 
-  /** Does not wait: the workspaces are told on any node. */
+  /** Does not wait. Notifies the workspaces, on any node. */
   releaseParts(): void {
     void this.flush();
   }

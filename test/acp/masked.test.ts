@@ -41,9 +41,9 @@ test("[TO-21] a secret that a terminal of the agent prints in pieces is in no pa
   });
   for (const character of `1\t${LINES[0]}\r\n2\t${LINES[1]}\r\nend\n`) print(character);
   update({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" });
-  const told = JSON.stringify([parts, step.messages(0, "carried")]);
-  expect(told).toContain("1\\t[hidden]\\r\\n2\\t[hidden]\\r\\nend");
-  for (const line of LINES) expect(told).not.toContain(line.slice(0, 12));
+  const shown = JSON.stringify([parts, step.messages(0, "carried")]);
+  expect(shown).toContain("1\\t[hidden]\\r\\n2\\t[hidden]\\r\\nend");
+  for (const line of LINES) expect(shown).not.toContain(line.slice(0, 12));
 });
 
 test("[TO-21] the start of a secret is hidden in the output of a call that was interrupted", () => {
@@ -58,18 +58,18 @@ test("[TO-21] the start of a secret is hidden in the output of a call that was i
     content,
   });
   print(`before ${LINES[0].slice(0, 20)}`);
-  const told = JSON.stringify([parts, step.messages(0, { error: "The call was interrupted." })]);
-  expect(told).toContain("before ");
-  expect(told).not.toContain(LINES[0].slice(0, 12));
+  const shown = JSON.stringify([parts, step.messages(0, { error: "The call was interrupted." })]);
+  expect(shown).toContain("before ");
+  expect(shown).not.toContain(LINES[0].slice(0, 12));
 });
 
 test("[TO-21] diffs of the agent are masked line by line", () => {
   const { step, update } = openStep();
   const content = [{ type: "diff", path: "/key", oldText: `# a\n${LINES[0]}\n`, newText: `# b\n${LINES[1]}\n` }];
   update({ sessionUpdate: "tool_call", toolCallId: "c", title: "edit", kind: "edit", status: "completed", content });
-  const told = JSON.stringify(step.messages(0, "carried"));
-  expect(told).toContain("# a\\n[hidden]");
-  for (const line of LINES) expect(told).not.toContain(line);
+  const shown = JSON.stringify(step.messages(0, "carried"));
+  expect(shown).toContain("# a\\n[hidden]");
+  for (const line of LINES) expect(shown).not.toContain(line);
 });
 
 test("[TO-21] output whose beginning was cut off begins with a whole line, because a cut secret is not recognized", () => {

@@ -96,8 +96,8 @@ test("[TO-21] secrets of the workspace's owner are masked in what its agent push
   });
   const row = await store.get(findWorkspaceContext({ workspace_id: seeded.workspace_id }));
   const snapshot = await store.get(findSnapshot({ id: row?.snapshot ?? "" }));
-  const told = JSON.stringify(snapshot);
-  for (const secret of [...secrets, seeded.agent_token]) expect(told).not.toContain(secret);
+  const shown = JSON.stringify(snapshot);
+  for (const secret of [...secrets, seeded.agent_token]) expect(shown).not.toContain(secret);
   expect(snapshot).toMatchObject({
     error: "broken by [hidden]",
     resources: [

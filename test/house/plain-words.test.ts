@@ -29,7 +29,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   "src/tools": 0,
   "src/web": 0,
   "src/wire": 0,
-  test: 13,
+  test: 12,
 };
 
 /** Functions of the product named `xOf` instead of by what they do. */

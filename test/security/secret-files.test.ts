@@ -52,8 +52,8 @@ describeInside("secrets in files", () => {
     for (const { output } of results.slice(4)) expect(output).toContain("[hidden]");
     // What is no secret stays readable.
     expect(results[4]?.output).toContain(`1\t${BEGIN}`);
-    const told = JSON.stringify([follower.events, await listMessages(world.owner, id), next.request.messages]);
-    expectHidden(told, LINES);
+    const shown = JSON.stringify([follower.events, await listMessages(world.owner, id), next.request.messages]);
+    expectHidden(shown, LINES);
   });
 
   test("[TO-21] the SSH keys that the server hands to workspaces are hidden when they are first used", async () => {
@@ -80,11 +80,11 @@ describeInside("secrets in files", () => {
     );
     after.next.finish("stop");
     for (const { output } of [...results, ...after.results]) expect(output).toContain("[hidden]");
-    const told = JSON.stringify([await listMessages(world.owner, id), after.next.request.messages]);
+    const shown = JSON.stringify([await listMessages(world.owner, id), after.next.request.messages]);
     for (const name of ["own.json", "deploy.json"]) {
       const { private_key } = (await Bun.file(join(world.home, name)).json()) as { private_key: string };
       expect(private_key).toStartWith(BEGIN);
-      expectHidden(told, private_key.trim().split("\n").slice(1, -1));
+      expectHidden(shown, private_key.trim().split("\n").slice(1, -1));
     }
   });
 });

@@ -116,7 +116,7 @@ describe("a mask", () => {
     expect(performance.now() - began).toBeLessThan(2_000);
   });
 
-  test("[TO-21] redacts secrets that overlap, and one that goes on where a shorter one ends", () => {
+  test("[TO-21] redacts secrets that overlap, and one that continues where a shorter one ends", () => {
     const own = maskOf("first-half-0001", "half-0001-second", "first-half-0001-and-more");
     expect(own.text("a first-half-0001-second b")).toBe(`a ${HIDDEN} b`);
     expect(maskInPieces([..."a first-half-0001-second b"], own)).toBe(`a ${HIDDEN} b`);

@@ -157,7 +157,7 @@ describe("a yamux session", () => {
     await sent;
   });
 
-  test("[WI-20] windows shrink while a session holds much, to a quarter, and grow again after", async () => {
+  test("[WI-20] windows shrink to a quarter while a session holds many unread bytes, and grow again afterwards", async () => {
     const pair = sessionPair({ max_unread: 4 * INITIAL_WINDOW });
     const { ours, theirs } = await openStreamPair(pair);
     const stalled = await openStreamPair(pair);
@@ -174,7 +174,7 @@ describe("a yamux session", () => {
       await ours.end();
     })();
     const readSome = async (bytes: number): Promise<void> => {
-      for (const until = own.read + bytes; own.read < until; ) own.read += (await theirs.read())!.byteLength;
+      for (const goal = own.read + bytes; own.read < goal; ) own.read += (await theirs.read())!.byteLength;
       await nextTurn();
     };
     await nextTurn();

@@ -148,8 +148,8 @@ export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by, parts }
 };
 
 /**
- * Makes browsers refuse the response as a script or image of other apps' pages. The server refuses such requests, but never sees those that
- * the browser answers from its cache, nor what they are for without TLS.
+ * Makes browsers refuse the response as a script or image of other apps' pages. The server refuses such requests, but requests that
+ * the browser answers from its cache never reach it, and without TLS they do not say what they are for.
  */
 const limitParts = (headers: Headers, parts: "own" | "workspace"): void => {
   headers.set("cross-origin-resource-policy", parts === "own" ? "same-origin" : "same-site");

@@ -31,7 +31,7 @@ export const readCookies = (cookies: string, name: string): string[] => {
   return [...values];
 };
 
-/** Returns the value of a cookie; undefined if there is none, or two, of which one may come from another host. */
+/** Returns the value of a cookie; undefined if it is missing, or if there are two, of which one may come from another host. */
 export const readCookie = ({ headers }: Request, name: string): string | undefined => {
   const values = readCookies(headers.get("cookie") ?? "", name);
   return values.length === 1 ? values[0] : undefined;

@@ -62,7 +62,7 @@ const estimateUse = (target: Target, body: CallBody) => {
 const PAID_KINDS: ReadonlySet<ProviderKind> = new Set(["anthropic", "openai", "google"]);
 
 /**
- * Returns the targets without those that no limit in dollars would count, if such a limit applies: the caller chose the model's name, and
+ * Returns the targets without the ones that no limit in dollars would count, if such a limit applies: the caller chose the model's name, and
  * its price is unknown (rule GW-6).
  */
 export const listCountedTargets = async (

@@ -31,8 +31,10 @@ export const readGitSshKey = async (deps: Deps, user_id: string): Promise<GitSsh
 };
 
 /** Returns the private key in the format that ssh reads. */
-export const openGitSshKey = ({ encryption }: Pick<Deps, "encryption">, { user_id, sealed_private_key }: GitSshKeyRow): string =>
-  encryption.open(sealed_private_key, toSealContext(user_id));
+export const openGitSshKey = (
+  { encryption }: Pick<Deps, "encryption">,
+  { user_id, sealed_private_key }: GitSshKeyRow,
+): string => encryption.open(sealed_private_key, toSealContext(user_id));
 
 /** Replaces the key pair with a new one. */
 export const renewGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {

@@ -33,7 +33,7 @@ type Actions = typeof ACTIONS;
 export type ActionScope = { [R in keyof Actions]: `${R}:${Actions[R][number]}` }[keyof Actions];
 
 /**
- * Scopes that change who else has access to something. An application needs them by name: full access, `workspace:*` and the like don't
+ * Scopes that change who else has access to something. An application needs them by name: full access, `workspace:*` and other wildcards don't
  * include them (rule OA-22).
  */
 const ACCESS_SCOPES = [
