@@ -15,6 +15,8 @@ export const inChromium = async (file, options, story) => {
     executablePath: file,
     args: FLAGS.split(" "),
     headless: true,
+    // Frames of transitions and spinners are drawn by the processor. whole.mjs plays with motion.
+    reducedMotion: "reduce",
     ...options,
   });
   // Allows for a busy machine; the test that runs the story has its own timeout.

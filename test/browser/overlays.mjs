@@ -21,7 +21,7 @@ const press = async (page, step) => {
   if (role === "button") await page.keyboard.press("Enter");
 };
 
-await inApp({ file, url, token, folder, reducedMotion: "reduce" }, async ({ page, result, at }) => {
+await inApp({ file, url, token, folder }, async ({ page, result, at }) => {
   result.opened = [];
   let path = "";
   for (const [where, ...steps] of JSON.parse(overlays)) {

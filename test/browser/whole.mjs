@@ -11,7 +11,7 @@ const at = (path) => new URL(path, setup).href;
 const ADA = { email: "ada@example.com", username: "ada", password: "four quiet harbours at night" };
 const PORT = 18_123;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+await inChromium(file, { viewport: { width: 1440, height: 900 }, reducedMotion: "no-preference" }, async (_blank, context) => {
   const wrong = [];
   const page = await openPage(context, wrong);
   const look = async (name) => wrong.push(...(await lookAt(page, `whole-${name}`, folder)));
