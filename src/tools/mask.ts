@@ -19,7 +19,7 @@ export type ChatSecrets = {
 export const HIDDEN = "[hidden]";
 
 /** Maximum number of secrets, and of characters of each, to limit the cost of a call. Shorter secrets could match by accident. */
-const MAX_TEXTS = 500;
+const MAX_TEXTS = 1_000;
 const MAX_LENGTH = 16_384;
 /** Longer ones are matched only in plain form: each line of their base64 would be a separate text. */
 const MAX_ENCODED = 1_024;
@@ -144,7 +144,8 @@ export class SecretMask {
 /** Returns what to search for: all secrets, then their lines and values, then encodings of them as far as the limit allows. */
 const listSpellings = (secrets: readonly string[]): Set<string> => {
   const fits = ({ length }: string): boolean => length >= MIN_FOUND_CHARS && length <= MAX_LENGTH;
-  const whole = [...new Set(secrets)].filter(fits).slice(0, MAX_TEXTS);
+  // Programs leave out the line end after a secret, or add one.
+  const whole = [...new Set(secrets.flatMap((one) => [one, one.trim()]))].filter(fits).slice(0, MAX_TEXTS);
   const parts = whole.flatMap(listSecretParts).filter(fits).slice(0, MAX_PARTS);
   const all = new Set([...whole, ...parts]);
   for (const one of [...all]) {

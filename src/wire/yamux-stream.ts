@@ -30,7 +30,7 @@ export interface StreamHost {
   release(stream: YamuxStream): void;
   /** Number of the session's streams with a write in progress. */
   writers: number;
-  /** Bytes that all streams of the session have received and not handed to a reader yet. */
+  /** Unread bytes of all streams of the session. */
   unread: number;
   /** True while these are so many that windows have to shrink. */
   isCrowded(): boolean;
@@ -40,7 +40,7 @@ export interface StreamHost {
   startHalfClosedTimer(giveUp: () => void): Timer;
 }
 
-/** Bytes of a stream that has ended: they stop counting when no reader can get them. */
+/** Subtracts the unread bytes of a stream that has ended when its last reader has dropped it. */
 const forgotten = new FinalizationRegistry<{ readonly host: StreamHost; bytes: number }>((rest) => {
   rest.host.unread -= rest.bytes;
 });

@@ -247,7 +247,7 @@ export class YamuxSession {
 
   #limitUnread(arrived: YamuxStream): void {
     if (this.#host.unread <= this.#options.max_unread) return;
-    // Streams that have ended hold bytes too, but have no reader to notify.
+    // Streams that have ended hold bytes too, but cannot be reset.
     let fullest = arrived;
     for (const stream of this.#streams.values()) if (stream.unread > fullest.unread) fullest = stream;
     fullest.reset("The connection holds too many bytes that were not read.");

@@ -189,7 +189,7 @@ test("[TO-21] secrets are masked in what a hook of the workspace says, and not i
   const { id, call } = await openChat(world);
   expect(call.prompt).toContain("key [hidden]");
   const { results, next } = await callTools(world, call, ["execute", { command: "echo" }], ["list_templates"]);
-  expect(results).toMatchObject([{ output: "20\n" }, { error: expect.stringContaining("Not [hidden].") }]);
+  expect(results).toMatchObject([{ error: expect.stringContaining("Not [hidden].") }, { output: "20\n" }]);
   next.finish("stop");
   const shown = await listMessages(world.owner, id);
   const said = shown.flatMap(({ content }) => content).filter(({ type }) => type !== "tool-call");

@@ -93,7 +93,6 @@ test("[OA-4] [OA-14] self-registered programs are bounded, and unused ones are r
     return `${response.status} ${((await response.json()) as OAuthError).error}`;
   };
   expect(await is({ redirect_uris: ["https://evil.example/"] })).toBe("400 invalid_redirect_uri");
-  expect(await is({ redirect_uris: ["javascript:alert(1)"] })).toBe("400 invalid_redirect_uri");
   expect(await is({ redirect_uris: [LOCAL, "web+evil://x/cb"] })).toBe("400 invalid_redirect_uri");
   expect(await is({ client_name: "None" })).toBe("400 invalid_redirect_uri");
   expect(await is({ redirect_uris: [LOCAL], grant_types: ["password"] })).toBe("400 invalid_client_metadata");

@@ -168,6 +168,7 @@ const single = (ctx: ApiContext, { path, setting, member, noun, example, summary
           operationId: `set${noun}`,
           summary: `Set ${summary}`,
           access: "admins",
+          outlivesGrant: true,
           scope: "chat_config:update",
           example: { [member]: example },
           limit: MAX_CHAT_BODY_BYTES,
