@@ -1,4 +1,4 @@
-// Finds the shard of an entity by its ID with one read by key. It never changes (src/base/parts.ts).
+// Finds the shard of an entity by its ID with one read by key. It never changes (src/base/shards.ts).
 import { eq, sql } from "drizzle-orm";
 import { build, eqParam, query } from "./engine/sql.ts";
 import type { Store } from "./engine/store.ts";
@@ -10,13 +10,13 @@ import { template_versions } from "./schema/templates.ts";
 import { trials } from "./schema/trials.ts";
 import { workspace_builds, workspaces } from "./schema/workspaces.ts";
 
-const partColumn = { part: workspaces.part };
+const shardColumn = { part: workspaces.part };
 
-const PART_QUERIES = {
-  workspace: query(build.select(partColumn).from(workspaces).where(eqParam(workspaces.id))),
+const SHARD_QUERIES = {
+  workspace: query(build.select(shardColumn).from(workspaces).where(eqParam(workspaces.id))),
   agent: query(
     build
-      .select(partColumn)
+      .select(shardColumn)
       .from(agents)
       .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
       .where(eqParam(agents.id)),
@@ -24,28 +24,28 @@ const PART_QUERIES = {
   /** By the digest of an agent token, whether it is valid or not. */
   token: query(
     build
-      .select(partColumn)
+      .select(shardColumn)
       .from(agents)
       .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
       .where(eq(agents.token_hash, sql.placeholder("id"))),
   ),
   build: query(
     build
-      .select(partColumn)
+      .select(shardColumn)
       .from(workspace_builds)
       .innerJoin(workspaces, eq(workspaces.id, workspace_builds.workspace_id))
       .where(eqParam(workspace_builds.id)),
   ),
   task: query(
     build
-      .select(partColumn)
+      .select(shardColumn)
       .from(tasks)
       .innerJoin(workspaces, eq(workspaces.id, tasks.workspace_id))
       .where(eqParam(tasks.id)),
   ),
   trial: query(
     build
-      .select(partColumn)
+      .select(shardColumn)
       .from(trials)
       .innerJoin(workspaces, eq(workspaces.id, trials.workspace_id))
       .where(eqParam(trials.id)),
@@ -58,19 +58,19 @@ const PART_QUERIES = {
 
 const jobInput = query(build.select({ id: jobs.id, input: jobs.input }).from(jobs).where(eqParam(jobs.id)));
 
-export type PartedKind = keyof typeof PART_QUERIES | "job";
+export type ShardedKind = keyof typeof SHARD_QUERIES | "job";
 
 /** Returns the shard of an existing entity, or undefined. A job belongs to the shard of its build, its version or its dry run. */
-export const findPart = async (
+export const findShard = async (
   store: Pick<Store, "get">,
-  kind: PartedKind,
+  kind: ShardedKind,
   id: string,
 ): Promise<number | undefined> => {
-  if (kind !== "job") return (await store.get(PART_QUERIES[kind]({ id })))?.part;
+  if (kind !== "job") return (await store.get(SHARD_QUERIES[kind]({ id })))?.part;
   const input = (await store.get(jobInput({ id })))?.input;
   if (input === undefined || input.part !== undefined) return input?.part;
-  if (input.workspace_build_id !== undefined) return findPart(store, "build", input.workspace_build_id);
+  if (input.workspace_build_id !== undefined) return findShard(store, "build", input.workspace_build_id);
   return input.template_version_id === undefined
     ? undefined
-    : findPart(store, "template_version", input.template_version_id);
+    : findShard(store, "template_version", input.template_version_id);
 };

@@ -233,7 +233,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const guarded = { server, port: server.port as number, heardPorts };
   const guard = active ? undefined : DescriptorGuard.create({ ...guarded, busyPorts: () => ctx.requests.peerPorts() });
   const shownPort =
-    active && own ? active.listen(server.port as number, ctx.encryption, own.partOf) : (server.port as number);
+    active && own ? active.listen(server.port as number, ctx.encryption, own.shardOf) : (server.port as number);
   ctx.accessUrl = getAccessUrl(ctx.config, shownPort);
   allow(getAllowedHosts(ctx.config));
   const scrapes =
@@ -243,7 +243,10 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   if (ctx.metrics) registerFigures(ctx.metrics, ctx);
   await ctx.onListening();
   await route();
-  active?.parts.onMoves({ adopt: (parts) => ctx.adoptParts(parts), releaseParts: (parts) => ctx.releaseParts(parts) });
+  active?.shards.onMoves({
+    adopt: (shards) => ctx.adoptShards(shards),
+    releaseShards: (shards) => ctx.releaseShards(shards),
+  });
 
   return {
     metrics: scrapes?.url,
@@ -279,15 +282,15 @@ const withResponseCache =
   };
 
 /**
- * With several active nodes: rejects requests for other nodes' shards, so that they are sent there. `partOf` returns the shard of a
+ * With several active nodes: rejects requests for other nodes' shards, so that they are sent there. `shardOf` returns the shard of a
  * request; undefined if any node can handle it.
  */
 const toShardHandler = async (
   ctx: Context,
   { operations, handle }: Pick<RoutedApp, "operations"> & Pick<Handling, "handle">,
-): Promise<Pick<Handling, "handle"> & { partOf(request: Request): Promise<number | undefined> }> => {
-  const { membership, partIndex: index, encryption, store, clock, config } = ctx;
-  if (!membership) throw new Error("a node that has parts knows what is of them");
+): Promise<Pick<Handling, "handle"> & { shardOf(request: Request): Promise<number | undefined> }> => {
+  const { membership, shardIndex: index, encryption, store, clock, config } = ctx;
+  if (!membership) throw new Error("a node that has shards knows what is of them");
   const [{ ownRequests }, { Placement }] = await Promise.all([
     import("./api/http/placement/own-requests.ts"),
     import("./api/http/placement/placement.ts"),
@@ -300,12 +303,12 @@ const toShardHandler = async (
     // A node without peers reports its shutdown itself.
     isClosed: () => (ctx.draining && ctx.handingOver) || isLapsed(ctx),
     takeNamed: membership.takerOfNames(encryption),
-    elsewhere: (request, part) => membership.elsewhere(request, encryption, part),
+    elsewhere: (request, shard) => membership.elsewhere(request, encryption, shard),
   });
   return {
     handle: handleOwn,
-    async partOf(request) {
-      const place = isProbe(request) ? "here" : await placement.partOf(request);
+    async shardOf(request) {
+      const place = isProbe(request) ? "here" : await placement.shardOf(request);
       return place === "here" ? undefined : place;
     },
   };

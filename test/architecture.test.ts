@@ -69,7 +69,7 @@ describe("the rules detect violations", () => {
     ["src/api/users.ts", "#base/errors"], ["src/api/users.ts", "#src/nowhere/x.ts"], ["src/new-folder/x.ts", "#base/errors.ts"],
     ["src/api/users.ts", "bun:sqlite"], ["actors/runtime/actor.ts", "drizzle-orm"], ["actors/runtime/actor.ts", "elysia"], ["actors/chat/turn/turn.ts", "ai"],
     ["src/domain/agents/dialer.ts", "#src/wire/yamux.ts"], ["src/daemon/daemon.ts", "#src/tailnet/relay.ts"], ["src/tailnet/derp.ts", "#src/wire/yamux.ts"],
-    ["src/wire/yamux.ts", "#base/parts.ts"], ["src/tailnet/relay.ts", "#base/config.ts"], ["src/tailnet/derp-map.ts", "#schema/agents/derp-map.ts"],
+    ["src/wire/yamux.ts", "#base/shards.ts"], ["src/tailnet/relay.ts", "#base/config.ts"], ["src/tailnet/derp-map.ts", "#schema/agents/derp-map.ts"],
     ["src/api/users.ts", "p-queue"], ["actors/runtime/actor.ts", "@bufbuild/protobuf"], ["db/users/users.ts", "nanoid"],
   ];
   test.each(forbidden)("[RP-1] %s may not import %s", (file, specifier) => {

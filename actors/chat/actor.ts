@@ -59,7 +59,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     this.#deps = deps;
   }
 
-  protected toPart({ part }: ChatState): number {
+  protected toShard({ part }: ChatState): number {
     return part;
   }
 

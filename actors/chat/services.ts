@@ -2,7 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Outbound } from "#base/outbound.ts";
-import type { Parts } from "#base/parts.ts";
+import type { Shards } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { readAttachment } from "#db/chats/files.ts";
@@ -66,7 +66,7 @@ type Deps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly topics: Topics<Events>;
-  readonly parts: Parts;
+  readonly shards: Shards;
   readonly models: LanguageModels;
   readonly agentHttp: AgentHttp;
   readonly toolServices: (of: ToolServicesFor) => ToolServices;
@@ -89,7 +89,7 @@ export const openChats = ({
   store,
   clock,
   topics,
-  parts,
+  shards,
   models,
   agentHttp,
   toolServices,
@@ -135,7 +135,7 @@ export const openChats = ({
   const attachments: Attachments = (id) => readAttachment({ store, blobs }, id);
   const budgets = new AgentBudgets({ store, ledger, topics });
   const engines = openEngines(Object.assign({}, turns, { budgets, modelTokens, attachments }));
-  const generations = new Generations(Object.assign({}, turns, { parts, tellWaiting: publishWaiting, engines }), {
+  const generations = new Generations(Object.assign({}, turns, { shards, tellWaiting: publishWaiting, engines }), {
     root: config.chat_slots,
     child: config.subchat_slots,
   });
@@ -177,7 +177,7 @@ export const openChats = ({
       timers: { chat: ({ actor_id }) => chats.ask(actor_id, "deadlinePassed", {}) },
       recover: (owned) => recoverChats({ store, chats, clock }, owned),
       stop: () => generations.stop(),
-      releaseParts: (isLeaving) => generations.releaseParts(isLeaving),
+      releaseShards: (isLeaving) => generations.releaseShards(isLeaving),
     },
   ];
   return { chats, generations, titles, warnings, diffs, services };

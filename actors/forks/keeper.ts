@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import { type PartNumbers, toPart } from "#base/parts.ts";
+import { type ShardNumbers, toShard } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -76,12 +76,12 @@ export class ForkKeeper implements Service {
   }
 
   /** Continues open forks after a start, or after taking over these shards. */
-  async recover(parts?: PartNumbers): Promise<void> {
-    for (const { id } of await this.#deps.store.all(listOpenForks(parts))) this.wait(id);
+  async recover(shards?: ShardNumbers): Promise<void> {
+    for (const { id } of await this.#deps.store.all(listOpenForks(shards))) this.wait(id);
   }
 
   /** Stops working on forks, except those of the shards in `left`, which stay on this node. Resolves when no step is running. */
-  async releaseParts(_isLeaving: (part: number) => boolean, left: PartNumbers): Promise<void> {
+  async releaseShards(_isLeaving: (shard: number) => boolean, left: ShardNumbers): Promise<void> {
     for (const id of this.#waiting.keys()) this.#untrack(id);
     await this.#checks.whenSettled();
     await this.recover(left);
@@ -129,11 +129,11 @@ export class ForkKeeper implements Service {
   }
 
   /** The next step may be interrupted; a pending timer is sufficient to repeat it. */
-  async #setTimer(id: string, part: number): Promise<void> {
+  async #setTimer(id: string, shard: number): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
     if ((this.#timers.get(id) ?? 0) > now) return;
-    await store.commit([setTimer(FORK, id, CONTINUE_TIMER, now + CHECK_INTERVAL_MS)], undefined, part);
+    await store.commit([setTimer(FORK, id, CONTINUE_TIMER, now + CHECK_INTERVAL_MS)], undefined, shard);
     this.#timers.set(id, now + CHECK_INTERVAL_MS);
   }
 
@@ -184,7 +184,7 @@ export class ForkKeeper implements Service {
     const { store, chats: actors } = this.#deps;
     for (const { from_chat_id: source_id, chat_id, ...copy } of chats) {
       if (await store.get(findChatPlace({ id: chat_id }))) continue;
-      actors.expect(chat_id, toPart(owner_id));
+      actors.expect(chat_id, toShard(owner_id));
       await actors.ask(chat_id, "fork", { source_id, workspace_id, ...copy }).catch((error) => {
         // It was deleted concurrently.
         if (!(error instanceof AppError) || error.kind !== "not_found") throw error;
@@ -220,8 +220,8 @@ export class ForkKeeper implements Service {
     await store.commit([updateFork(id, { ...patch, updated_at: clock.now() })], undefined, part);
   }
 
-  async #end(id: string, part: number | undefined): Promise<void> {
+  async #end(id: string, shard: number | undefined): Promise<void> {
     this.#untrack(id);
-    await this.#deps.store.commit([clearTimer(FORK, id, CONTINUE_TIMER)], undefined, part);
+    await this.#deps.store.commit([clearTimer(FORK, id, CONTINUE_TIMER)], undefined, shard);
   }
 }

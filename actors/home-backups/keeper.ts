@@ -6,8 +6,8 @@ import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { getOwnParts, type PartNumbers, type Parts } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
+import { getOwnShards, type ShardNumbers, type Shards } from "#base/shards.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, isMoved, type Store } from "#db/engine/store.ts";
 import { insertNotification } from "#db/notifications/notifications.ts";
@@ -60,7 +60,7 @@ export const NOT_CONFIGURED = "Home backups are not set up. Set home_backup_dir 
 export type HomeBackupDeps = {
   readonly store: Store;
   readonly clock: Clock;
-  readonly parts: Parts;
+  readonly shards: Shards;
   readonly config: Pick<Config, "home_backup_interval" | "home_backup_keep_daily" | "home_backup_keep_weekly">;
   readonly provisioners: Provisioners;
   readonly workspaces: () => Directory<WorkspaceActor>;
@@ -125,7 +125,7 @@ export class HomeBackupKeeper implements Chore {
   }
 
   /** Stops working on these shards. Resolves when no operation is running here. */
-  async releaseParts(isLeaving: (part: number) => boolean): Promise<void> {
+  async releaseShards(isLeaving: (shard: number) => boolean): Promise<void> {
     await this.#checking;
     const leaving = [...this.#running.values()].filter(({ part }) => isLeaving(part));
     for (const { end } of leaving) end.abort(new Error("another node has the workspace now"));
@@ -157,8 +157,8 @@ export class HomeBackupKeeper implements Chore {
   }
 
   async #check(): Promise<void> {
-    const { store, parts, backups } = this.#deps;
-    const own = getOwnParts(parts);
+    const { store, shards, backups } = this.#deps;
+    const own = getOwnShards(shards);
     for (const { id, workspace_id } of await store.scan(listLeftSnapshots(own))) await this.#drop(workspace_id, id);
     const open = (await store.scan(listOpenHomeBackups(own))).filter(({ id }) => !this.#isPostponed(id));
     if (backups) await this.#beginDue(backups, open, own);
@@ -168,13 +168,13 @@ export class HomeBackupKeeper implements Chore {
         await store.commit([updateHomeBackup(id, { status: "failed", error: NOT_CONFIGURED })], undefined, part);
       }
     }
-    if (parts.isFirst) await this.#count();
+    if (shards.isFirst) await this.#count();
   }
 
   async #beginDue(
     backups: HomeBackupStore,
     open: readonly (OwnedWorkspace & { readonly id: string })[],
-    own: PartNumbers,
+    own: ShardNumbers,
   ): Promise<void> {
     const { store, clock, config } = this.#deps;
     const abandoned_at = clock.now() - Math.max(DAY_MS, config.home_backup_keep_weekly * 7 * DAY_MS);
@@ -193,7 +193,7 @@ export class HomeBackupKeeper implements Chore {
   }
 
   /** One at a time, ahead of new backups of the same person. */
-  async #findUnverified(backups: HomeBackupStore, own: PartNumbers): Promise<DueOperation[]> {
+  async #findUnverified(backups: HomeBackupStore, own: ShardNumbers): Promise<DueOperation[]> {
     if (this.#verifying !== undefined) return [];
     const before = this.#deps.clock.now() - VERIFY_INTERVAL_MS;
     const unverified = listUnverifiedHomeBackups({ location: backups.place.url, before }, own);
@@ -208,7 +208,7 @@ export class HomeBackupKeeper implements Chore {
     return [toDue(row, begin)];
   }
 
-  async #findScheduled(backups: HomeBackupStore, own: PartNumbers): Promise<DueOperation[]> {
+  async #findScheduled(backups: HomeBackupStore, own: ShardNumbers): Promise<DueOperation[]> {
     const { store, clock, config } = this.#deps;
     const { home_backup_interval: interval } = config;
     if (interval === undefined) return [];

@@ -2,8 +2,8 @@
 // log, and deletes old rows (rules HK-14 to HK-16).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { runOutsideRequest } from "#base/network/request-part.ts";
-import { FIRST_PART } from "#base/parts.ts";
+import { runOutsideRequest } from "#base/network/request-shard.ts";
+import { FIRST_SHARD } from "#base/shards.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deleteOldHookDispatches, findOldHookDispatch, insertHookDispatch } from "#db/hook-dispatches.ts";
@@ -72,7 +72,7 @@ export class HookLedger extends PeriodicChore {
 const deleteOld = async ({ store, days }: Deps, now: number, isStopped: () => boolean): Promise<void> => {
   const old = { before: now - days * DAY_MS, most: MAX_ROWS };
   while (!isStopped() && (await store.get(findOldHookDispatch(old))))
-    await store.commit([deleteOldHookDispatches(old)], undefined, FIRST_PART);
+    await store.commit([deleteOldHookDispatches(old)], undefined, FIRST_SHARD);
 };
 
 /** Results without an effect, which appear only in the ledger. */

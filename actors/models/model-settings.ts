@@ -7,8 +7,8 @@ import type { Encryption } from "#base/encryption.ts";
 import { AppError, conflict, invalid, invalidField, notFound, type Validation } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { FIRST_PART } from "#base/parts.ts";
 import { createSerialQueue } from "#base/retry.ts";
+import { FIRST_SHARD } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -281,7 +281,7 @@ export class ModelSettings {
 
   async #write(batch: readonly Statement[], taken = ""): Promise<void> {
     try {
-      await this.#deps.store.commit(batch, undefined, FIRST_PART);
+      await this.#deps.store.commit(batch, undefined, FIRST_SHARD);
     } catch (error) {
       if (error instanceof CommitError && error.reason === "constraint" && taken !== "") throw conflict(taken);
       throw error;

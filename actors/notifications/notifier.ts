@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import type { Outbound } from "#base/outbound.ts";
-import { FIRST_PART } from "#base/parts.ts";
+import { FIRST_SHARD } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 import {
@@ -128,10 +128,10 @@ export class Notifier implements Chore {
   async #runEachMinute(now: number): Promise<void> {
     const { store } = this.#deps;
     const soon = await buildSoonNotices(store, now);
-    if (soon.length > 0) await store.commit(soon, undefined, FIRST_PART);
+    if (soon.length > 0) await store.commit(soon, undefined, FIRST_SHARD);
     const before = now - RETENTION_DAYS * DAY_MS;
     while (this.#shouldContinue && (await store.get(findOldNotification({ before })))) {
-      await store.commit([deleteOldNotifications(before)], undefined, FIRST_PART);
+      await store.commit([deleteOldNotifications(before)], undefined, FIRST_SHARD);
     }
   }
 
@@ -167,7 +167,7 @@ export class Notifier implements Chore {
       room -= Math.min(room, wanted.length);
       writes.push(markDispatched({ key: row.key, now }));
     }
-    await store.commit([...writes, ...[...full].map(trimNotifications)], undefined, FIRST_PART);
+    await store.commit([...writes, ...[...full].map(trimNotifications)], undefined, FIRST_SHARD);
     const others = rows.filter(({ template_id }) => !CHAT_NOTICES.has(template_id)).map(({ user_id }) => user_id);
     for (const id of new Set([...full, ...others])) topics.publish("inbox", id, {});
     return rows.length === MAX_UNDISPATCHED;
@@ -187,7 +187,7 @@ export class Notifier implements Chore {
     const { store, clock } = this.#deps;
     try {
       await this.#send(delivery);
-      await store.commit([deleteDelivery(delivery.key)], undefined, FIRST_PART);
+      await store.commit([deleteDelivery(delivery.key)], undefined, FIRST_SHARD);
     } catch (error) {
       const pause = RETRY_DELAYS_MS[delivery.attempts];
       const { method, attempts } = delivery;
@@ -197,7 +197,7 @@ export class Notifier implements Chore {
         pause === undefined
           ? deleteDelivery(delivery.key)
           : updateDelivery(delivery.key, { attempts: attempts + 1, due: clock.now() + pause });
-      await store.commit([next], undefined, FIRST_PART);
+      await store.commit([next], undefined, FIRST_SHARD);
     }
   }
 
@@ -217,7 +217,7 @@ export class Notifier implements Chore {
     if (!found || found.session_until <= clock.now()) return;
     const { subscription } = found;
     if ((await pushTo(this.#deps, subscription, notice)) === "gone")
-      await store.commit([deleteSubscription(subscription.id)], undefined, FIRST_PART);
+      await store.commit([deleteSubscription(subscription.id)], undefined, FIRST_SHARD);
   }
 
   #mail({ id, title, content, actions }: NotificationRow, to: string): Promise<void> {

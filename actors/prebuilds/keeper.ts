@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { FIRST_PART, toPart } from "#base/parts.ts";
+import { FIRST_SHARD, toShard } from "#base/shards.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
@@ -76,7 +76,7 @@ export class PrebuildKeeper {
     const again = now + CHECK_INTERVAL_MS;
     const cutShort = now + INTERRUPTED_RETRY_MS;
     // Written first, so that any event during the check moves the timer forward again.
-    await store.commit([schedulePrebuildCheck(template_id, cutShort)], undefined, FIRST_PART);
+    await store.commit([schedulePrebuildCheck(template_id, cutShort)], undefined, FIRST_SHARD);
     const template = await store.get(findTemplateEvenDeleted({ id: template_id }));
     const wanted = template ? await this.#loadWanted(template, now) : NO_PRESETS;
     const existing = (await store.all(listPrebuilds({ template_id }))).map(toPrebuild);
@@ -85,7 +85,7 @@ export class PrebuildKeeper {
     if (await readPrebuildsPaused(store)) {
       for (const preset_id of create) reasons.set(preset_id, PAUSED);
       this.#setProblems(template_id, template?.name ?? "", wanted, reasons);
-      await store.commit([postponePrebuildCheck(template_id, cutShort, again)], undefined, FIRST_PART);
+      await store.commit([postponePrebuildCheck(template_id, cutShort, again)], undefined, FIRST_SHARD);
       return;
     }
     const note = (preset_id: string | null, reason: string | undefined): void => {
@@ -100,12 +100,12 @@ export class PrebuildKeeper {
     }
     this.#setProblems(template_id, template?.name ?? "", wanted, reasons);
     if (wanted.presets.length === 0 && existing.length === 0 && !wanted.waits) {
-      await store.commit([clearPrebuildCheck(template_id, cutShort)], undefined, FIRST_PART);
+      await store.commit([clearPrebuildCheck(template_id, cutShort)], undefined, FIRST_SHARD);
       return;
     }
     const due = Math.min(next ?? again, retry ? now + RETRY_MS : again);
     const sooner = due < again ? [schedulePrebuildCheckBy(template_id, due)] : [];
-    await store.commit([postponePrebuildCheck(template_id, cutShort, again), ...sooner], undefined, FIRST_PART);
+    await store.commit([postponePrebuildCheck(template_id, cutShort, again), ...sooner], undefined, FIRST_SHARD);
   }
 
   #setProblems(
@@ -157,7 +157,7 @@ export class PrebuildKeeper {
       name: `prebuild-${id.slice(0, 8)}`,
       owner_id: PREBUILDS_USER_ID,
       // The shard stays the same when the prebuild is claimed.
-      part: toPart(template.id),
+      part: toShard(template.id),
       template_id: template.id,
       organization_id: template.organization_id,
       automatic_updates: "never" as const,

@@ -2,7 +2,7 @@
 // actors, because a reference would outlive a passivation.
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { getCurrentRequest } from "#base/network/request-part.ts";
+import { getCurrentRequest } from "#base/network/request-shard.ts";
 import { isMoved } from "#db/engine/store.ts";
 import type { Actor } from "./actor.ts";
 import { type RemoteActors, RemoteSender } from "./remote-asks.ts";
@@ -87,8 +87,8 @@ export class Directory<A extends Actor<unknown>> {
   }
 
   /** Announces the shard of an entity about to be created, which cannot be looked up yet. Does nothing on a single node. */
-  expect(id: string, part: number): void {
-    this.#remote?.expect(id, part);
+  expect(id: string, shard: number): void {
+    this.#remote?.expect(id, shard);
   }
 
   /** Sends a message to the actor in this process. The caller must know that it is here. */
@@ -140,13 +140,13 @@ export class Directory<A extends Actor<unknown>> {
    * Releases the actors of these shards, for which no messages arrive anymore. Resolves when all waiting messages have been answered.
    * Anything else that holds an actor must be ended first.
    */
-  async releaseParts(isLeaving: (part: number) => boolean): Promise<void> {
+  async releaseShards(isLeaving: (shard: number) => boolean): Promise<void> {
     await Promise.all([...this.#entries].map(([id, { actor }]) => this.#release(id, actor, isLeaving)));
   }
 
   /** The shard may be known only after the first message was handled. */
-  async #release(id: string, actor: A, isLeaving: (part: number) => boolean): Promise<void> {
-    const stays = (): boolean => actor.currentPart !== undefined && !isLeaving(actor.currentPart);
+  async #release(id: string, actor: A, isLeaving: (shard: number) => boolean): Promise<void> {
+    const stays = (): boolean => actor.currentShard !== undefined && !isLeaving(actor.currentShard);
     do {
       if (stays()) return;
       await actor.whenDrained();

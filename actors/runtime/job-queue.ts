@@ -3,7 +3,7 @@
 // PV-8).
 
 import { uuid } from "#base/ids.ts";
-import { FIRST_PART } from "#base/parts.ts";
+import { FIRST_SHARD } from "#base/shards.ts";
 import type { NamedJob, PresentWorker, QueuePosition, QueueView, RemoteQueues, Tags } from "./remote-queues.ts";
 
 export type QueuedJob = NamedJob & {
@@ -36,7 +36,7 @@ type Running = {
   again?: QueuedJob;
 };
 
-const NO_PART = -1;
+const NO_SHARD = -1;
 /** Maximum queue positions that other nodes see. */
 const MAX_VISIBLE_POSITIONS = 5_000;
 
@@ -197,10 +197,10 @@ export class JobQueue {
    * Stops the jobs of these shards, as at shutdown, because other nodes continue them. Jobs for connected workers belong to the first node,
    * regardless of their shard. Resolves when the affected runs have ended.
    */
-  async releaseParts(isLeaving: (part: number) => boolean): Promise<void> {
+  async releaseShards(isLeaving: (shard: number) => boolean): Promise<void> {
     const isLeavingJob = ({ part, tags }: NamedJob): boolean =>
-      isLeaving(isForBuiltIn(tags) ? (part ?? NO_PART) : FIRST_PART);
-    this.#remote?.releaseParts(isLeaving);
+      isLeaving(isForBuiltIn(tags) ? (part ?? NO_SHARD) : FIRST_SHARD);
+    this.#remote?.releaseShards(isLeaving);
     const out = [...this.#waiting, ...this.#parked.values()].filter(isLeavingJob);
     for (const { id } of out) this.#drop(id);
     const running = [...this.#running.values()].filter(({ job }) => isLeavingJob(job));
@@ -212,7 +212,7 @@ export class JobQueue {
     await Promise.all(running.map(({ done }) => done));
     // The next first node runs this node's own jobs. Other nodes resubmit theirs after polling.
     for (const { run: _, ...job } of [...out, ...running.map(({ job }) => job)])
-      if (!isForBuiltIn(job.tags) && !isLeaving(job.part ?? NO_PART)) this.#remote?.follow(job);
+      if (!isForBuiltIn(job.tags) && !isLeaving(job.part ?? NO_SHARD)) this.#remote?.follow(job);
   }
 
   #drop(id: string): void {

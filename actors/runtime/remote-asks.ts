@@ -2,9 +2,9 @@
 // that was not begun is sent again. Messages of one sender to one actor keep their order.
 import type { Clock } from "#base/clock.ts";
 import { AppError, NotStartedError } from "#base/errors.ts";
-import { runWhileWaiting } from "#base/network/request-part.ts";
-import type { OtherNode } from "#base/parts.ts";
+import { runWhileWaiting } from "#base/network/request-shard.ts";
 import { pause } from "#base/retry.ts";
+import type { OtherNode } from "#base/shards.ts";
 
 /** Where an actor is now; "moving": no node has its shard for a moment. */
 export type ActorPlace = "here" | "moving" | OtherNode;
@@ -16,7 +16,7 @@ export interface RemoteActors {
   /** Rejects with `NotStartedError` when the message did not reach the actor and may be sent again. Sends before it returns. */
   ask(node: OtherNode, id: string, message: string, args: unknown): Promise<unknown>;
   /** Announces the shard of an entity about to be created. */
-  expect(id: string, part: number): void;
+  expect(id: string, shard: number): void;
 }
 
 /** How long a message waits for an actor whose shard moves, and how often the place is looked up. */
@@ -54,8 +54,8 @@ export class RemoteSender {
     });
   }
 
-  expect(id: string, part: number): void {
-    this.#remote.expect(id, part);
+  expect(id: string, shard: number): void {
+    this.#remote.expect(id, shard);
   }
 
   /** Retries while the message was not begun, for as long as a shard may move. */

@@ -4,8 +4,8 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { NotStartedError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { FIRST_PART, listOtherNodes, type OtherNode, type Parts } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
+import { FIRST_SHARD, listOtherNodes, type OtherNode, type Shards } from "#base/shards.ts";
 import { canRun } from "#src/provisioners/external/tags.ts";
 import { isForBuiltIn, type JobQueue } from "./job-queue.ts";
 import type {
@@ -37,7 +37,7 @@ export type RemoteJobRequest =
 type Cancellation = { readonly id: string; readonly reason: string };
 
 export type RemoteJobsDeps = {
-  readonly parts: Parts;
+  readonly shards: Shards;
   readonly clock: Clock;
   readonly queue: () => JobQueue;
   /** Asks another node, which answers with `answer`. */
@@ -87,7 +87,7 @@ export class RemoteJobs implements RemoteQueues {
   }
 
   accepts(tags: Tags): boolean {
-    return !isForBuiltIn(tags) && !this.#deps.parts.isFirst;
+    return !isForBuiltIn(tags) && !this.#deps.shards.isFirst;
   }
 
   submit(job: NamedJob): void {
@@ -130,14 +130,14 @@ export class RemoteJobs implements RemoteQueues {
     this.#listeners.push(listener);
   }
 
-  releaseParts(isLeaving: (part: number) => boolean): void {
+  releaseShards(isLeaving: (shard: number) => boolean): void {
     for (const [id, { part }] of this.#submitted) if (part !== undefined && isLeaving(part)) this.#submitted.delete(id);
   }
 
   /** Answers another node. Throws NotStartedError if the question is for the first node and this node is not. */
   async answer(question: RemoteJobRequest): Promise<unknown> {
     const queue = this.#deps.queue();
-    if (question.ask !== "view" && !this.#deps.parts.isFirst) throw new NotStartedError("The node has no workers.");
+    if (question.ask !== "view" && !this.#deps.shards.isFirst) throw new NotStartedError("The node has no workers.");
     switch (question.ask) {
       case "submit":
         this.#deps.submit(question.job);
@@ -170,7 +170,7 @@ export class RemoteJobs implements RemoteQueues {
         this.#isPolling = false;
       });
     }
-    const others = new Map(listOtherNodes(this.#deps.parts).map((node) => [node.id, node]));
+    const others = new Map(listOtherNodes(this.#deps.shards).map((node) => [node.id, node]));
     for (const id of this.#views.keys()) if (!others.has(id)) this.#applyView(id, undefined);
     for (const node of others.values()) if (!this.#pendingNodes.has(node.id)) void this.#read(node);
   }
@@ -192,9 +192,9 @@ export class RemoteJobs implements RemoteQueues {
   }
 
   async #loadHeld(given: readonly (readonly [string, SubmittedJob])[]): Promise<readonly string[]> {
-    const { queue, parts, ask } = this.#deps;
+    const { queue, shards, ask } = this.#deps;
     const ids = given.map(([id]) => id);
-    if (parts.isFirst) return ids.filter((id) => queue().hasLocally(id));
+    if (shards.isFirst) return ids.filter((id) => queue().hasLocally(id));
     const first = this.#findFirstNode();
     // Unknown without a first node, so all jobs are considered held.
     if (!first) return ids;
@@ -209,7 +209,7 @@ export class RemoteJobs implements RemoteQueues {
       while (!this.#stopped.signal.aborted) {
         const known = this.#views.get(node.id)?.version ?? "";
         const view = (await this.#deps.ask(node, { ask: "view", known })) as QueueView | null;
-        if (!listOtherNodes(this.#deps.parts).some(({ id }) => id === node.id)) return;
+        if (!listOtherNodes(this.#deps.shards).some(({ id }) => id === node.id)) return;
         if (view) this.#applyView(node.id, view);
         await pause(this.#deps.clock, MIN_READ_INTERVAL_MS, this.#stopped.signal);
       }
@@ -230,6 +230,6 @@ export class RemoteJobs implements RemoteQueues {
   }
 
   #findFirstNode(): OtherNode | undefined {
-    return this.#deps.parts.nodeOf(FIRST_PART);
+    return this.#deps.shards.nodeOf(FIRST_SHARD);
   }
 }

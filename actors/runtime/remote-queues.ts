@@ -18,7 +18,7 @@ export type NamedJob = {
   readonly urgency: Urgency;
   /** Tags that the worker must have; defaults to those of the built-in worker. */
   readonly tags?: Tags;
-  /** The owner's shard (src/base/parts.ts). */
+  /** The owner's shard (src/base/shards.ts). */
   readonly part?: number | undefined;
   readonly of?: JobOwner;
 };
@@ -50,5 +50,5 @@ export interface RemoteQueues {
   /** Called when `position`, or with `workers` also `workersFor`, may have changed. */
   onChange(listener: (workers: boolean) => void): void;
   /** Drops the jobs of shards that moved to another node. */
-  releaseParts(isLeaving: (part: number) => boolean): void;
+  releaseShards(isLeaving: (shard: number) => boolean): void;
 }

@@ -2,8 +2,8 @@
 // until its actor has handled it (the actor clears it in the same batch), so a crash repeats it and never loses it.
 import type { Clock, Timer as Ticking } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { ALL_PARTS, getOwnParts, type Parts } from "#base/parts.ts";
-import { listDueTimersInParts } from "#db/due-timers.ts";
+import { ALL_SHARDS, getOwnShards, type Shards } from "#base/shards.ts";
+import { listDueTimersInShards } from "#db/due-timers.ts";
 import type { Store } from "#db/engine/store.ts";
 import { MAX_DUE_TIMERS, type Timer } from "#db/engine/timers.ts";
 
@@ -21,18 +21,18 @@ export class Scheduler {
   readonly #clock: Clock;
   readonly #deliver: Deliver;
   readonly #sweep: () => void;
-  readonly #parts: Parts;
+  readonly #shards: Shards;
   readonly #running = new Map<string, Promise<void>>();
   readonly #retryAt = new Map<string, number>();
   #ticking: Ticking[] = [];
 
-  /** `deliver` sends a due timer's message to its actor; `sweep` passivates idle actors. Only handles timers of the shards in `parts`. */
-  constructor(store: Store, clock: Clock, deliver: Deliver, sweep: () => void, parts: Parts = ALL_PARTS) {
+  /** `deliver` sends a due timer's message to its actor; `sweep` passivates idle actors. Only handles timers of the shards in `shards`. */
+  constructor(store: Store, clock: Clock, deliver: Deliver, sweep: () => void, shards: Shards = ALL_SHARDS) {
     this.#store = store;
     this.#clock = clock;
     this.#deliver = deliver;
     this.#sweep = sweep;
-    this.#parts = parts;
+    this.#shards = shards;
   }
 
   start(): void {
@@ -52,7 +52,7 @@ export class Scheduler {
     for (const [id, until] of this.#retryAt) if (until <= now) this.#retryAt.delete(id);
     try {
       for (let pages = 0; pages < MAX_PAGES; pages++) {
-        const due = await this.#store.all(listDueTimersInParts(getOwnParts(this.#parts), now));
+        const due = await this.#store.all(listDueTimersInShards(getOwnShards(this.#shards), now));
         const fresh = due.filter(({ id }) => !this.#running.has(id) && !this.#retryAt.has(id));
         await Promise.all(fresh.map((timer) => this.#fire(timer)));
         if (due.length < MAX_DUE_TIMERS || fresh.length === 0) return;

@@ -1,6 +1,6 @@
 // What the server runs for its features: `Services` keeps all of it in one list (src/context/context.ts), forwards at the start and backwards
 // at the end.
-import { FIRST_PART, getOwnParts, type PartNumbers, type Parts } from "#base/parts.ts";
+import { FIRST_SHARD, getOwnShards, type ShardNumbers, type Shards } from "#base/shards.ts";
 import type { Timer } from "#db/engine/timers.ts";
 import { ResumeIncompleteError } from "./resume-work.ts";
 
@@ -11,7 +11,7 @@ export interface Service {
   /** Handles due timers, by the kind of actor that has set them. */
   readonly timers?: Readonly<Record<string, (timer: Timer) => Promise<unknown>>>;
   /** Continues the interrupted work of these shards, after a start or a takeover; undefined: of all. */
-  recover?(parts: PartNumbers): unknown;
+  recover?(shards: ShardNumbers): unknown;
   /** Starts periodic work. Called once, when the server listens. */
   start?(): unknown;
   /** Looks for due work, and does it in the background until `mayContinue` returns false. Called every ten seconds. */
@@ -19,7 +19,7 @@ export interface Service {
   /** Resolves when no background work is running. */
   whenIdle?(): Promise<unknown>;
   /** Ends the work of shards that another node continues. `left`: the shards that this node keeps. Resolves when none is running here. */
-  releaseParts?(isLeaving: (part: number) => boolean, left: PartNumbers): unknown;
+  releaseShards?(isLeaving: (shard: number) => boolean, left: ShardNumbers): unknown;
   /** Ends all work. Resolves when everything is on disk. */
   stop?(): unknown;
 }
@@ -29,13 +29,13 @@ const isForOneNode = ({ runsOn }: Service): boolean => runsOn === "one node";
 
 export class Services {
   readonly #all: readonly Service[];
-  readonly #parts: Parts;
+  readonly #shards: Shards;
   readonly #timers: ReadonlyMap<string, (timer: Timer) => Promise<unknown>>;
 
   /** Services come after their dependencies. */
-  constructor(all: readonly Service[], parts: Parts) {
+  constructor(all: readonly Service[], shards: Shards) {
     this.#all = all;
-    this.#parts = parts;
+    this.#shards = shards;
     this.#timers = new Map(all.flatMap(({ timers = {} }) => Object.entries(timers)));
   }
 
@@ -43,18 +43,18 @@ export class Services {
    * Continues the interrupted work of these shards; undefined: of all. Work that cannot be continued yet does not block the rest: a start
    * proceeds without it, and for shards of another node throws `ResumeIncompleteError` at the end, so that it is retried.
    */
-  async recover(parts: PartNumbers): Promise<void> {
+  async recover(shards: ShardNumbers): Promise<void> {
     let later: ResumeIncompleteError | undefined;
     for (const one of this.#all) {
-      if (isForOneNode(one) && parts && !parts.includes(FIRST_PART)) continue;
+      if (isForOneNode(one) && shards && !shards.includes(FIRST_SHARD)) continue;
       try {
-        await one.recover?.(parts);
+        await one.recover?.(shards);
       } catch (error) {
         if (!(error instanceof ResumeIncompleteError)) throw error;
         later = error;
       }
     }
-    if (later && parts !== undefined) throw later;
+    if (later && shards !== undefined) throw later;
   }
 
   async start(): Promise<void> {
@@ -67,7 +67,7 @@ export class Services {
   }
 
   sweep(): void {
-    const isFirst = (): boolean => this.#parts.isFirst;
+    const isFirst = (): boolean => this.#shards.isFirst;
     for (const one of this.#all) {
       if (!isForOneNode(one)) one.sweep?.();
       else if (isFirst()) one.sweep?.(isFirst);
@@ -79,11 +79,11 @@ export class Services {
   }
 
   /** Ends the work of shards that another node continues, what runs on one node first. */
-  async releaseParts(isLeaving: (part: number) => boolean): Promise<void> {
-    const left = getOwnParts(this.#parts);
-    const release = (all: readonly Service[]) => Promise.all(all.map((one) => one.releaseParts?.(isLeaving, left)));
+  async releaseShards(isLeaving: (shard: number) => boolean): Promise<void> {
+    const left = getOwnShards(this.#shards);
+    const release = (all: readonly Service[]) => Promise.all(all.map((one) => one.releaseShards?.(isLeaving, left)));
     const all = this.#all.toReversed();
-    if (isLeaving(FIRST_PART)) await release(all.filter(isForOneNode));
+    if (isLeaving(FIRST_SHARD)) await release(all.filter(isForOneNode));
     await release(all.filter((one) => !isForOneNode(one)));
   }
 

@@ -1,6 +1,6 @@
 // Events shared between nodes: which kinds, and how they reach the topics of this node. Unused on a single server.
 import type { Config } from "#base/config.ts";
-import { ALL_PARTS, type Parts } from "#base/parts.ts";
+import { ALL_SHARDS, type Shards } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { BroadcastEvent } from "#db/pg/notices/notice.ts";
@@ -28,9 +28,9 @@ export const hearing =
   };
 
 /** Sends events of this node to the other nodes, but not events that came from another node. */
-export const broadcastEvents = ({ store, topics, parts }: EventDeps & { readonly parts: Parts }): void => {
+export const broadcastEvents = ({ store, topics, shards }: EventDeps & { readonly shards: Shards }): void => {
   if (!store.broadcast) return;
-  for (const kind of parts === ALL_PARTS ? EVENTS_FOR_ALL_NODES : EVENTS_FOR_ACTIVE_NODES) {
+  for (const kind of shards === ALL_SHARDS ? EVENTS_FOR_ALL_NODES : EVENTS_FOR_ACTIVE_NODES) {
     topics.subscribeAll(kind, (id, event, isFar) => {
       if (!isFar) store.broadcast?.(kind, id, event);
     });

@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError, type ErrorKind } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import type { PartNumbers } from "#base/parts.ts";
+import type { ShardNumbers } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { clearTimer, findActorTimer, setTimer, type Timer } from "#db/engine/timers.ts";
@@ -74,14 +74,14 @@ export class TaskKeeper implements Service {
   }
 
   /** Resumes waiting tasks after a start, or after taking over these shards. */
-  async recover(parts?: PartNumbers): Promise<void> {
-    for (const { task } of await this.#deps.store.all(listOpenTasks(parts))) {
+  async recover(shards?: ShardNumbers): Promise<void> {
+    for (const { task } of await this.#deps.store.all(listOpenTasks(shards))) {
       this.wait({ task_id: task.id, workspace_id: task.workspace_id });
     }
   }
 
   /** Stops working on tasks, except those of the shards in `left`, which stay on this node. Resolves when no check is running. */
-  async releaseParts(_isLeaving: (part: number) => boolean, left: PartNumbers): Promise<void> {
+  async releaseShards(_isLeaving: (shard: number) => boolean, left: ShardNumbers): Promise<void> {
     this.#waiting.clear();
     await this.#checks.whenSettled();
     await this.recover(left);
@@ -132,21 +132,21 @@ export class TaskKeeper implements Service {
   }
 
   /** Retries temporary errors when the timer is due. Any other error remains until someone resumes the task. */
-  async #onFailure(task: TaskRow, { message, detail, kind }: AppError, part: number | undefined): Promise<void> {
+  async #onFailure(task: TaskRow, { message, detail, kind }: AppError, shard: number | undefined): Promise<void> {
     const { store, clock } = this.#deps;
     const problem = [message, detail].filter((words) => words !== "").join(" ");
     const noted = [updateTask(task.id, { problem, delivered_at: null, updated_at: clock.now() })];
     if (TEMPORARY_KINDS.has(kind)) {
       const later = setTimer(TASK, task.id, PROMPT_TIMER, clock.now() + CHECK_INTERVAL_MS);
-      await store.commit([...noted, later], undefined, part);
+      await store.commit([...noted, later], undefined, shard);
       return;
     }
     log("tasks").warn("task {task_id} does not get its prompt: {problem}", { task_id: task.id, problem });
-    await this.#settle(task.id, [...noted, clearTimer(TASK, task.id, PROMPT_TIMER)], part);
+    await this.#settle(task.id, [...noted, clearTimer(TASK, task.id, PROMPT_TIMER)], shard);
   }
 
-  async #settle(task_id: string, writes: Parameters<Store["commit"]>[0], part: number | undefined): Promise<void> {
-    await this.#deps.store.commit(writes, undefined, part);
+  async #settle(task_id: string, writes: Parameters<Store["commit"]>[0], shard: number | undefined): Promise<void> {
+    await this.#deps.store.commit(writes, undefined, shard);
     this.#stopWaiting(task_id);
   }
 

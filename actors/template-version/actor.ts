@@ -2,7 +2,7 @@
 // the version, also goes through here, so that it cannot be archived at the same time (rules TP-13 to TP-18).
 import type { Clock } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
-import { toPart } from "#base/parts.ts";
+import { toShard } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -82,7 +82,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     this.#deduplicator = new OutputDeduplicator(deps.store);
   }
 
-  protected toPart({ version }: VersionState): number {
+  protected toShard({ version }: VersionState): number {
     return version.part;
   }
 
@@ -126,7 +126,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
         ...rest,
         variable_values: {},
         id: this.id,
-        part: toPart(input.template_id ?? this.id),
+        part: toShard(input.template_id ?? this.id),
         job_id,
         archived: false,
         created_at: now,

@@ -61,7 +61,7 @@ export class DryRunActor extends Actor<JobRow> {
   }
 
   /** Undefined for a job that an older version created. */
-  protected toPart({ input }: JobRow): number | undefined {
+  protected toShard({ input }: JobRow): number | undefined {
     return input.part;
   }
 

@@ -1,6 +1,6 @@
 // Recovery at server start: deletes incomplete uploads and resumes open imports (rules TP-4, TP-16). Nothing else uses the event loop yet,
 // so reads here need no reader Worker.
-import type { PartNumbers } from "#base/parts.ts";
+import type { ShardNumbers } from "#base/shards.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listOpenDryRuns } from "#db/templates/dry-runs.ts";
@@ -24,25 +24,25 @@ type QueuedJobs = Pick<JobQueue, "ensureQueued">;
 type Imports = { readonly store: Store; readonly versions: Directory<TemplateVersionActor>; readonly jobs: QueuedJobs };
 
 /** Resumes open imports of these shards, oldest first; undefined: of all. */
-export const recoverImports = async ({ store, versions, jobs }: Imports, parts?: PartNumbers): Promise<void> =>
+export const recoverImports = async ({ store, versions, jobs }: Imports, shards?: ShardNumbers): Promise<void> =>
   resumeAll(
-    await store.all(listOpenImports(parts)),
+    await store.all(listOpenImports(shards)),
     ({ id }) => `the import of ${id}`,
     async ({ id, job_id, tags }) => {
       if (!jobs.ensureQueued({ id: job_id, tags, of: { kind: "import", id } }))
-        await versions.ask(id, "resume", { moved: parts !== undefined });
+        await versions.ask(id, "resume", { moved: shards !== undefined });
     },
   );
 
 type DryRuns = { readonly store: Store; readonly dryRuns: Directory<DryRunActor>; readonly jobs: QueuedJobs };
 
 /** Resumes open dry runs of these shards, oldest first; undefined: of all. */
-export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, parts?: PartNumbers): Promise<void> =>
+export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, shards?: ShardNumbers): Promise<void> =>
   resumeAll(
-    await store.all(listOpenDryRuns(parts)),
+    await store.all(listOpenDryRuns(shards)),
     ({ id }) => `dry run ${id}`,
     async ({ id, tags }) => {
       if (!jobs.ensureQueued({ id, tags, of: { kind: "dry_run", id } }))
-        await dryRuns.ask(id, "requeueJob", { moved: parts !== undefined });
+        await dryRuns.ask(id, "requeueJob", { moved: shards !== undefined });
     },
   );

@@ -4,7 +4,7 @@
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import type { PartNumbers } from "#base/parts.ts";
+import type { ShardNumbers } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -113,12 +113,12 @@ export class TrialKeeper implements Service {
   }
 
   /** Continues open trials after a start, or after taking over these shards. */
-  async recover(parts?: PartNumbers): Promise<void> {
-    for (const { id } of await this.#deps.store.all(listOpenTrials(parts))) this.wait(id);
+  async recover(shards?: ShardNumbers): Promise<void> {
+    for (const { id } of await this.#deps.store.all(listOpenTrials(shards))) this.wait(id);
   }
 
   /** Stops working on trials, except those of the shards in `left`, which stay on this node. Resolves when nothing is running. */
-  async releaseParts(_isLeaving: (part: number) => boolean, left: PartNumbers): Promise<void> {
+  async releaseShards(_isLeaving: (shard: number) => boolean, left: ShardNumbers): Promise<void> {
     for (const id of this.#waiting.keys()) this.#untrack(id);
     await this.#endExaminations(() => true, SHARD_RELEASED);
     await this.#checks.whenSettled();
@@ -246,24 +246,24 @@ export class TrialKeeper implements Service {
   }
 
   /** The next step may be interrupted; a pending timer is sufficient to repeat it. */
-  async #setTimer({ id, status }: TrialRow, part: number | undefined): Promise<void> {
+  async #setTimer({ id, status }: TrialRow, shard: number | undefined): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
     const due = now + (status === "ready" ? READY_CHECK_INTERVAL_MS : CHECK_INTERVAL_MS);
     const known = this.#timers.get(id) ?? 0;
     if (known > now && known <= due) return;
-    await store.commit([setTimer(TRIAL, id, TRIAL_CHECK_TIMER, due)], undefined, part);
+    await store.commit([setTimer(TRIAL, id, TRIAL_CHECK_TIMER, due)], undefined, shard);
     this.#timers.set(id, due);
   }
 
-  async #end(id: string, trial: TrialRow | undefined, part: number | undefined): Promise<void> {
+  async #end(id: string, trial: TrialRow | undefined, shard: number | undefined): Promise<void> {
     const { store } = this.#deps;
     this.#untrack(id);
     const isForgotten = trial && !(await store.get(findChatPlace({ id: trial.chat_id })));
     await store.commit(
       [clearTimer(TRIAL, id, TRIAL_CHECK_TIMER), ...(isForgotten ? deleteTrials(trial.chat_id) : [])],
       undefined,
-      part,
+      shard,
     );
   }
 }

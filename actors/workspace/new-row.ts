@@ -1,5 +1,5 @@
 // Builds the row of a new workspace. Used when a person creates one and when one is created as a fork.
-import { toPart } from "#base/parts.ts";
+import { toShard } from "#base/shards.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 
 type Settings = Pick<
@@ -21,7 +21,7 @@ export const createWorkspaceRow = (
 ): WorkspaceRow => ({
   ...settings,
   id,
-  part: toPart(settings.owner_id),
+  part: toShard(settings.owner_id),
   favorite: false,
   created_at: now,
   updated_at: now,

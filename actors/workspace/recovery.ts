@@ -1,6 +1,6 @@
 // Recovery at server start: every open build continues or fails with a reason (rule WK-15), and provisioners restart workspaces that died
 // while the server was down.
-import type { PartNumbers } from "#base/parts.ts";
+import type { ShardNumbers } from "#base/shards.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listOpenBuilds, listRunning } from "#db/workspaces/builds.ts";
 import { listOpenSnapshots } from "#db/workspaces/snapshots.ts";
@@ -23,14 +23,14 @@ type Builds = {
  * Requeues or ends every open build one by one, so that the oldest gets the first slot (WK-16). Jobs requested since the server listens are
  * already queued and left alone. Handles these shards; undefined: all.
  */
-export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, parts?: PartNumbers): Promise<void> => {
-  const open = await store.all(listOpenBuilds(parts));
+export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, shards?: ShardNumbers): Promise<void> => {
+  const open = await store.all(listOpenBuilds(shards));
   await resumeAll(
     open,
     ({ job_id }) => `build job ${job_id}`,
     async ({ workspace_id, job_id, tags }) => {
       if (jobs.ensureQueued({ id: job_id, tags, of: { kind: "build", id: workspace_id } })) return;
-      await workspaces.ask(workspace_id, "requeueJob", { job_id, moved: parts !== undefined });
+      await workspaces.ask(workspace_id, "requeueJob", { job_id, moved: shards !== undefined });
     },
   );
 };
@@ -38,9 +38,9 @@ export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, parts?:
 /** Resumes snapshots that were being created or deleted, and deletes the remains of failed ones. Handles these shards; undefined: all. */
 export const recoverSnapshots = async (
   { store, snapshots }: { readonly store: Store; readonly snapshots: Snapshots },
-  parts?: PartNumbers,
+  shards?: ShardNumbers,
 ): Promise<void> => {
-  for (const { id, status, ...rest } of await store.all(listOpenSnapshots(parts))) {
+  for (const { id, status, ...rest } of await store.all(listOpenSnapshots(shards))) {
     const work = { ...rest, snapshot_id: id };
     if (status === "creating") snapshots.capture(work);
     else if (status === "deleting") snapshots.discard(work);

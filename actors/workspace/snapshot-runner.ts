@@ -100,11 +100,11 @@ export class SnapshotRunner implements Snapshots {
   /** Stops running work. The next start repeats it. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await this.releaseParts(() => true);
+    await this.releaseShards(() => true);
   }
 
   /** Stops running work of these shards, which other nodes repeat. Resolves when none is running here. */
-  async releaseParts(isLeaving: (part: number) => boolean): Promise<void> {
+  async releaseShards(isLeaving: (shard: number) => boolean): Promise<void> {
     for (const [timer, { part }] of this.#retries) {
       if (!isLeaving(part)) continue;
       timer.cancel();

@@ -11,8 +11,8 @@ import {
   statement,
   updateBy,
 } from "../engine/sql.ts";
-import { forParts, isAmongParts } from "../parts.ts";
 import { chats } from "../schema/chats.ts";
+import { forShards, isAmongShards } from "../shards.ts";
 
 export type ChatRow = typeof chats.$inferSelect;
 export type { DynamicTool } from "../schema/chats.ts";
@@ -80,9 +80,9 @@ const busyChats = (where: SQL | undefined) =>
   build.select({ id: chats.id, status: chats.status }).from(chats).where(where).orderBy(asc(chats.updated_at));
 
 /** Chats with a turn or interrupt that must be resumed at startup. */
-export const listBusyChats = forParts(
+export const listBusyChats = forShards(
   query(busyChats(isBusy)),
-  query(busyChats(and(isBusy, isAmongParts(chats.part)))),
+  query(busyChats(and(isBusy, isAmongShards(chats.part)))),
 );
 
 /** The number of chats working in a workspace: {workspace_id}. Excludes chats that wait for a budget or a person. */

@@ -89,8 +89,8 @@ const INTERRUPT_OPEN_RUNS =
 export const interruptOpenRuns = (now: number): Statement => ({ touches: [], sql: INTERRUPT_OPEN_RUNS, rows: [[now]] });
 
 /** The same for chats of one shard. */
-export const interruptOpenRunsInPart = (part: number, now: number): Statement => ({
+export const interruptOpenRunsInShard = (shard: number, now: number): Statement => ({
   touches: [],
   sql: `${INTERRUPT_OPEN_RUNS} and chat in (select c.key from chats c where c.part = ?2)`,
-  rows: [[now, part]],
+  rows: [[now, shard]],
 });

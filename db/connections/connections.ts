@@ -73,7 +73,7 @@ export const endHeldConnections = statement<Ending>(
 );
 
 /** The same for workspaces of one shard, except the IDs in `but`, a JSON array. */
-export const endHeldConnectionsInPart = statement<Ending & { part: number; but: string }>(
+export const endHeldConnectionsInShard = statement<Ending & { part: number; but: string }>(
   build
     .update(connection_logs)
     .set(ending)

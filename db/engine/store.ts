@@ -91,11 +91,11 @@ export interface Store {
   loadVersions?(workspace_ids: readonly string[]): Promise<readonly (string | undefined)[]>;
   /**
    * Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves immediately.
-   * `about`: the workspace that all agent rows in the batch belong to, if known (for `getVersion`). `part`: the shard of the batch
-   * (src/base/parts.ts), if any; a node that does not have the shard writes nothing. A batch without one belongs to the shard of the
-   * current request (src/base/network/request-part.ts).
+   * `about`: the workspace that all agent rows in the batch belong to, if known (for `getVersion`). `shard`: the shard of the batch
+   * (src/base/shards.ts), if any; a node that does not have the shard writes nothing. A batch without one belongs to the shard of the
+   * current request (src/base/network/request-shard.ts).
    */
-  commit(batch: readonly Statement[], about?: string, part?: number): Promise<void>;
+  commit(batch: readonly Statement[], about?: string, shard?: number): Promise<void>;
   /** Sends this event of a topic to the other nodes of a cluster, soon. */
   broadcast?(kind: string, id: string, event: object): void;
   /** Subscribes to events of other nodes. `tell` is called without events when some may have been missed. */

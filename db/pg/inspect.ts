@@ -9,9 +9,9 @@ import { CONNECT_TIMEOUT_SECONDS } from "./find-primary.ts";
 import { redactPassword, splitHosts } from "./hosts.ts";
 import { type ClusterView, loadClusterView } from "./lease.ts";
 import { PG_MIGRATIONS } from "./migrations.ts";
-import { loadPartsTable } from "./parts/table.ts";
 import { Primary } from "./primary.ts";
 import { getSqlState } from "./refusal.ts";
+import { loadShardTable } from "./shards/table.ts";
 
 /** Timeout for an answer of a primary, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 3000;
@@ -43,14 +43,14 @@ export const inspectPostgres = async (url: string): Promise<PostgresInspection> 
     const problem = findVersionProblem(PG_MIGRATIONS, schema);
     const view = schema === 0 ? undefined : await loadClusterView(connection, { isOlder: schema < newest });
     if (!view?.members.length) return { server, schema, newest, problem, view };
-    const { owners } = await loadPartsTable(connection);
+    const { owners } = await loadShardTable(connection);
     return {
       server,
       schema,
       newest,
       problem,
       view,
-      parts: Object.fromEntries(owners.map(({ id, parts }) => [id, parts.length])),
+      parts: Object.fromEntries(owners.map(({ id, shards }) => [id, shards.length])),
     };
   } finally {
     await primary.close();

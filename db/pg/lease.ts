@@ -3,7 +3,7 @@
 import type { ReservedSQL } from "bun";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 import type { SenderHeartbeat } from "./notices/sent-counts.ts";
-import { inTransaction, takeAllParts } from "./parts/guard.ts";
+import { inTransaction, takeAllShards } from "./shards/guard.ts";
 
 export type NodeRow = {
   readonly id: string;
@@ -147,7 +147,7 @@ export const acquireLease = async (sql: ReservedSQL, node: string, ms: number): 
       [node, ALL_NODES],
     );
     if (!free) return undefined;
-    const epoch = await takeAllParts(sql, node);
+    const epoch = await takeAllShards(sql, node);
     // Extended last, because the previous steps may have waited.
     await sql.unsafe("update lease set expires_at = clock_timestamp() + $1 * interval '1 ms' where id = 1", [ms]);
     return epoch;

@@ -36,7 +36,7 @@ export const isAnswer = (error: unknown): boolean => {
 };
 
 /** Returns the shards that belong to another node, from the error of a guard. */
-export const parseLostParts = (error: unknown): number[] => {
+export const parseLostShards = (error: unknown): number[] => {
   const { detail = "" } = (error ?? {}) as PostgresError;
   return getSqlState(error) === "SW003" ? detail.split(",").map(Number) : [];
 };

@@ -1,5 +1,5 @@
 // The store on PostgreSQL: one group-committing writer and a few readers. Reads go to the primary, so they see every commit that resolved.
-import { getCurrentRequest, runOutsideRequest } from "#base/network/request-part.ts";
+import { getCurrentRequest, runOutsideRequest } from "#base/network/request-shard.ts";
 import { Sequences } from "../engine/sequences.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
@@ -9,10 +9,10 @@ import { migratePostgres } from "./migrate.ts";
 import { KnownVersions } from "./notices/known-versions.ts";
 import type { Listener } from "./notices/listener.ts";
 import type { BroadcastEvent, Notice } from "./notices/notice.ts";
-import { inTransaction, makeGuard, takeAllParts } from "./parts/guard.ts";
-import { makePartsGuard } from "./parts/moves.ts";
 import { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
+import { inTransaction, makeGuard, takeAllShards } from "./shards/guard.ts";
+import { makeShardsGuard } from "./shards/moves.ts";
 import { PgWriter } from "./writer.ts";
 
 export type PgStoreOptions = {
@@ -46,7 +46,7 @@ export const openPgStore = async (options: PgStoreOptions): Promise<PgStore> => 
     const connection = await primary.writer();
     await checkDatabase(connection);
     await migratePostgres(connection, options);
-    const epoch = await inTransaction(connection, () => takeAllParts(connection, UNCLUSTERED));
+    const epoch = await inTransaction(connection, () => takeAllShards(connection, UNCLUSTERED));
     return new PgStore(primary, UNCLUSTERED, epoch, options);
   } catch (error) {
     await primary.close();
@@ -89,7 +89,7 @@ export class PgStore extends PgReads implements Store {
       queueBytes,
       wait_ms,
       noticeSender: sendsNotices ? { node, epoch } : undefined,
-      guard: (isShared ? makePartsGuard : makeGuard)(node, epoch),
+      guard: (isShared ? makeShardsGuard : makeGuard)(node, epoch),
     });
     this.#sequences = new Sequences({
       get: (query) => this.get(query),
@@ -118,10 +118,10 @@ export class PgStore extends PgReads implements Store {
     await this.#knownVersions?.refresh();
   }
 
-  commit(batch: readonly Statement[], about?: string, part?: number): Promise<void> {
+  commit(batch: readonly Statement[], about?: string, shard?: number): Promise<void> {
     const request = getCurrentRequest();
     const work = this.#versions.withIncrement(batch, about, () =>
-      this.writer.submit(batch, part ?? request?.part, about),
+      this.writer.submit(batch, shard ?? request?.shard, about),
     );
     return request?.trackChange(work, wasNotWritten) ?? work;
   }

@@ -17,7 +17,7 @@ import { makeLocks } from "./guard-locks.ts";
 import { toCounterUpdate } from "./notices/counters.ts";
 import { type BroadcastEvent, MAX_NOTIFICATIONS, makeNotice, toNotifications } from "./notices/notice.ts";
 import { DEFAULT_WAIT_MS, type Primary } from "./primary.ts";
-import { isAnswer, isWorthRepeating, parseLostParts, toCommitError } from "./refusal.ts";
+import { isAnswer, isWorthRepeating, parseLostShards, toCommitError } from "./refusal.ts";
 
 const MAX_GROUP_ROWS = 500;
 const MAX_QUEUE_BYTES = 64 * 1024 * 1024;
@@ -41,7 +41,7 @@ export type WriterOptions = {
   /**
    * Returns the first statement of each transaction, for the sorted shards of its batches. It raises SW002 if another node has taken over.
    */
-  guard(parts: readonly number[]): BoundText;
+  guard(shards: readonly number[]): BoundText;
   /** Maximum bytes of waiting batches before new ones are rejected as `overloaded`; default 64 MiB. */
   readonly queueBytes?: number | undefined;
   /** How long a batch waits for the database; default 15 s. */
@@ -79,8 +79,8 @@ export class PgWriter {
     this.#options = options;
   }
 
-  /** Resolves when the batch is committed. `part` and `about` as in `Store.commit`. */
-  submit(batch: readonly Statement[], part?: number, about?: string): Promise<void> {
+  /** Resolves when the batch is committed. `shard` and `about` as in `Store.commit`. */
+  submit(batch: readonly Statement[], shard?: number, about?: string): Promise<void> {
     if (this.#stopped) return Promise.reject(this.#stopped);
     const filled = batch.filter(({ rows }) => rows.length > 0);
     if (filled.length === 0) return Promise.resolve();
@@ -90,7 +90,17 @@ export class PgWriter {
     }
     const span = CommitSpan.begin("postgresql", filled, rows);
     const settled = new Promise<void>((resolve, reject) => {
-      const pending = { batch: filled, rows, bytes, part, about, span, resolve, reject, until: this.#toDeadline() };
+      const pending = {
+        batch: filled,
+        rows,
+        bytes,
+        part: shard,
+        about,
+        span,
+        resolve,
+        reject,
+        until: this.#toDeadline(),
+      };
       this.#expireAt(pending.until);
       if (tracing()) this.#trace.onSubmit(pending);
       this.#queue.push(pending);
@@ -237,7 +247,7 @@ export class PgWriter {
           this.#countNotices();
         }
         this.#broadcasting = undefined;
-        const lost = parseLostParts(error);
+        const lost = parseLostShards(error);
         const without = left.filter(({ part }) => part === undefined || !lost.includes(part));
         if (without.length < left.length) {
           for (const pending of left) if (!without.includes(pending)) refused.push({ pending, error });
@@ -310,7 +320,7 @@ export class PgWriter {
       });
     // Prepared, because the simple protocol waits for an answer before anything else is sent: three waits per group instead of one.
     sent.push({ answer: connection`begin`.execute() });
-    send(this.#options.guard(listParts(group)));
+    send(this.#options.guard(listShards(group)));
     if (isArmed("after_guard")) {
       await Promise.allSettled(sent.map(({ answer }) => answer));
       failpoint("after_guard");
@@ -370,7 +380,7 @@ export class PgWriter {
     const refused: RefusedBatch[] = [];
     await connection.unsafe("begin");
     try {
-      const guard = this.#options.guard(listParts(group));
+      const guard = this.#options.guard(listShards(group));
       await connection.unsafe(guard.text, guard.params as never[]);
       const locks = makeLocks(group);
       if (locks) await connection.unsafe(locks.text);
@@ -403,8 +413,8 @@ const msLeft = (group: readonly WaitingBatch[]): number | undefined =>
   group[0] && group[0].until - systemClock.monotonic();
 
 /** Returns a group's shards without duplicates and sorted. All groups lock rows in the same order, so they cannot deadlock. */
-const listParts = (group: readonly Pending[]): number[] =>
-  [...new Set(group.map(({ part }) => part).filter((part) => part !== undefined))].sort((a, b) => a - b);
+const listShards = (group: readonly Pending[]): number[] =>
+  [...new Set(group.map(({ part }) => part).filter((shard) => shard !== undefined))].sort((a, b) => a - b);
 
 /** PostgreSQL answers COMMIT with ROLLBACK if the transaction had an error. */
 const checkCommitted = ({ command }: { command?: string }): void => {

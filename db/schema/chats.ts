@@ -29,7 +29,7 @@ export const chats = uncachedTable(
     id: text().notNull().unique(),
     organization_id: organizationId(),
     owner_id: userId(),
-    /** The owner's shard (src/base/parts.ts); never changes. */
+    /** The owner's shard (src/base/shards.ts); never changes. */
     part: integer().notNull().default(0),
     workspace_id: text(),
     parent_chat_id: text(),

@@ -81,7 +81,7 @@ export const template_versions = sqliteTable(
   {
     id: text().primaryKey(),
     template_id: text(),
-    /** The shard (src/base/parts.ts): that of its template, or its own if it was created before its template. Never changes. */
+    /** The shard (src/base/shards.ts): that of its template, or its own if it was created before its template. Never changes. */
     part: integer().notNull().default(0),
     organization_id: organizationId(),
     name: text().notNull(),

@@ -37,7 +37,7 @@ export const workspaces = sqliteTable(
     group_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
     /** The task that it was created for (db/schema/tasks.ts). */
     task_id: text(),
-    /** The shard (src/base/parts.ts): that of its first owner, or for a prebuild of its template. Never changes. */
+    /** The shard (src/base/shards.ts): that of its first owner, or for a prebuild of its template. Never changes. */
     part: integer().notNull().default(0),
     /** The build with the highest number. Only its agents are alive. */
     latest_build_id: text().notNull(),

@@ -8,7 +8,7 @@ import { classifyAddress } from "./network/address-place.ts";
 import { describeNetworkError } from "./network/failure-words.ts";
 import { requireActiveNode } from "./network/local-reads.ts";
 import { NetworkList, NON_PUBLIC_NETWORKS } from "./network/networks.ts";
-import { markSideEffect } from "./network/request-part.ts";
+import { markSideEffect } from "./network/request-shard.ts";
 
 /** Thrown when there is no usable response. `refused`: never sent. `failed`: no connection, a timeout, or a response that is too large. */
 export class OutboundError extends Error {

@@ -1,4 +1,4 @@
-// Membership in a cluster where all nodes are active: this process owns parts, and requests are routed to the node that owns the part they
+// Membership in a cluster where all nodes are active: this process owns shards, and requests are routed to the node that owns the shard they
 // concern.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
@@ -8,7 +8,7 @@ import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
 import { checkKeyForm, loadSharedKey } from "#db/engine/key-check.ts";
 import { checkAccess } from "#db/pg/inspect.ts";
-import { PartsMember } from "#db/pg/parts/member.ts";
+import { ShardsMember } from "#db/pg/shards/member.ts";
 import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
 import { decline, deriveNodeToken, takerOfNames } from "./forwarded-header.ts";
 import { Forwarder } from "./forwarder.ts";
@@ -32,9 +32,9 @@ import { requireMutualTrust, requireSameProtocol } from "./unknown-nodes.ts";
 const ANSWER_TIMEOUT_MS = 2_000;
 
 type Options = Omit<JoinOptions, "standsBy"> & {
-  /** Starts the read-only server that runs next to the parts of this node. */
+  /** Starts the read-only server that runs next to the shards of this node. */
   openReads?(
-    as: Omit<StandingBy, "port" | "node"> & { readonly node: PartsMember; readonly counts: SharedCounts | undefined },
+    as: Omit<StandingBy, "port" | "node"> & { readonly node: ShardsMember; readonly counts: SharedCounts | undefined },
   ): AsyncDisposable & { readonly port: number };
 };
 
@@ -56,7 +56,7 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
   await requireSameProtocol(tls, { url, id, clock });
   if (tls) await requireMutualTrust(tls, { url, id, clock });
   await checkUploads(makeBucket(config, clock), url);
-  const node = await PartsMember.join({
+  const node = await ShardsMember.join({
     url,
     id,
     version: VERSION,
@@ -81,19 +81,19 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
     node,
     forwarder: undefined,
     active: {
-      parts: node,
+      shards: node,
       openLocation({ encryption, ...deps }) {
         const certificate = tls && parseCertificate(tls.cert);
         const nodes = new NodeLinks({ clock, id: node.id, token: deriveNodeToken(encryption), certificate });
         links = nodes;
-        counts = new SharedCounts({ clock, parts: node, links: nodes });
+        counts = new SharedCounts({ clock, shards: node, links: nodes });
         node.requireReachable((other) => nodes.reaches(other));
-        return createSharedLocation({ ...deps, parts: node, links: nodes });
+        return createSharedLocation({ ...deps, shards: node, links: nodes });
       },
       get counts() {
         return counts;
       },
-      listen(server, encryption, partOf) {
+      listen(server, encryption, shardOf) {
         reads = openReads?.({ node, encryption, counts, takeNamed: takerOfNames(deriveNodeToken(encryption)) });
         const { host, port } = config.address;
         forwarder = new Forwarder({
@@ -106,12 +106,12 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
           token: deriveNodeToken(encryption),
           onNode: links && ((socket, from) => (links as NodeLinks).accept(socket, from)),
           reads: () => (reads && node.isCurrent ? { hostname: "127.0.0.1", port: reads.port } : undefined),
-          parts: {
+          shards: {
             here: () => (until === 0 ? { hostname: "127.0.0.1", port: server } : undefined),
-            has: (part) => node.has(part),
-            placeOf: (part) => node.nodeOf(part)?.address,
+            has: (shard) => node.has(shard),
+            placeOf: (shard) => node.nodeOf(shard)?.address,
             lifeAt: (address) => node.lifeAt(address),
-            partOf,
+            shardOf,
           },
           state: () => presentNodeState(node),
         });
@@ -119,9 +119,9 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
       },
     },
     takerOfNames: (key) => takerOfNames(deriveNodeToken(key)),
-    elsewhere: (request, key, part) => decline(request, deriveNodeToken(key), clock, part),
+    elsewhere: (request, key, shard) => decline(request, deriveNodeToken(key), clock, shard),
     async standAside() {
-      // Parts that arrived now would belong to a server that is stopping.
+      // Shards that arrived now would belong to a server that is stopping.
       void node.rest();
       await node.refreshView();
       if (!node.hasNext) return false;
@@ -134,7 +134,7 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
       // Finishes answering the other nodes' calls to this node's actors.
       if (links) await finishesWithin(clock, ANSWER_TIMEOUT_MS, links.drain());
       await node.handOverAll();
-      // Clients that waited for this node's parts or still connect here are forwarded to the nodes that own the parts now.
+      // Clients that waited for this node's shards or still connect here are forwarded to the nodes that own the shards now.
       if (until > 0) await forwarder?.drain(until);
       forwarder?.end();
       links?.close();
@@ -145,7 +145,7 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
 
 /** Waits for the cluster's key, which its first node creates, and compares this node's key with it. Throws EncryptionKeyError. */
 const checkKey = async (
-  node: PartsMember,
+  node: ShardsMember,
   { data_dir: directory, encryption_key: digits }: Config,
   clock: Clock,
   signal: AbortSignal | undefined,

@@ -1,7 +1,7 @@
 // Parses the beginning of a node's response to a spare. A node that is not the active one says so before it starts anything, and the spare
 // asks the next node. Pure.
 
-import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
+import { NODE_HEADER, SHARD_HEADER } from "#base/network/node-headers.ts";
 import { NOT_ACTIVE_MESSAGE, toDeclineMark } from "./forwarded-header.ts";
 import { MAX_HEAD_BYTES, toPlainResponse } from "./head.ts";
 
@@ -28,15 +28,15 @@ export const readAnswer = (bytes: Buffer, token: string): Answer | undefined => 
     : "answer";
 };
 
-/** Returns the part that such a response names; the owner of that part must be asked. */
-export const parseNamedPart = (bytes: Buffer): number | undefined => {
-  const [, part] = new RegExp(`\\r\\n${PART_HEADER}: (\\d{1,3})\\r\\n`, "i").exec(bytes.toString("latin1")) ?? [];
+/** Returns the shard that such a response names; the owner of that shard must be asked. */
+export const parseNamedShard = (bytes: Buffer): number | undefined => {
+  const [, part] = new RegExp(`\\r\\n${SHARD_HEADER}: (\\d{1,3})\\r\\n`, "i").exec(bytes.toString("latin1")) ?? [];
   return part === undefined ? undefined : Number(part);
 };
 
-/** Returns the response to a node that assumes this one is active, or owns this part. */
-export const formatDecline = (token: string, part?: number): Buffer =>
+/** Returns the response to a node that assumes this one is active, or owns this shard. */
+export const formatDecline = (token: string, shard?: number): Buffer =>
   toPlainResponse("503 Service Unavailable", { message: NOT_ACTIVE_MESSAGE }, [
     `${NODE_HEADER}: ${toDeclineMark(token)}`,
-    ...(part === undefined ? [] : [`${PART_HEADER}: ${part}`]),
+    ...(shard === undefined ? [] : [`${SHARD_HEADER}: ${shard}`]),
   ]);

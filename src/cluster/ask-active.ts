@@ -3,7 +3,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { finishesWithin, pause } from "#base/retry.ts";
-import { parseNamedPart, readAnswer } from "./answer-head.ts";
+import { parseNamedShard, readAnswer } from "./answer-head.ts";
 import { connectToNode, type NodePlace } from "./connect.ts";
 import type { GoneNodeWatcher } from "./gone-nodes.ts";
 import { toPlainResponse } from "./head.ts";
@@ -38,10 +38,10 @@ export type ForwardOptions = {
   /** The request is read-only: if a node disappears before responding, the next one is asked. */
   readonly isRead?: boolean | undefined;
   /**
-   * Called when a node asks for another one, with the part if it names one. Returns true to ask it immediately, and undefined to ask no
+   * Called when a node asks for another one, with the shard if it names one. Returns true to ask it immediately, and undefined to ask no
    * other.
    */
-  elsewhere?(part: number | undefined): boolean | undefined;
+  elsewhere?(shard: number | undefined): boolean | undefined;
 };
 
 /**
@@ -86,7 +86,7 @@ class Attempt {
     this.#link = link;
   }
 
-  /** Returns undefined, or a part, when nothing was started and another node may be asked. */
+  /** Returns undefined, or a shard, when nothing was started and another node may be asked. */
   async forwardTo(place: WatchedPlace): Promise<AttemptResult | undefined> {
     const { clock, certificate } = this.#options;
     const link = this.#link;
@@ -159,7 +159,7 @@ class Attempt {
     if (answer === "elsewhere") {
       this.#state = "over";
       link.disconnect();
-      this.#decided.resolve(link.kept ? { part: parseNamedPart(this.#received) } : "lost");
+      this.#decided.resolve(link.kept ? { part: parseNamedShard(this.#received) } : "lost");
       return;
     }
     if (answer === "stream") link.markStream();

@@ -2,7 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { isSameDigest, sha256 } from "#base/ids.ts";
-import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
+import { NODE_HEADER, SHARD_HEADER } from "#base/network/node-headers.ts";
 import { finishesWithin } from "#base/retry.ts";
 
 /** Returns the token with which a node proves to the active one that its client address can be trusted. */
@@ -43,13 +43,13 @@ const discardBody = async ({ body }: Request): Promise<void> => {
 };
 
 /**
- * Returns the response of a node that is not active any more or does not own this part: nothing was started, and the next node is asked.
+ * Returns the response of a node that is not active any more or does not own this shard: nothing was started, and the next node is asked.
  * First reads what has been sent, because a response in front of unread bytes is lost when the connection is closed.
  */
-export const decline = async (request: Request, token: string, clock: Clock, part?: number): Promise<Response> => {
+export const decline = async (request: Request, token: string, clock: Clock, shard?: number): Promise<Response> => {
   // Limited even if data keeps arriving, because the asking node buffers only a bounded amount.
   await finishesWithin(clock, DISCARD_TIMEOUT_MS, discardBody(request));
-  const named = part === undefined ? {} : { [PART_HEADER]: String(part) };
+  const named = shard === undefined ? {} : { [SHARD_HEADER]: String(shard) };
   const headers = { [NODE_HEADER]: toDeclineMark(token), connection: "close", "retry-after": "1", ...named };
   return Response.json({ message: NOT_ACTIVE_MESSAGE }, { status: 503, headers });
 };

@@ -5,8 +5,8 @@ import type { X509Certificate } from "node:crypto";
 import type { Socket, TCPSocketListener } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { sha256 } from "#base/ids.ts";
-import { FIRST_PART } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
+import { FIRST_SHARD } from "#base/shards.ts";
 import { directToSecondListener, stopAccepting } from "#base/system/same-port.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { formatDecline } from "./answer-head.ts";
@@ -38,7 +38,7 @@ const QUIET_PERIOD_MS = 1_000;
 /** How long to wait for a client that has closed its side after its request. */
 const HALF_CLOSE_TIMEOUT_MS = 1_000;
 
-export type ForwarderOptions = ListenerOptions & (ActivePlaces | { readonly parts: PartPlaces });
+export type ForwarderOptions = ListenerOptions & (ActivePlaces | { readonly shards: ShardPlaces });
 
 type ListenerOptions = {
   readonly hostname: string;
@@ -64,27 +64,27 @@ type ActivePlaces = {
   leader(): string | undefined;
   /** Returns host:port of this node once it is active and listens itself. */
   own(): string;
-  readonly parts?: undefined;
+  readonly shards?: undefined;
 };
 
 /** Used when several nodes are active. */
-export type PartPlaces = {
+export type ShardPlaces = {
   /** Returns where this node's own server listens, which knows what belongs to it; undefined once it accepts nothing more. */
   here(): NodePlace | undefined;
-  /** Returns whether this node owns the part. */
-  has(part: number): boolean;
-  /** Returns host:port of the other node that owns the part; undefined while none exists. */
-  placeOf(part: number): string | undefined;
+  /** Returns whether this node owns the shard. */
+  has(shard: number): boolean;
+  /** Returns host:port of the other node that owns the shard; undefined while none exists. */
+  placeOf(shard: number): string | undefined;
   /**
    * Returns the incarnation of the node with a lease at this address. It changes after another node has taken over and the node has come
    * back. Undefined if no node there has a lease.
    */
   lifeAt(place: string): number | undefined;
   /**
-   * Returns the part of a request from its head; undefined if any node can handle it or the part is unknown now. The node that is asked
+   * Returns the shard of a request from its head; undefined if any node can handle it or the shard is unknown now. The node that is asked
    * checks for itself.
    */
-  readonly partOf?: ((request: Request) => Promise<number | undefined>) | undefined;
+  readonly shardOf?: ((request: Request) => Promise<number | undefined>) | undefined;
 };
 
 export class Forwarder {
@@ -215,10 +215,10 @@ export class Forwarder {
       this.#refuse(link, "400 Bad Request", "This is no request that can be passed on.");
       return;
     }
-    const { token, parts, onNode, isOurs } = this.#options;
+    const { token, shards, onNode, isOurs } = this.#options;
     // A spare forwards health checks for other hosts like any request: an app may serve the path, and the active node rejects the rest.
     const asksHealth =
-      head.method === "GET" && head.path === "/healthz" && (parts !== undefined || !head.hasHost || isOurs(head.host));
+      head.method === "GET" && head.path === "/healthz" && (shards !== undefined || !head.hasHost || isOurs(head.host));
     const asksReady = head.method === "GET" && head.path === "/readyz";
     if (this.#excessLinks.has(link) && !asksHealth && !asksReady) {
       this.#refuse(link, "503 Service Unavailable", TOO_MANY_REQUESTS);
@@ -231,7 +231,7 @@ export class Forwarder {
       return;
     }
     if (asksHealth) this.#answerHealth(link, head, early);
-    else if (named !== undefined && parts) void this.#forwardIncoming(link, head, named, early);
+    else if (named !== undefined && shards) void this.#forwardIncoming(link, head, named, early);
     // A node assumes that this one is active. It must ask the next node, because a forwarded request is not forwarded again.
     else if (named !== undefined) link.answer(formatDecline(token));
     // A spare that assumes this node is active gets the same answer when it asks for readiness. Everyone else is a client.
@@ -250,7 +250,7 @@ export class Forwarder {
    * nothing.
    */
   #answerHealth(link: Link, head: Head, early: Buffer): void {
-    const here = this.#options.parts?.here();
+    const here = this.#options.shards?.here();
     if (!head.hasHost) this.#refuse(link, "400 Bad Request", "A request must have exactly one Host header.");
     else if (here) {
       this.#prepareLink(link, head, link.client.socket?.remoteAddress ?? "", early);
@@ -258,15 +258,15 @@ export class Forwarder {
     } else link.answer(HEALTHY_RESPONSE);
   }
 
-  /** Lets this node's own server answer if it has parts. A spare is as ready as the active node. */
+  /** Lets this node's own server answer if it has shards. A spare is as ready as the active node. */
   #answerWhetherReady(link: Link, head: Head, early: Buffer): void {
     const options = this.#options;
-    if (!options.parts) {
+    if (!options.shards) {
       void this.#answerReadiness(link, head.host, options.leader());
       return;
     }
     const stopping = toPlainResponse("503 Service Unavailable", { message: NODE_STOPPING, ...options.state() });
-    const here = options.parts.here();
+    const here = options.shards.here();
     if (here) {
       this.#prepareLink(link, head, link.client.socket?.remoteAddress ?? "", early);
       void this.#forwardLocally(link, here, stopping);
@@ -307,12 +307,12 @@ export class Forwarder {
     // The forwarding node has already waited for its client.
     link.isWhole = false;
     link.client.socket?.setKeepAlive(true, KEEP_ALIVE_MS);
-    const { clock, token, parts } = this.#options;
+    const { clock, token, shards } = this.#options;
     let named: number | undefined;
-    const elsewhere = (part: number | undefined): undefined => {
-      named = part;
+    const elsewhere = (shard: number | undefined): undefined => {
+      named = shard;
     };
-    const place = () => parts?.here();
+    const place = () => shards?.here();
     const asked = place()
       ? await forwardToActive({ clock, token, certificate: this.#certificate, place, elsewhere }, link)
       : "elsewhere";
@@ -320,28 +320,28 @@ export class Forwarder {
     if (asked === "lost") this.#refuse(link, "503 Service Unavailable", SERVER_REPLACED);
   }
 
-  /** Returns the next place to ask: this node first, then the owner of the named part. */
-  #route(named?: number): { place(): WatchedPlace | undefined; elsewhere?(part: number | undefined): boolean } {
+  /** Returns the next place to ask: this node first, then the owner of the named shard. */
+  #route(named?: number): { place(): WatchedPlace | undefined; elsewhere?(shard: number | undefined): boolean } {
     const options = this.#options;
-    if (!options.parts)
+    if (!options.shards)
       return { place: () => (this.#hasHandedOff ? parsePlace(options.own()) : this.#leader(options)) };
-    const { parts } = options;
-    const findOtherPlace = (part: number): WatchedPlace | undefined => {
-      const address = parts.placeOf(part);
+    const { shards } = options;
+    const findOtherPlace = (shard: number): WatchedPlace | undefined => {
+      const address = shards.placeOf(shard);
       const place = parsePlace(address);
-      const life = address && parts.lifeAt(address);
-      return place && address ? { ...place, isGone: () => parts.lifeAt(address) !== life } : undefined;
+      const life = address && shards.lifeAt(address);
+      return place && address ? { ...place, isGone: () => shards.lifeAt(address) !== life } : undefined;
     };
     return {
       place: () => {
-        const here = parts.here();
-        // While the part is unknown, this node is asked; otherwise its owner.
-        if (named === undefined) return here ?? findOtherPlace(FIRST_PART);
-        return here && parts.has(named) ? here : findOtherPlace(named);
+        const here = shards.here();
+        // While the shard is unknown, this node is asked; otherwise its owner.
+        if (named === undefined) return here ?? findOtherPlace(FIRST_SHARD);
+        return here && shards.has(named) ? here : findOtherPlace(named);
       },
-      elsewhere: (part) => {
-        const isNews = part !== undefined && part !== named;
-        named = part ?? named;
+      elsewhere: (shard) => {
+        const isNews = shard !== undefined && shard !== named;
+        named = shard ?? named;
         return isNews;
       },
     };
@@ -358,8 +358,8 @@ export class Forwarder {
   async #pass(link: Link, head: Head, isWhole: boolean): Promise<void> {
     const { clock, reads, token } = this.#options;
     const certificate = this.#certificate;
-    const part = head.isRead && !head.isUpgrade ? undefined : await this.#findPart(head);
-    if (head.isRead && isWhole && part === undefined && reads && link.kept) {
+    const shard = head.isRead && !head.isUpgrade ? undefined : await this.#findShard(head);
+    if (head.isRead && isWhole && shard === undefined && reads && link.kept) {
       const place = () => (this.#hasHandedOff || this.#isDraining ? undefined : reads());
       const isAnswered = await answerLocally({ clock, place, certificate }, link.kept, {
         data: (bytes) => link.write("client", bytes),
@@ -370,17 +370,17 @@ export class Forwarder {
       });
       if (isAnswered) return;
     }
-    const route = this.#route(part ?? (await this.#findPart(head)));
+    const route = this.#route(shard ?? (await this.#findShard(head)));
     const goneNodes = this.#goneNodes;
     const asked = await forwardToActive({ clock, token, certificate, goneNodes, isRead: head.isRead, ...route }, link);
     if (asked === "none") this.#refuse(link, "503 Service Unavailable", "No node of the cluster is active.");
     if (asked === "lost") this.#refuse(link, "503 Service Unavailable", SERVER_REPLACED);
   }
 
-  async #findPart(head: Head): Promise<number | undefined> {
-    const { parts } = this.#options;
-    const request = parts?.partOf && head.request();
-    return request && (await parts?.partOf?.(request).catch(() => undefined));
+  async #findShard(head: Head): Promise<number | undefined> {
+    const { shards } = this.#options;
+    const request = shards?.shardOf && head.request();
+    return request && (await shards?.shardOf?.(request).catch(() => undefined));
   }
 
   /** Clients of this node are served by the active node, so this one is exactly as ready. */

@@ -1,5 +1,5 @@
 // Detects that a node has hung or its machine has disappeared while it was handling a forwarded request, which would otherwise wait until
-// the connection breaks. The forwarding node checks whether the incarnation it asked has ended: other nodes own its parts then, and nothing
+// the connection breaks. The forwarding node checks whether the incarnation it asked has ended: other nodes own its shards then, and nothing
 // it still does takes effect.
 import type { Clock, Timer } from "#base/clock.ts";
 

@@ -11,10 +11,10 @@ import type { WorkedBuild } from "#actors/workspace/build-runner.ts";
 import type { Clock } from "#base/clock.ts";
 import { NotStartedError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { FIRST_PART, listOtherNodes, type Parts } from "#base/parts.ts";
 import { finishesWithin, retry } from "#base/retry.ts";
+import { FIRST_SHARD, listOtherNodes, type Shards } from "#base/shards.ts";
 import { CommitError } from "#db/engine/store.ts";
-import type { PartIndex } from "#db/part-index.ts";
+import type { ShardIndex } from "#db/shard-index.ts";
 import type { JobNeeds, JobWork, Location, ShutDownAgents, ShutDownOfBuild } from "#domain/location.ts";
 import type { Network } from "#domain/tailnet/network.ts";
 import { type RelayMessage, RemoteRelay } from "#domain/tailnet/remote-relay.ts";
@@ -34,8 +34,8 @@ import type { NodeLinks } from "./node-link.ts";
 /** What a node needs to communicate with the others. */
 export type LocationDeps = {
   readonly clock: Clock;
-  readonly parts: Parts;
-  readonly index: PartIndex;
+  readonly shards: Shards;
+  readonly index: ShardIndex;
   readonly links: Pick<NodeLinks, "call" | "serve" | "open" | "serveStreams">;
   readonly copy?: (<T>(message: T) => T) | undefined;
 };
@@ -55,15 +55,15 @@ export const createSharedLocation = (deps: LocationDeps): Location => ({
   runOnFirst: (service, run) => runOnFirst(deps, service, run),
 });
 
-/** Returns where the owner of a part is now. What does not exist, or not yet, is here. */
-const locatePart = (parts: Parts, part: number | undefined): ActorPlace =>
-  part === undefined || parts.has(part) ? "here" : (parts.nodeOf(part) ?? "moving");
+/** Returns where the owner of a shard is now. What does not exist, or not yet, is here. */
+const locateShard = (shards: Shards, shard: number | undefined): ActorPlace =>
+  shard === undefined || shards.has(shard) ? "here" : (shards.nodeOf(shard) ?? "moving");
 
-// Actors on other nodes: located by the part of their ID and called remotely. The other side answers for the actors of this node.
+// Actors on other nodes: located by the shard of their ID and called remotely. The other side answers for the actors of this node.
 
 const ACTOR = "actor";
 
-/** A message to an actor on another node. It includes the part, because an ID that is about to be created cannot be looked up there. */
+/** A message to an actor on another node. It includes the shard, because an ID that is about to be created cannot be looked up there. */
 type RemoteMessage = {
   readonly kind: ActorKind;
   readonly id: string;
@@ -76,15 +76,15 @@ type RemoteMessage = {
 type AnyDirectory = Pick<Directory<Actor<any> & Record<string, any>>, "askHere" | "isStopping">;
 
 /**
- * Opens directories, and handles other nodes' messages to the actors of this one. A message for a part that has moved in the meantime is
+ * Opens directories, and handles other nodes' messages to the actors of this one. A message for a shard that has moved in the meantime is
  * neither handled nor forwarded.
  */
-const openDirectories = ({ clock, parts, index, links, copy }: LocationDeps): OpenDirectory => {
+const openDirectories = ({ clock, shards, index, links, copy }: LocationDeps): OpenDirectory => {
   const directories = new Map<ActorKind, AnyDirectory>();
   links.serve(ACTOR, async (asked) => {
     const { kind, id, part, message, args } = asked as RemoteMessage;
     const actors = directories.get(kind);
-    if (!actors || !parts.has(part) || actors.isStopping)
+    if (!actors || !shards.has(part) || actors.isStopping)
       throw new NotStartedError("The node does not have this part.");
     index.note(kind, id, part);
     return actors.askHere(id, message, args);
@@ -92,17 +92,19 @@ const openDirectories = ({ clock, parts, index, links, copy }: LocationDeps): Op
   return (kind, create, { most } = {}) => {
     const remote: RemoteActors = {
       locate(id) {
-        const part = index.findPartOf(kind, id);
-        return part instanceof Promise ? part.then((found) => locatePart(parts, found)) : locatePart(parts, part);
+        const shard = index.findShardOf(kind, id);
+        return shard instanceof Promise
+          ? shard.then((found) => locateShard(shards, found))
+          : locateShard(shards, shard);
       },
       ask(node, id, message, args) {
-        const part = index.findPartOf(kind, id);
+        const shard = index.findShardOf(kind, id);
         // Normally known, because a place was found by it; it is evicted only after a hundred thousand other lookups.
-        if (part instanceof Promise || part === undefined)
+        if (shard instanceof Promise || shard === undefined)
           return Promise.reject(new NotStartedError("It is looked for again."));
-        return links.call(node, ACTOR, { kind, id, part, message, args } satisfies RemoteMessage);
+        return links.call(node, ACTOR, { kind, id, part: shard, message, args } satisfies RemoteMessage);
       },
-      expect: (id, part) => index.note(kind, id, part),
+      expect: (id, shard) => index.note(kind, id, shard),
     };
     const directory = new Directory(create, clock, { copy, remote, most });
     directories.set(kind, directory as never);
@@ -111,24 +113,24 @@ const openDirectories = ({ clock, parts, index, links, copy }: LocationDeps): Op
 };
 
 // Agents whose tunnels end at another node: that node dials, and the bytes pass through it. Chats need this, because a claimed prebuild or
-// someone else's workspace belongs to a different part than the chat.
+// someone else's workspace belongs to a different shard than the chat.
 
 const AGENT = "agent";
 
 type Target = { readonly agent_id: string; readonly port: number; readonly tls: boolean };
 
 /** Dials agents on the node that has their tunnel, and on behalf of other nodes. */
-const openDialer = ({ parts, index, links }: LocationDeps, local: AgentDialer): AgentDialer => {
+const openDialer = ({ shards, index, links }: LocationDeps, local: AgentDialer): AgentDialer => {
   links.serveStreams(AGENT, async (args, stream) => {
     const { agent_id, port, tls } = args as Target;
-    const part = await index.findPartOf("agent", agent_id);
-    if (part === undefined || !parts.has(part)) throw new NotStartedError("The node does not have this workspace.");
+    const shard = await index.findShardOf("agent", agent_id);
+    if (shard === undefined || !shards.has(shard)) throw new NotStartedError("The node does not have this workspace.");
     void pipe(stream, await local.dial(agent_id, port, undefined, { tls }));
   });
   return {
     isDaemon: (agent_id) => local.isDaemon(agent_id),
     async dial(agent_id, port, signal, options) {
-      const node = locatePart(parts, await index.findPartOf("agent", agent_id));
+      const node = locateShard(shards, await index.findShardOf("agent", agent_id));
       if (node === "here") return local.dial(agent_id, port, signal, options);
       if (node === "moving") throw new WireError("refused", "No node has this workspace now.");
       const target: Target = { agent_id, port, tls: options?.tls ?? false };
@@ -160,20 +162,20 @@ const SHUT_DOWN = "shut_down";
 /** The kind of ID by which a job's owner is looked up. */
 const OWNER_KINDS = { build: "workspace", import: "template_version", dry_run: "job" } as const;
 
-/** Older dry runs do not include their part. */
-const NO_PART = -1;
+/** Older dry runs do not include their shard. */
+const NO_SHARD = -1;
 
-const openJobs = ({ clock, parts, index, links }: LocationDeps, { queue, work }: JobNeeds): RemoteJobs => {
+const openJobs = ({ clock, shards, index, links }: LocationDeps, { queue, work }: JobNeeds): RemoteJobs => {
   const jobs = new RemoteJobs({
-    parts,
+    shards,
     clock,
     queue,
     ask: (node, question) => links.call(node, JOBS, question),
     submit: (job) => submit(work(), job),
     async requeue(of, job_id) {
-      const part = await index.findPartOf(OWNER_KINDS[of.kind], of.id);
+      const shard = await index.findShardOf(OWNER_KINDS[of.kind], of.id);
       // The new owner asks too.
-      if (part !== undefined && parts.has(part)) await requeue(work(), of, job_id);
+      if (shard !== undefined && shards.has(shard)) await requeue(work(), of, job_id);
     },
   });
   links.serve(JOBS, (question) => jobs.answer(question as RemoteJobRequest));
@@ -182,7 +184,7 @@ const openJobs = ({ clock, parts, index, links }: LocationDeps, { queue, work }:
 
 const submit = (
   { builds, imports, runs }: JobWork,
-  { id, of, created_at, urgency, tags = {}, part = NO_PART }: NamedJob,
+  { id, of, created_at, urgency, tags = {}, part = NO_SHARD }: NamedJob,
 ): void => {
   const job = { job_id: id, created_at, tags, part };
   if (of?.kind === "build") builds.submit({ ...job, workspace_id: of.id, urgency });
@@ -202,7 +204,7 @@ const requeue = async ({ workspaces, versions, dryRuns }: JobWork, { kind, id }:
 };
 
 const shutDownOnOwner = (
-  { clock, parts, index, links }: LocationDeps,
+  { clock, shards, index, links }: LocationDeps,
   workspaces: () => Directory<WorkspaceActor>,
   shutDown: ShutDownAgents,
 ): ShutDownOfBuild => {
@@ -213,7 +215,7 @@ const shutDownOnOwner = (
     await report.whenSettled();
   });
   return async (build, report, signal) => {
-    const node = locatePart(parts, await index.findPartOf("workspace", build.workspace_id));
+    const node = locateShard(shards, await index.findShardOf("workspace", build.workspace_id));
     if (node === "here") return shutDown(build.workspace_id, report, signal);
     if (node === "moving") return;
     const canceled = new Promise<void>((resolve) => {
@@ -234,21 +236,21 @@ const RETRY_INTERVAL_MS = 500;
 const MAX_TRIES = 30;
 
 const runOnFirst = <Args>(
-  { clock, parts, links }: Pick<LocationDeps, "clock" | "parts" | "links">,
+  { clock, shards, links }: Pick<LocationDeps, "clock" | "shards" | "links">,
   service: string,
   run: (args: Args) => Promise<void>,
 ): ((args: Args) => Promise<void> | undefined) => {
   links.serve(service, async (args) => {
-    if (!parts.isFirst) throw new NotStartedError("The node is not the first one.");
+    if (!shards.isFirst) throw new NotStartedError("The node is not the first one.");
     await run(args as Args);
   });
   // The outcome of a lost response is known to the first node: a repeated call joins the work in progress or finds it done.
   const isTemporary = (error: unknown): boolean =>
     error instanceof NotStartedError || (error instanceof CommitError && error.reason === "unknown");
   return (args) => {
-    if (parts.isFirst) return undefined;
+    if (shards.isFirst) return undefined;
     const ask = async (): Promise<void> => {
-      const first = parts.nodeOf(FIRST_PART);
+      const first = shards.nodeOf(FIRST_SHARD);
       if (!first) throw new NotStartedError("No node is the first one now.");
       await links.call(first, service, args);
     };
@@ -265,14 +267,14 @@ const NETWORK = "network";
 const ANSWER_TIMEOUT_MS = 2_000;
 
 const share = (
-  { clock, parts, links }: Pick<LocationDeps, "clock" | "parts" | "links">,
+  { clock, shards, links }: Pick<LocationDeps, "clock" | "shards" | "links">,
   service: string,
   run: () => Promise<unknown>,
 ): (() => Promise<unknown[]>) => {
   links.serve(service, run);
   return async () => {
     const answers: unknown[] = [];
-    const asked = listOtherNodes(parts).map(async (node) => {
+    const asked = listOtherNodes(shards).map(async (node) => {
       try {
         answers.push(await links.call(node, service, {}));
       } catch (error) {
@@ -289,8 +291,8 @@ const share = (
 
 const RELAY = "relay";
 
-const connectRelays = ({ clock, parts, links }: LocationDeps, relay: Relay): void => {
-  const others = new RemoteRelay({ clock, parts, relay, send: (node, words) => links.call(node, RELAY, words) });
+const connectRelays = ({ clock, shards, links }: LocationDeps, relay: Relay): void => {
+  const others = new RemoteRelay({ clock, shards, relay, send: (node, words) => links.call(node, RELAY, words) });
   relay.others = others;
   links.serve(RELAY, async (words, from) => others.receive(from, words as RelayMessage));
 };
@@ -301,11 +303,11 @@ const COORDINATOR = "coordinator";
 
 type RevokedAccess = { readonly client_id: string; readonly agent_id?: string };
 
-export const connectCoordinators = ({ clock, parts, index, links }: LocationDeps, coordinator: Coordinator): void => {
+export const connectCoordinators = ({ clock, shards, index, links }: LocationDeps, coordinator: Coordinator): void => {
   coordinator.others = new RemoteTunnels({
     clock,
-    parts,
-    partOf: (agent_id) => index.findPartOf("agent", agent_id),
+    shards,
+    shardOf: (agent_id) => index.findShardOf("agent", agent_id),
     join: (node, client) => createTailnetClient({ open: () => links.open(node, COORDINATOR, client) }).coordinate(),
     revoke: (node, client_id, agent_id) => links.call(node, COORDINATOR, { client_id, agent_id }),
   });
@@ -315,8 +317,8 @@ export const connectCoordinators = ({ clock, parts, index, links }: LocationDeps
   });
   /** The client's access was checked on its own node. */
   const refuse = async (agent_id: string): Promise<string | undefined> => {
-    const part = await index.findPartOf("agent", agent_id);
-    return part !== undefined && parts.has(part) ? undefined : "the agent is not at this node";
+    const shard = await index.findShardOf("agent", agent_id);
+    return shard !== undefined && shards.has(shard) ? undefined : "the agent is not at this node";
   };
   links.serveStreams(COORDINATOR, async (args, stream) => {
     const { id, holder } = args as RemoteClient;

@@ -14,12 +14,12 @@ import { checkKeyForm, loadSharedKey } from "#db/engine/key-check.ts";
 import { checkAccess } from "#db/pg/inspect.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import { ClusterNode } from "#db/pg/node.ts";
-import type { PartsMember } from "#db/pg/parts/member.ts";
+import type { ShardsMember } from "#db/pg/shards/member.ts";
 import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
 import type { Location } from "#domain/location.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { decline, deriveNodeToken, type TakeForwardedAddress, takerOfNames } from "./forwarded-header.ts";
-import { Forwarder, type PartPlaces } from "./forwarder.ts";
+import { Forwarder, type ShardPlaces } from "./forwarder.ts";
 import type { LocationDeps } from "./location.ts";
 import type { SharedCounts } from "./shared-counts.ts";
 import { requireSameProtocol } from "./unknown-nodes.ts";
@@ -41,25 +41,25 @@ export type Membership = {
   /** Returns a reader for what other nodes say about requests they forward. */
   takerOfNames(encryption: Encryption): TakeForwardedAddress;
   /** Returns the response to other nodes once this node is not active. */
-  elsewhere(request: Request, encryption: Encryption, part?: number): Promise<Response>;
+  elsewhere(request: Request, encryption: Encryption, shard?: number): Promise<Response>;
   /** Starts to hand over: new connections to this port are forwarded to the next node and wait for it. Returns false if none exists. */
   standAside(port: number, encryption: Encryption): Promise<boolean>;
   /** Releases the lease and leaves once this node is not needed any more. The store must be closed before. */
   leave(): Promise<void>;
 };
 
-/** A node's parts and listener, when several nodes are active. */
+/** A node's shards and listener, when several nodes are active. */
 export type ActiveMember = {
-  readonly parts: PartsMember;
+  readonly shards: ShardsMember;
   /** Opens links to the other nodes, and returns the location that uses them. */
   openLocation(deps: Pick<LocationDeps, "clock" | "index" | "copy"> & { readonly encryption: Encryption }): Location;
   /** Request counts shared by the nodes; available with the location. */
   readonly counts: SharedCounts | undefined;
   /**
-   * Listens for clients and forwards what belongs to this node to its own server on a local port. Returns the port. `partOf`: see
-   * `PartPlaces`.
+   * Listens for clients and forwards what belongs to this node to its own server on a local port. Returns the port. `shardOf`: see
+   * `ShardPlaces`.
    */
-  listen(server: number, encryption: Encryption, partOf: PartPlaces["partOf"]): number;
+  listen(server: number, encryption: Encryption, shardOf: ShardPlaces["shardOf"]): number;
 };
 
 export type JoinOptions = {
@@ -159,7 +159,7 @@ export const joinCluster = async ({
     node,
     forwarder,
     takerOfNames: (key) => takerOfNames(deriveNodeToken(key)),
-    elsewhere: (request, key, part) => decline(request, deriveNodeToken(key), clock, part),
+    elsewhere: (request, key, shard) => decline(request, deriveNodeToken(key), clock, shard),
     async standAside(port, encryption) {
       await node.refreshView();
       if (!node.hasNext) return false;

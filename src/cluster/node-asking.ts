@@ -2,7 +2,7 @@
 // connection breaks were not started and fail accordingly; the outcome of sent calls is unknown.
 import type { Socket } from "bun";
 import { AppError, NotStartedError } from "#base/errors.ts";
-import type { OtherNode } from "#base/parts.ts";
+import type { OtherNode } from "#base/shards.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { callText } from "./node-calls.ts";
 import { parseWireError } from "./node-errors.ts";

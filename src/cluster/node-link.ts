@@ -2,7 +2,7 @@
 // (docs/spec/cluster-nodes.md). Calls are plain data, run concurrently, and arrive in the order they are made. Each byte stream has its own
 // connection.
 import { NotStartedError } from "#base/errors.ts";
-import type { OtherNode } from "#base/parts.ts";
+import type { OtherNode } from "#base/shards.ts";
 import type { Duplex } from "#src/wire/index.ts";
 import type { NodeListener } from "./connect.ts";
 import { NodeServer, type NodeService } from "./node-answering.ts";

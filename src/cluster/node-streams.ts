@@ -1,7 +1,7 @@
 // Opens streams between two nodes, on either side.
 import type { Clock } from "#base/clock.ts";
 import { NotStartedError } from "#base/errors.ts";
-import type { OtherNode } from "#base/parts.ts";
+import type { OtherNode } from "#base/shards.ts";
 import type { Duplex } from "#src/wire/index.ts";
 import { callText, doCall } from "./node-calls.ts";
 import { formatWireError, parseWireError } from "./node-errors.ts";

@@ -1,7 +1,7 @@
 // Rate limits across all nodes: each node sends its counts for the current minute to the others once a second, and decisions use the sum of
 // its own and the received counts. Within one second, several nodes may each allow the rest of a limit [CP-69].
 import type { Clock, Timer } from "#base/clock.ts";
-import { listOtherNodes, type Parts } from "#base/parts.ts";
+import { listOtherNodes, type Shards } from "#base/shards.ts";
 import type { NodeLinks } from "./node-link.ts";
 
 const SERVICE = "counts";
@@ -27,7 +27,7 @@ type ReceivedCounts = { readonly kind: string; readonly until: number; readonly 
 
 type Deps = {
   readonly clock: Clock;
-  readonly parts: Parts;
+  readonly shards: Shards;
   readonly links: Pick<NodeLinks, "call" | "serve">;
 };
 
@@ -55,7 +55,7 @@ export class SharedCounts {
     return (key) => {
       const now = this.#deps.clock.monotonic();
       let sum = 0;
-      // A node counts the reads it serves itself separately from requests to its parts.
+      // A node counts the reads it serves itself separately from requests to its shards.
       for (const one of this.#own)
         if (one.kind === kind && one.counting !== counting && one.counting.left_ms > 0)
           sum += one.counting.counts.get(key) ?? 0;
@@ -76,11 +76,11 @@ export class SharedCounts {
   }
 
   #sendCounts(): void {
-    const { parts, links } = this.#deps;
+    const { shards, links } = this.#deps;
     const said: SentCounts = this.#own
       .filter(({ counting }) => counting.counts.size > 0 && counting.left_ms > 0)
       .map(({ kind, counting: { counts, left_ms } }) => ({ kind, left_ms, counts: selectLargest(counts) }));
-    const others = listOtherNodes(parts);
+    const others = listOtherNodes(shards);
     for (const id of [...this.#received.keys()]) if (!others.some((node) => node.id === id)) this.#received.delete(id);
     if (said.length === 0) return;
     for (const node of others) {

@@ -1,5 +1,5 @@
 // Verifies that this node and the living nodes accept each other, before it acquires anything: either all use TLS or none does, and if all
-// nodes are active, their certificates belong to one cluster. Otherwise no node could request its parts or forward requests to it.
+// nodes are active, their certificates belong to one cluster. Otherwise no node could request its shards or forward requests to it.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";

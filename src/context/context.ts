@@ -26,15 +26,15 @@ import { type Config, isUsedOnlyLocally, type LoadedConfig } from "#base/config.
 import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { Outbound } from "#base/outbound.ts";
-import { ALL_PARTS, FIRST_PART, type Parts } from "#base/parts.ts";
+import { ALL_SHARDS, FIRST_SHARD, type Shards } from "#base/shards.ts";
 import type { Telemetry } from "#base/spans.ts";
 import { Topics } from "#base/topics.ts";
 import type { ManualBackups } from "#db/backup/by-hand.ts";
 import { createManualBackups, createScheduledBackups, type ScheduledBackups } from "#db/backup/schedule.ts";
 import { Blobs, type SharedBlobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
-import { PartIndex } from "#db/part-index.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
+import { ShardIndex } from "#db/shard-index.ts";
 import { noteContainerKill } from "#domain/agents/container-kills.ts";
 import { makeChatToken } from "#domain/ai/chat-token.ts";
 import { makeWorkspaceToken } from "#domain/ai/workspace-token.ts";
@@ -77,7 +77,7 @@ import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
 import type { ToolServicesFor } from "#src/tools/services.ts";
 import { type Base, openAgents, openModels, openTemplates, openWorkspaces } from "./features.ts";
-import { adoptParts, endForbidden, prepareFirst, releaseParts } from "./lifecycle.ts";
+import { adoptShards, endForbidden, prepareFirst, releaseShards } from "./lifecycle.ts";
 import type { OpenedStore } from "./open-store.ts";
 
 /** Maximum bytes of a response about a pull request. */
@@ -93,8 +93,8 @@ export type ContextOptions = {
   store?: Store;
   /** External storage of uploads. */
   elsewhere?: SharedBlobs | undefined;
-  /** The parts of this node and of others; default: there is no other node. */
-  parts?: Parts | undefined;
+  /** The shards of this node and of others; default: there is no other node. */
+  shards?: Shards | undefined;
   /** The cluster membership, already joined. */
   membership?: Membership | undefined;
   /** Copies messages to actors and their replies to prove that they are plain data; tests only. */
@@ -126,10 +126,10 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Ends with the context. */
   readonly clock: EndingClock;
   readonly store: Store;
-  /** The parts this node owns. */
-  readonly parts: Parts;
-  /** Looks up the part of an ID. */
-  readonly partIndex: PartIndex;
+  /** The shards this node owns. */
+  readonly shards: Shards;
+  /** Looks up the shard of an ID. */
+  readonly shardIndex: ShardIndex;
   readonly topics = new Topics<Events>();
   /** Undefined when metrics are disabled: nothing is counted. */
   readonly metrics: Metrics | undefined;
@@ -205,30 +205,30 @@ export class Context implements ApiContext, AsyncDisposable {
   constructor(options: ContextOptions, opened: OpenedStore, encryption: Encryption, seen: Observability) {
     const { store, membership, elsewhere: kept } = opened;
     const { metrics, telemetry } = seen;
-    const { config, parts = membership?.active?.parts ?? ALL_PARTS } = options;
+    const { config, shards = membership?.active?.shards ?? ALL_SHARDS } = options;
     const clock = new EndingClock(options.clock ?? systemClock);
     const { topics } = this;
     const { max_connections, allowed_private_networks: allowed } = config;
     const copy = options.copyMessages;
-    const index = new PartIndex(store);
+    const index = new ShardIndex(store);
     const location =
       membership?.active?.openLocation({ clock, index, encryption, copy }) ?? createSingleLocation({ clock, copy });
     const accessUrl = (): URL => this.accessUrl;
-    const base: Base = { config, clock, store, parts, topics, encryption, location, accessUrl };
-    this.partIndex = index;
+    const base: Base = { config, clock, store, shards, topics, encryption, location, accessUrl };
+    this.shardIndex = index;
     this.config = config;
     this.sources = options.sources;
     this.clock = clock;
     this.store = store;
-    this.parts = parts;
+    this.shards = shards;
     this.encryption = encryption;
     this.metrics = metrics;
     this.telemetry = telemetry;
     // Events that end or update streams are also sent to the other nodes.
     broadcastEvents(this);
     this.usage = new Usage({ store, clock, flushOthers: location.share("flush", () => this.usage.flush()) });
-    this.sockets = new Sockets(clock, max_connections, parts, config.app_message_mb * 1024 * 1024);
-    this.streams = new OpenStreams(clock, max_connections, parts);
+    this.sockets = new Sockets(clock, max_connections, shards, config.app_message_mb * 1024 * 1024);
+    this.streams = new OpenStreams(clock, max_connections, shards);
     this.requests = new Requests(clock, max_connections);
     this.addresses = new Addresses(config.trusted_proxies, (request) => this.requests.getPeer(request));
     this.accounts = new Accounts({ store, clock, encryption, hashCost: options.hashCost });
@@ -239,7 +239,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.agents = agents.agents;
     this.membership = membership;
     this.cluster = membership?.node;
-    this.blobs = new Blobs(config.data_dir, kept, parts !== ALL_PARTS);
+    this.blobs = new Blobs(config.data_dir, kept, shards !== ALL_SHARDS);
     this.backups = createScheduledBackups(config, clock);
     this.backupsByHand = createManualBackups(config, clock);
     this.workers = new Workers(clock);
@@ -288,7 +288,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.mailer = new Mailer(config);
     this.notifier = new Notifier({
       ...base,
-      isSender: () => parts.isFirst,
+      isSender: () => shards.isFirst,
       mailer: this.mailer,
       outbound: this.pushOutbound,
     });
@@ -360,14 +360,14 @@ export class Context implements ApiContext, AsyncDisposable {
     this.titles = titles;
     this.warnings = warnings;
     this.diffs = diffs;
-    this.connections = new ConnectionLogger({ store, clock, parts });
+    this.connections = new ConnectionLogger({ store, clock, shards });
     this.refused = new RejectedChanges({ store, clock });
     this.scheduler = new Scheduler(
       store,
       clock,
       (timer) => this.services.deliver(timer),
       () => this.services.sweep(),
-      parts,
+      shards,
     );
     this.services = new Services(
       [
@@ -393,13 +393,15 @@ export class Context implements ApiContext, AsyncDisposable {
         this.usage,
         this.usage.folding,
         // After the jobs have ended, which continue at the next first node.
-        { releaseParts: (isLeaving) => isLeaving(FIRST_PART) && workers.closeAll("another node has the workers now") },
+        {
+          releaseShards: (isLeaving) => isLeaving(FIRST_SHARD) && workers.closeAll("another node has the workers now"),
+        },
         // Running builds continue after the next start; until then, their reports still reach their actors.
         this.jobs,
         { start: () => otherJobs?.start(), stop: () => otherJobs?.stop() },
         { stop: () => this.backupsByHand.stop() },
         this.backups,
-        { runsOn: "one node", releaseParts: () => this.readyTemplates.stop(), stop: () => this.readyTemplates.stop() },
+        { runsOn: "one node", releaseShards: () => this.readyTemplates.stop(), stop: () => this.readyTemplates.stop() },
         ...[...provisioners.values()].map((one) => ({
           start: () => one.followKills?.((kill) => void noteContainerKill(this, kill)),
           stop: () => one.stop?.(),
@@ -410,7 +412,7 @@ export class Context implements ApiContext, AsyncDisposable {
           stop: () => this.scheduler.stop(),
         },
       ] satisfies Service[],
-      parts,
+      shards,
     );
   }
 
@@ -418,10 +420,10 @@ export class Context implements ApiContext, AsyncDisposable {
    * Returns a new link to the setup page while there is no user yet. Only on the first node, because a new link invalidates earlier ones.
    */
   async setupUrl(): Promise<string | undefined> {
-    const { accounts, store, parts } = this;
+    const { accounts, store, shards } = this;
     // Another node may have created the user since.
-    if (accounts.setupNeeded && parts !== ALL_PARTS) accounts.setupNeeded = !(await hasAnyUser(store));
-    if (!accounts.setupNeeded || !parts.isFirst) return undefined;
+    if (accounts.setupNeeded && shards !== ALL_SHARDS) accounts.setupNeeded = !(await hasAnyUser(store));
+    if (!accounts.setupNeeded || !shards.isFirst) return undefined;
     const url = new URL("/setup", this.accessUrl);
     url.searchParams.set("token", await accounts.setup.offer());
     return url.href;
@@ -429,21 +431,21 @@ export class Context implements ApiContext, AsyncDisposable {
 
   /** Called before the server listens: sets up what each node needs, and on the first node what a fresh data directory lacks. */
   async prepare(): Promise<void> {
-    if (this.parts.isFirst) await prepareFirst(this);
+    if (this.shards.isFirst) await prepareFirst(this);
     // With other nodes, an upload without a row may still be in progress on one of them.
-    await recoverBlobs(this.store, this.blobs, this.parts === ALL_PARTS);
+    await recoverBlobs(this.store, this.blobs, this.shards === ALL_SHARDS);
     for (const one of this.provisioners.values()) await one.prepare?.();
-    if (this.parts !== ALL_PARTS) receiveFromOtherNodes(this);
+    if (this.shards !== ALL_SHARDS) receiveFromOtherNodes(this);
     await this.modelSettings.load();
-    if (this.parts === ALL_PARTS) await this.connections.recover();
+    if (this.shards === ALL_SHARDS) await this.connections.recover();
   }
 
   /** Called once the server listens and its URL is known: resumes interrupted work, and gives a fresh install its template. */
   async onListening(): Promise<void> {
     void deleteObsoleteStates(this);
     void deleteObsoleteModules(this);
-    // With several nodes, each one learns which parts it owns.
-    if (this.parts === ALL_PARTS) {
+    // With several nodes, each one learns which shards it owns.
+    if (this.shards === ALL_SHARDS) {
       await endForbidden(this);
       await this.services.recover(undefined);
       await this.readyTemplates.start();
@@ -451,18 +453,18 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.services.start();
   }
 
-  /** Takes over parts: work that their last node left continues here. Rejects when the database does not respond. */
-  adoptParts(parts: readonly number[]): Promise<void> {
-    return adoptParts(this, parts);
+  /** Takes over shards: work that their last node left continues here. Rejects when the database does not respond. */
+  adoptShards(shards: readonly number[]): Promise<void> {
+    return adoptShards(this, shards);
   }
 
   /**
-   * Hands off parts (`parts` no longer contains them): their running work ends as on a shutdown, followers are asked to reconnect, and
+   * Hands off shards (`shards` no longer contains them): their running work ends as on a shutdown, followers are asked to reconnect, and
    * buffered data is written. Resolves when nothing of them is left here or the timeout has passed; after that, the database rejects their
    * writes.
    */
-  releaseParts(parts: readonly number[]): Promise<void> {
-    return releaseParts(this, parts);
+  releaseShards(shards: readonly number[]): Promise<void> {
+    return releaseShards(this, shards);
   }
 
   /** Rejects new messages and waits until every pending one is answered and on disk. */

@@ -27,8 +27,8 @@ import type { Clock } from "#base/clock.ts";
 import { type Config, isUsedOnlyLocally } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
-import { markSideEffect, runWhileWaiting } from "#base/network/request-part.ts";
-import type { Parts } from "#base/parts.ts";
+import { markSideEffect, runWhileWaiting } from "#base/network/request-shard.ts";
+import type { Shards } from "#base/shards.ts";
 import { isTraced } from "#base/spans.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
@@ -56,8 +56,8 @@ export type Base = {
   readonly store: Store;
   readonly topics: Topics<Events>;
   readonly encryption: Encryption;
-  /** The parts this node owns; all of them on a single server. */
-  readonly parts: Parts;
+  /** The shards this node owns; all of them on a single server. */
+  readonly shards: Shards;
   /** Where actors, agents and jobs live. */
   readonly location: Location;
   /** Returns the URL where people and workspaces reach the server; known once it listens. */
@@ -102,8 +102,8 @@ type WorkspaceNeeds = Base &
     readonly environment: Readonly<Record<string, string | undefined>>;
   };
 
-export const openWorkspaces = (parts: WorkspaceNeeds) => {
-  const { store, clock, topics, encryption, accessUrl, location, jobs, provisioners, equip, building } = parts;
+export const openWorkspaces = (needs: WorkspaceNeeds) => {
+  const { store, clock, topics, encryption, accessUrl, location, jobs, provisioners, equip, building } = needs;
   const automatic = automaticBuilds(building, jobs);
   const uses = new Uses(clock, (id) => workspaces.ask(id, "noteUse", {}));
   const builds = new BuildRunner({
@@ -115,20 +115,20 @@ export const openWorkspaces = (parts: WorkspaceNeeds) => {
     workspaces: () => workspaces,
     shutDownAgents: location.shutDownOnOwner(
       () => workspaces,
-      (id, report, signal) => shutDownAgents(parts, id, report, signal),
+      (id, report, signal) => shutDownAgents(needs, id, report, signal),
     ),
   });
-  const { config, environment } = parts;
+  const { config, environment } = needs;
   const recovery_key = deriveRecoveryKey(encryption);
   const backups = HomeBackupStore.open({ config, clock, path: environment.PATH, recovery_key });
-  const homeBackups = new HomeBackupKeeper({ ...parts, config, provisioners, workspaces: () => workspaces, backups });
+  const homeBackups = new HomeBackupKeeper({ ...needs, config, provisioners, workspaces: () => workspaces, backups });
   const fetch: HomeBackupKeeper["fetch"] = (...args) => homeBackups.fetch(...args);
   const snapshots = new SnapshotRunner({
     clock,
     provisioners,
     workspaces: () => workspaces,
     fetch,
-    module: parts.module,
+    module: needs.module,
   });
   const deps = { store, clock, topics, uses, automatic, builds, snapshots, encryption, accessUrl };
   const workspaces: Directory<WorkspaceActor> = location.openDirectory(
@@ -173,8 +173,8 @@ type TemplateNeeds = Base & {
   readonly equip: (request: ProvisionRequest) => Promise<ProvisionRequest>;
 };
 
-export const openTemplates = (parts: TemplateNeeds) => {
-  const { store, clock, topics, encryption, accessUrl, location, blobs, jobs, provisioners, terraform, equip } = parts;
+export const openTemplates = (needs: TemplateNeeds) => {
+  const { store, clock, topics, encryption, accessUrl, location, blobs, jobs, provisioners, terraform, equip } = needs;
   const imports = new ImportRunner({ store, clock, blobs, jobs, encryption, terraform, versions: () => versions });
   const versions: Directory<TemplateVersionActor> = location.openDirectory(
     "template_version",

@@ -1,21 +1,21 @@
-// Takes over and hands off a node's parts, including the work in progress on them. A single server takes over all parts at startup.
+// Takes over and hands off a node's shards, including the work in progress on them. A single server takes over all shards at startup.
 import { revokeForbiddenChatShares } from "#actors/chat/background/sharing-limits.ts";
 import type { Services } from "#actors/runtime/service.ts";
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { revokeForbiddenShares } from "#actors/workspace/sharing-limits.ts";
 import { log } from "#base/log.ts";
-import { ALL_PARTS, FIRST_PART, selectParts } from "#base/parts.ts";
 import { finishesWithin } from "#base/retry.ts";
+import { ALL_SHARDS, FIRST_SHARD, selectShards } from "#base/shards.ts";
 import { sealReadableVariables } from "#db/templates/variables.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import type { ReadyTemplates } from "#domain/templates/starter.ts";
 import { prepareIdentity } from "#domain/users/first-user.ts";
 import type { ApiContext } from "#src/api/context.ts";
 
-/** The part of the context (context.ts) that concerns parts. */
+/** The part of the context (context.ts) that concerns shards. */
 type Owning = ApiContext & { readonly services: Services; readonly readyTemplates: ReadyTemplates };
 
-/** Maximum time a part has no owner while its work ends. */
+/** Maximum time a shard has no owner while its work ends. */
 const RELEASE_TIMEOUT_MS = 3_000;
 
 /** Prepares cluster-wide singletons before requests are answered. Called each time a node becomes the first one. */
@@ -26,14 +26,14 @@ export const prepareFirst = async ({
   config,
   encryption,
   ledger,
-  parts,
+  shards,
 }: Owning): Promise<void> => {
   accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, config);
   await sealReadableVariables(store, encryption);
-  await ledger.settleLost({ all: parts === ALL_PARTS });
+  await ledger.settleLost({ all: shards === ALL_SHARDS });
 };
 
-/** Ends what limits forbid but a crash may have left, in any part. Called each time a node becomes the first one. */
+/** Ends what limits forbid but a crash may have left, in any shard. Called each time a node becomes the first one. */
 export const endForbidden = async (ctx: Owning): Promise<void> => {
   await lowerPortShares(ctx.store, ctx.workspaces);
   await revokeForbiddenShares(ctx.store, ctx.workspaces);
@@ -41,25 +41,25 @@ export const endForbidden = async (ctx: Owning): Promise<void> => {
   await stopForbiddenLocal(ctx);
 };
 
-/** Takes over newly acquired parts. */
-export const adoptParts = async (ctx: Owning, parts: readonly number[]): Promise<void> => {
-  const isFirst = parts.includes(FIRST_PART);
+/** Takes over newly acquired shards. */
+export const adoptShards = async (ctx: Owning, shards: readonly number[]): Promise<void> => {
+  const isFirst = shards.includes(FIRST_SHARD);
   if (isFirst) await prepareFirst(ctx);
-  await ctx.connections.recoverParts(parts);
-  await ctx.services.recover(selectParts(parts));
+  await ctx.connections.recoverShards(shards);
+  await ctx.services.recover(selectShards(shards));
   if (!isFirst) return;
   await endForbidden(ctx);
   // Not awaited, because its imports can take some time.
   void ctx.readyTemplates.start().catch((error) => log("templates").warn("not all could be made: {error}", { error }));
 };
 
-/** Ends the work of parts that are about to be handed off. */
-export const releaseParts = async (ctx: Owning, parts: readonly number[]): Promise<void> => {
-  const leaving = new Set(parts);
-  const isLeaving = (part: number): boolean => leaving.has(part);
+/** Ends the work of shards that are about to be handed off. */
+export const releaseShards = async (ctx: Owning, shards: readonly number[]): Promise<void> => {
+  const leaving = new Set(shards);
+  const isLeaving = (shard: number): boolean => leaving.has(shard);
   const close = (): void => {
-    ctx.streams.endParts(isLeaving);
-    ctx.sockets.closeParts(isLeaving);
+    ctx.streams.endShards(isLeaving);
+    ctx.sockets.closeShards(isLeaving);
   };
   close();
   await finishesWithin(ctx.clock, RELEASE_TIMEOUT_MS, endWork(ctx, isLeaving));
@@ -69,12 +69,12 @@ export const releaseParts = async (ctx: Owning, parts: readonly number[]): Promi
 
 const endWork = async (
   { requests, services, generations, jobs }: Owning,
-  isLeaving: (part: number) => boolean,
+  isLeaving: (shard: number) => boolean,
 ): Promise<void> => {
-  // Writes after this are rejected by the database once another node owns the parts.
-  await Promise.all([requests.waitUntilLeft(isLeaving), services.releaseParts(isLeaving)]);
+  // Writes after this are rejected by the database once another node owns the shards.
+  await Promise.all([requests.waitUntilLeft(isLeaving), services.releaseShards(isLeaving)]);
   // Messages that were waiting may have started something.
-  await Promise.all([generations.releaseParts(isLeaving), jobs.releaseParts(isLeaving)]);
+  await Promise.all([generations.releaseShards(isLeaving), jobs.releaseShards(isLeaving)]);
   // What runs on one node is idle by now; the next node starts it.
-  if (isLeaving(FIRST_PART)) await services.whenIdle();
+  if (isLeaving(FIRST_SHARD)) await services.whenIdle();
 };

@@ -9,7 +9,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { isLocalRead, leaveLocalRead, passToActiveNode } from "#base/network/local-reads.ts";
-import { NO_PARTS } from "#base/parts.ts";
+import { NO_SHARDS } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import { DatabaseBlobs } from "#db/pg/blobs.ts";
 import type { ReadStore } from "#db/pg/read-store.ts";
@@ -17,8 +17,16 @@ import type { RejectedChanges } from "#src/api/audit/rejections.ts";
 import type { Sockets } from "#src/api/http/socket.ts";
 import { Context } from "./context.ts";
 
-/** Members that are the same on every node; this node has no parts. */
-const HERE: ReadonlySet<string> = new Set(["config", "clock", "store", "encryption", "requests", "addresses", "parts"]);
+/** Members that are the same on every node; this node has no shards. */
+const HERE: ReadonlySet<string> = new Set([
+  "config",
+  "clock",
+  "store",
+  "encryption",
+  "requests",
+  "addresses",
+  "shards",
+]);
 
 type Options = {
   readonly config: Config;
@@ -29,7 +37,7 @@ type Options = {
 
 export const openReads = ({ config, clock, store, encryption }: Options): Context => {
   const opened = { store, elsewhere: new DatabaseBlobs(store) };
-  const context = new Context({ config, clock, parts: NO_PARTS }, opened, encryption, {
+  const context = new Context({ config, clock, shards: NO_SHARDS }, opened, encryption, {
     metrics: undefined,
     telemetry: undefined,
   });

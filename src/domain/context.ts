@@ -26,7 +26,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Config, LoadedConfig } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Outbound } from "#base/outbound.ts";
-import type { Parts } from "#base/parts.ts";
+import type { Shards } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import type { ManualBackups } from "#db/backup/by-hand.ts";
 import type { Blobs } from "#db/blobs.ts";
@@ -107,8 +107,8 @@ export interface DomainContext {
   readonly encryption: Encryption;
   /** Accounts at external providers that users have linked. */
   readonly links: Links;
-  /** The parts this node owns. */
-  readonly parts: Parts;
+  /** The shards this node owns. */
+  readonly shards: Shards;
   /** Reads repositories that users name. */
   readonly repositories: Repositories;
   /** OpenID Connect sign-in providers. */

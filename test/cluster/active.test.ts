@@ -27,14 +27,14 @@ testNeeding(
     const two = await cluster.start(2, ALL_ACTIVE);
     const three = await cluster.start(3, ALL_ACTIVE);
     await using sql = new SQL(cluster.database.url, { max: 1 });
-    const countPartsPerNode = async (): Promise<Record<string, number>> =>
+    const countShardsPerNode = async (): Promise<Record<string, number>> =>
       Object.fromEntries(
         (await sql.unsafe("select node, count(*)::int as count from parts group by node order by node")).map(
           ({ node, count }: { node: string; count: number }) => [node, count],
         ),
       );
     const isEven = async (nodes: readonly { id: string }[]): Promise<boolean> => {
-      const have = await countPartsPerNode();
+      const have = await countShardsPerNode();
       return nodes.every(({ id }) => Math.abs((have[id] ?? 0) - 256 / nodes.length) < 1);
     };
     await until(() => isEven([one, two, three]), { what: "each node to have its share" });
@@ -114,7 +114,7 @@ testNeeding(
       made.map(async ({ id }) => (await clientAt(0).get<CreatedWorkspace>(`/api/v2/workspaces/${id}`)).name),
     );
     expect(names).toEqual(made.map((_, n) => `again${n}`));
-    expect(await countPartsPerNode()).toEqual({ [three.id]: 256 });
+    expect(await countShardsPerNode()).toEqual({ [three.id]: 256 });
   },
   3 * MINUTE_MS,
 );

@@ -5,7 +5,7 @@ import { loadConfig } from "#base/config.ts";
 import { Metrics } from "#base/metrics.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { ClusterNode } from "#db/pg/node.ts";
-import { PartsMember } from "#db/pg/parts/member.ts";
+import { ShardsMember } from "#db/pg/shards/member.ts";
 import { examine } from "#domain/health/checks.ts";
 import { registerCluster } from "#src/api/metrics/cluster.ts";
 import { runVerb } from "#test/cli/run-verb.ts";
@@ -84,7 +84,7 @@ testNeeding(
 
 testNeeding([needs.postgres], "[CL-12] if every node is active, doctor and metrics cover their shards", async () => {
   const database = await createDatabase();
-  const member = await PartsMember.join({
+  const member = await ShardsMember.join({
     url: database.url,
     id: "10.0.0.1:7080",
     version: "v9.9.9",

@@ -2,8 +2,8 @@
 import { afterEach, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import type { Parts } from "#base/parts.ts";
-import { PartIndex } from "#db/part-index.ts";
+import type { Shards } from "#base/shards.ts";
+import { ShardIndex } from "#db/shard-index.ts";
 import { createSharedLocation } from "#src/cluster/location.ts";
 import { connectSocket } from "#src/daemon/connection/tunnel-socket.ts";
 import type { AgentDialer } from "#src/wire/agent-dialer.ts";
@@ -11,7 +11,7 @@ import { AgentHttp } from "#src/wire/agent-http.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
 
-const PART = 7;
+const SHARD = 7;
 const AGENT = "agent";
 const open: Disposable[] = [];
 afterEach(() => {
@@ -28,16 +28,16 @@ const cluster = (has = true) => {
   const [a, b] = [createLinkedNode("a"), createLinkedNode("b")];
   open.push(a, b);
   const shared = { hasB: has };
-  const stored = { get: () => Promise.resolve({ part: PART } as never) };
-  const createLocation = (links: typeof a.links, parts: Parts) =>
-    createSharedLocation({ clock: systemClock, parts, links, index: new PartIndex(stored) });
+  const stored = { get: () => Promise.resolve({ part: SHARD } as never) };
+  const createLocation = (links: typeof a.links, shards: Shards) =>
+    createSharedLocation({ clock: systemClock, shards, links, index: new ShardIndex(stored) });
   const ofA = createLocation(a.links, {
     has: () => false,
     isFirst: true,
-    comings: 0,
+    arrivals: 0,
     nodeOf: () => (shared.hasB ? b.place : undefined),
   });
-  const ofB = createLocation(b.links, { has: () => shared.hasB, isFirst: false, comings: 0, nodeOf: () => undefined });
+  const ofB = createLocation(b.links, { has: () => shared.hasB, isFirst: false, arrivals: 0, nodeOf: () => undefined });
   ofB.openDialer({
     isDaemon: () => true,
     dial: (_, port) => connectSocket({ hostname: "127.0.0.1", port }, systemClock),

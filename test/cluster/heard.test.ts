@@ -1,7 +1,7 @@
 // Events on one of several active nodes reach the others: two contexts, each with its own store, on a real PostgreSQL.
 import { expect, setDefaultTimeout } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import { PartsMember } from "#db/pg/parts/member.ts";
+import { ShardsMember } from "#db/pg/shards/member.ts";
 import type { PgStore } from "#db/pg/store.ts";
 import type { Context } from "#src/context/context.ts";
 import { openContext } from "#src/context/open.ts";
@@ -13,10 +13,10 @@ import { until } from "#test/support/until.ts";
 
 setDefaultTimeout(scaleTimeout(60_000));
 
-type Node = { readonly member: PartsMember; readonly ctx: Context; readonly store: PgStore };
+type Node = { readonly member: ShardsMember; readonly ctx: Context; readonly store: PgStore };
 
 const openNode = async (url: string, id: string, directory: string): Promise<Node> => {
-  const member = await PartsMember.join({
+  const member = await ShardsMember.join({
     url,
     id,
     version: "1",
@@ -26,7 +26,7 @@ const openNode = async (url: string, id: string, directory: string): Promise<Nod
   });
   const store = member.openStore();
   const config = testConfig(directory, { env: { SLIPWAY_ENCRYPTION_KEY: "5e".repeat(32) } });
-  const ctx = await openContext({ config, store, parts: member });
+  const ctx = await openContext({ config, store, shards: member });
   return { member, ctx, store };
 };
 

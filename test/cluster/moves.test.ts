@@ -2,17 +2,17 @@
 // prevents.
 import { afterEach, expect } from "bun:test";
 import { type ReservedSQL, SQL } from "bun";
-import { PARTS } from "#base/parts.ts";
-import {
-  assignOrphanedParts,
-  joinParts,
-  makePartsGuard,
-  planBalance,
-  reclaimParts,
-  renewParts,
-  transferParts,
-} from "#db/pg/parts/moves.ts";
+import { SHARD_COUNT } from "#base/shards.ts";
 import { Primary } from "#db/pg/primary.ts";
+import {
+  assignOrphanedShards,
+  joinShards,
+  makeShardsGuard,
+  planBalance,
+  reclaimShards,
+  renewShards,
+  transferShards,
+} from "#db/pg/shards/moves.ts";
 import { PgWriter } from "#db/pg/writer.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
@@ -41,8 +41,8 @@ const open = async () => {
     connection.release();
     await sql.close();
   });
-  const join = async (name: string, guardFor = makePartsGuard): Promise<Node> => {
-    const epoch = await joinParts(connection, name, LEASE_MS);
+  const join = async (name: string, guardFor = makeShardsGuard): Promise<Node> => {
+    const epoch = await joinShards(connection, name, LEASE_MS);
     const fatal: Error[] = [];
     const primary = new Primary(url);
     const writer = new PgWriter({ primary, guard: guardFor(name, epoch), fatal: (error) => fatal.push(error) });
@@ -52,25 +52,25 @@ const open = async () => {
     });
     return { node: name, epoch, writer, fatal };
   };
-  const partsOf = async (name: string): Promise<number[]> => {
+  const listShardsOf = async (name: string): Promise<number[]> => {
     const rows: { part: string }[] = await sql.unsafe("select part from parts where node = $1 order by part", [name]);
     return rows.map(({ part }) => Number(part));
   };
   /** Returns who has written to this shard, in order. */
-  const writersOf = async (part: number): Promise<string[]> => {
-    const rows: { node: string }[] = await sql.unsafe("select node from written where part = $1 order by n", [part]);
+  const writersOf = async (shard: number): Promise<string[]> => {
+    const rows: { node: string }[] = await sql.unsafe("select node from written where part = $1 order by n", [shard]);
     return rows.map(({ node }) => node).filter((node, at, all) => node !== all[at - 1]);
   };
-  return { sql, connection, join, partsOf, writersOf };
+  return { sql, connection, join, listShardsOf, writersOf };
 };
 
-const write = ({ node, writer }: Node, part?: number): Promise<string> =>
+const write = ({ node, writer }: Node, shard?: number): Promise<string> =>
   awaitOutcome(
-    writer.submit([{ sql: "insert into written (part, node) values (?, ?)", rows: [[part ?? -1, node]] }], part),
+    writer.submit([{ sql: "insert into written (part, node) values (?, ?)", rows: [[shard ?? -1, node]] }], shard),
   );
 
 const renew = async (connection: ReservedSQL, id: string, epoch: number): Promise<boolean> =>
-  (await renewParts(connection, { id, address: id, version: "1", epoch, lease_ms: LEASE_MS, sent: 0 })) !== undefined;
+  (await renewShards(connection, { id, address: id, version: "1", epoch, lease_ms: LEASE_MS, sent: 0 })) !== undefined;
 
 const endLease = (connection: ReservedSQL, name: string): Promise<unknown> =>
   connection.unsafe("update leases set expires_at = '-infinity' where node = $1", [name]);
@@ -79,20 +79,20 @@ testNeeding(
   [needs.postgres],
   "[CP-5] shards of a node whose lease has expired move evenly to the live nodes",
   async () => {
-    const { connection, join, partsOf } = await open();
+    const { connection, join, listShardsOf } = await open();
     const nodes = [await join("a"), await join("b"), await join("c")] as const;
-    expect((await assignOrphanedParts(connection, LEASE_MS)).length).toBe(PARTS);
-    expect(await assignOrphanedParts(connection, LEASE_MS)).toEqual([]);
-    const [a, b, c] = await Promise.all([partsOf("a"), partsOf("b"), partsOf("c")]);
+    expect((await assignOrphanedShards(connection, LEASE_MS)).length).toBe(SHARD_COUNT);
+    expect(await assignOrphanedShards(connection, LEASE_MS)).toEqual([]);
+    const [a, b, c] = await Promise.all([listShardsOf("a"), listShardsOf("b"), listShardsOf("c")]);
     expect([a.length, b.length, c.length].sort()).toEqual([85, 85, 86]);
     const outcomes = await Promise.all([write(nodes[0], a[0]), write(nodes[1], b[0]), write(nodes[2], c[0])]);
     expect(outcomes).toEqual(["done", "done", "done"]);
     // A node cannot write to another's shard, but any node can write what belongs to none.
     expect([await write(nodes[0], b[0]), await write(nodes[0])]).toEqual(["moved", "done"]);
     await endLease(connection, "c");
-    const moved = await assignOrphanedParts(connection, LEASE_MS);
+    const moved = await assignOrphanedShards(connection, LEASE_MS);
     expect(moved.map(({ part }) => part).sort((x, y) => x - y)).toEqual(c);
-    expect([(await partsOf("a")).length, (await partsOf("b")).length]).toEqual([128, 128]);
+    expect([(await listShardsOf("a")).length, (await listShardsOf("b")).length]).toEqual([128, 128]);
     expect(await renew(connection, "c", nodes[2].epoch)).toBe(false);
     expect(await renew(connection, "a", nodes[0].epoch)).toBe(true);
     expect([await write(nodes[2], c[0]), await write(nodes[2])]).toEqual(["closed", "closed"]);
@@ -104,15 +104,15 @@ testNeeding(
   [needs.postgres],
   "[CP-5] a process with the name of an earlier one fences it and starts without shards",
   async () => {
-    const { connection, join, partsOf } = await open();
+    const { connection, join, listShardsOf } = await open();
     const before = await join("a");
-    await assignOrphanedParts(connection, LEASE_MS);
-    const [part = 0] = await partsOf("a");
+    await assignOrphanedShards(connection, LEASE_MS);
+    const [part = 0] = await listShardsOf("a");
     const again = await join("a");
-    expect(await partsOf("a")).toEqual([]);
+    expect(await listShardsOf("a")).toEqual([]);
     expect(await renew(connection, "a", before.epoch)).toBe(false);
     expect([await write(before, part), await write(again, part)]).toEqual(["closed", "moved"]);
-    await assignOrphanedParts(connection, LEASE_MS);
+    await assignOrphanedShards(connection, LEASE_MS);
     expect(await write(again, part)).toBe("done");
   },
 );
@@ -121,31 +121,31 @@ testNeeding(
   [needs.postgres],
   "[CP-6] [CP-4] a node hands over only its own shards, only to a live node, and no shard twice within a lease",
   async () => {
-    const { connection, join, partsOf } = await open();
+    const { connection, join, listShardsOf } = await open();
     const a = await join("a");
-    await assignOrphanedParts(connection, LEASE_MS);
+    await assignOrphanedShards(connection, LEASE_MS);
     await connection.unsafe("update parts set given_at = '-infinity'");
     const b = await join("b");
     const moves = await planBalance(connection, LEASE_MS);
-    expect([moves.length, new Set(moves.map(({ to }) => to))]).toEqual([PARTS / 2, new Set(["b"])]);
+    expect([moves.length, new Set(moves.map(({ to }) => to))]).toEqual([SHARD_COUNT / 2, new Set(["b"])]);
     const [move] = moves;
-    const part = move?.part ?? 0;
-    expect(await transferParts(connection, b, [{ part, to: "b" }])).toEqual([]);
-    expect(await transferParts(connection, a, [{ part, to: "unknown" }])).toEqual([]);
-    expect(await transferParts(connection, a, [{ part, to: "b" }])).toEqual([part]);
-    expect(await transferParts(connection, a, [{ part, to: "b" }])).toEqual([]);
+    const shard = move?.part ?? 0;
+    expect(await transferShards(connection, b, [{ part: shard, to: "b" }])).toEqual([]);
+    expect(await transferShards(connection, a, [{ part: shard, to: "unknown" }])).toEqual([]);
+    expect(await transferShards(connection, a, [{ part: shard, to: "b" }])).toEqual([shard]);
+    expect(await transferShards(connection, a, [{ part: shard, to: "b" }])).toEqual([]);
     // A shard that no node took returns and becomes inactive; shards that the node no longer has do not.
     const [, left] = moves.map((one) => one.part);
-    await reclaimParts(connection, a, [part, left ?? 0]);
+    await reclaimShards(connection, a, [shard, left ?? 0]);
     const later = (await planBalance(connection, LEASE_MS)).map((one) => one.part);
-    expect([later.includes(left ?? 0), await partsOf("b")]).toEqual([false, [part]]);
-    expect([await write(a, part), await write(b, part), await write(a)]).toEqual(["moved", "done", "done"]);
-    expect(await partsOf("b")).toEqual([part]);
+    expect([later.includes(left ?? 0), await listShardsOf("b")]).toEqual([false, [shard]]);
+    expect([await write(a, shard), await write(b, shard), await write(a)]).toEqual(["moved", "done", "done"]);
+    expect(await listShardsOf("b")).toEqual([shard]);
     // `b` ends before it has any other shard: the one it just got is still moved, and only that.
     await endLease(connection, "b");
-    expect(await assignOrphanedParts(connection, LEASE_MS)).toEqual([{ part, to: "a" }]);
+    expect(await assignOrphanedShards(connection, LEASE_MS)).toEqual([{ part: shard, to: "a" }]);
     await join("c");
-    expect((await planBalance(connection, LEASE_MS)).map((one) => one.part)).not.toContain(part);
+    expect((await planBalance(connection, LEASE_MS)).map((one) => one.part)).not.toContain(shard);
   },
 );
 
@@ -153,13 +153,13 @@ testNeeding(
 const pastItsGuard = async (lock: "share" | "key share"): Promise<string[]> => {
   const { sql, connection, join, writersOf } = await open();
   const [a, b] = [await join("a"), await join("b")];
-  await assignOrphanedParts(connection, LEASE_MS);
+  await assignOrphanedShards(connection, LEASE_MS);
   await connection.unsafe("update parts set node = 'a', epoch = $1 where part = 7", [a.epoch]);
   const group = await sql.reserve();
   await group.unsafe("begin");
   await group.unsafe(`select 1 from parts where part = 7 and node = 'a' for ${lock}`);
   let given = false;
-  const giving = transferParts(connection, a, [{ part: 7, to: "b" }]).then((done) => {
+  const giving = transferShards(connection, a, [{ part: 7, to: "b" }]).then((done) => {
     given = done.length > 0;
   });
   const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
@@ -187,43 +187,43 @@ testNeeding(
 );
 
 /** Runs nodes that write to all shards as fast as possible while shards move; returns the resulting problems. */
-const movePartsUnderLoad = async (guardFor: typeof makePartsGuard): Promise<string[]> => {
+const moveShardsUnderLoad = async (guardFor: typeof makeShardsGuard): Promise<string[]> => {
   const { connection, join, writersOf } = await open();
   const random = randomFrom(SEED);
   const nodes = [await join("a", guardFor), await join("b", guardFor), await join("c", guardFor)];
-  await assignOrphanedParts(connection, LEASE_MS);
-  const parts = [1, 2, 3, 4];
+  await assignOrphanedShards(connection, LEASE_MS);
+  const shards = [1, 2, 3, 4];
   const owners = new Map<number, string[]>();
-  for (const part of parts) {
-    await connection.unsafe("update parts set node = 'a', epoch = $1 where part = $2", [nodes[0]?.epoch, part]);
-    owners.set(part, ["a"]);
+  for (const shard of shards) {
+    await connection.unsafe("update parts set node = 'a', epoch = $1 where part = $2", [nodes[0]?.epoch, shard]);
+    owners.set(shard, ["a"]);
   }
   let going = true;
   let done = 0;
   const writing = nodes.map(async (node) => {
     while (going) {
-      const outcomes = await Promise.all(parts.map((part) => write(node, part)));
+      const outcomes = await Promise.all(shards.map((shard) => write(node, shard)));
       done += outcomes.filter((outcome) => outcome === "done").length;
     }
   });
   for (let i = 0; i < 30; i++) {
     const before = done;
     await until(() => done > before + 4, { what: "writes to go on" });
-    const part = parts[Math.floor(random() * parts.length)] ?? 1;
-    const from = nodes.find(({ node }) => node === owners.get(part)?.at(-1));
+    const shard = shards[Math.floor(random() * shards.length)] ?? 1;
+    const from = nodes.find(({ node }) => node === owners.get(shard)?.at(-1));
     const others = nodes.filter((one) => one !== from);
     const to = others[Math.floor(random() * others.length)]?.node ?? "";
-    if (from && (await transferParts(connection, from, [{ part, to }])).length > 0) owners.get(part)?.push(to);
+    if (from && (await transferShards(connection, from, [{ part: shard, to }])).length > 0) owners.get(shard)?.push(to);
   }
   going = false;
   await Promise.all(writing);
   const wrong: string[] = [];
-  for (const part of parts) {
-    const had = owners.get(part) ?? [];
+  for (const shard of shards) {
+    const had = owners.get(shard) ?? [];
     let at = 0;
-    for (const writer of await writersOf(part)) {
+    for (const writer of await writersOf(shard)) {
       const found = had.indexOf(writer, at);
-      if (found < 0) wrong.push(`${writer} has written for part ${part} when it was not its own`);
+      if (found < 0) wrong.push(`${writer} has written for part ${shard} when it was not its own`);
       else at = found + 1;
     }
   }
@@ -234,10 +234,10 @@ testNeeding(
   [needs.postgres],
   `[CP-6] [CP-3] while shards move among three writing nodes, no node writes to another's shard; without the guard the oracle detects it (seed ${SEED})`,
   async () => {
-    expect(await movePartsUnderLoad(makePartsGuard)).toEqual([]);
+    expect(await moveShardsUnderLoad(makeShardsGuard)).toEqual([]);
     for (const end of cleanups.splice(0)) await end();
     await database?.remove();
-    const seen = await movePartsUnderLoad((node, epoch) => () => makePartsGuard(node, epoch)([]));
+    const seen = await moveShardsUnderLoad((node, epoch) => () => makeShardsGuard(node, epoch)([]));
     expect(seen.length).toBeGreaterThan(0);
   },
   120_000,

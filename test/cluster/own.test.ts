@@ -1,14 +1,14 @@
 // A shard's activity while it moves between nodes: two contexts on one database, with shards that the test moves by hand.
 import { expect, setDefaultTimeout } from "bun:test";
-import { toPart } from "#base/parts.ts";
-import { listDueTimersInParts } from "#db/due-timers.ts";
+import { toShard } from "#base/shards.ts";
+import { listDueTimersInShards } from "#db/due-timers.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { findDefaultOrganization } from "#db/users/organizations.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import { Client } from "#src/client.ts";
 import { openContext } from "#src/context/open.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
-import { MovableParts } from "#test/support/cluster/movable-parts.ts";
+import { MovableShards } from "#test/support/cluster/movable-shards.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -22,18 +22,18 @@ setDefaultTimeout(scaleTimeout(60_000));
 /** A server with all shards, and the context of a second node without any. */
 const openNodes = async () => {
   const models = new ScriptedModels();
-  const [here, there] = [new MovableParts(), new MovableParts([])];
-  const world = await openWorld({ models, parts: here });
+  const [here, there] = [new MovableShards(), new MovableShards([])];
+  const world = await openWorld({ models, shards: here });
   const first = getContext(world.server);
   const { store, clock } = first;
-  await first.adoptParts(Array.from({ length: 256 }, (_, part) => part));
+  await first.adoptShards(Array.from({ length: 256 }, (_, shard) => shard));
   const directory = tempDirectory();
   const second = await openContext({
     config: testConfig(directory.path),
     store,
     clock,
     models,
-    parts: there,
+    shards: there,
   });
   return {
     ...world,
@@ -41,11 +41,11 @@ const openNodes = async () => {
     second,
     store,
     models,
-    async move(parts: readonly number[]): Promise<void> {
-      here.drop(parts);
-      await first.releaseParts(parts);
-      there.add(parts);
-      await second.adoptParts(parts);
+    async move(shards: readonly number[]): Promise<void> {
+      here.drop(shards);
+      await first.releaseShards(shards);
+      there.add(shards);
+      await second.adoptShards(shards);
     },
     async [Symbol.asyncDispose]() {
       await second.drain();
@@ -56,10 +56,10 @@ const openNodes = async () => {
 };
 
 /** A user in a shard other than these and the first. */
-const seedUserOutside = async (server: Parameters<typeof seedUser>[0], parts: readonly number[]) => {
+const seedUserOutside = async (server: Parameters<typeof seedUser>[0], shards: readonly number[]) => {
   for (;;) {
     const user = await seedUser(server);
-    if (![0, ...parts].includes(toPart(user.user_id))) return user;
+    if (![0, ...shards].includes(toShard(user.user_id))) return user;
   }
 };
 
@@ -71,7 +71,7 @@ testInside(
     const me = await admin.get<{ id: string }>("/api/v2/users/me");
     const organization = await nodes.store.get(findDefaultOrganization());
     const mine = { owner: admin, organization_id: organization?.id ?? "" };
-    const other = await seedUserOutside(server, [toPart(me.id)]);
+    const other = await seedUserOutside(server, [toShard(me.id)]);
     const others = { owner: new Client(server.url, other.token), organization_id: other.organization_id };
 
     const [stays, goes] = [await createChat(others, "stay"), await createChat(mine, "go")];
@@ -83,7 +83,7 @@ testInside(
     using follower = await Follower.open(admin, goes.id);
     await follower.until(({ status }) => status === "running");
 
-    await nodes.move([toPart(me.id)]);
+    await nodes.move([toShard(me.id)]);
     expect((await follower.closed).code).toBe(1001);
     expect(first.generations.hasTurn(goes.id)).toBe(false);
     expect(first.jobs.has(latest_build.job.id)).toBe(false);
@@ -131,13 +131,13 @@ testInside("[CP-51] a node delivers the timers of its own actors, the first one 
     ["workspace", "gone"],
   ] as const;
   await store.commit(timers.map(([actor, id]) => setTimer(actor, id, "tried", NEVER)));
-  const listDueTimers = async (parts: readonly number[] | undefined) =>
-    (await store.all(listDueTimersInParts(parts, NEVER))).map(({ actor, actor_id }) => `${actor} ${actor_id}`).sort();
+  const listDueTimers = async (shards: readonly number[] | undefined) =>
+    (await store.all(listDueTimersInShards(shards, NEVER))).map(({ actor, actor_id }) => `${actor} ${actor_id}`).sort();
   const formatTimers = (...wanted: number[]) => wanted.map((at) => (timers[at] as readonly string[]).join(" ")).sort();
   expect(await listDueTimers(undefined)).toEqual(formatTimers(0, 1, 2, 3, 4, 5, 6));
   // IDs are random: the person's shard may be the first one, which the version's may also be.
-  const own = (await listDueTimers([toPart(user_id)])).filter((one) => !one.startsWith("template_version"));
-  expect(own).toEqual(formatTimers(0, 1, 2, 3, ...(toPart(user_id) === 0 ? [5, 6] : [])));
+  const own = (await listDueTimers([toShard(user_id)])).filter((one) => !one.startsWith("template_version"));
+  expect(own).toEqual(formatTimers(0, 1, 2, 3, ...(toShard(user_id) === 0 ? [5, 6] : [])));
   expect(await listDueTimers([0])).toContain(`prebuilds ${template_id}`);
   expect(await listDueTimers([0])).toContain("workspace gone");
   await store.commit(timers.map(([actor, id]) => clearTimer(actor, id, "tried")));

@@ -1,8 +1,8 @@
 // The short form of the cluster torture test. Also checks that its oracle detects what it should.
 import { afterEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { makeGuard } from "#db/pg/parts/guard.ts";
 import { Primary } from "#db/pg/primary.ts";
+import { makeGuard } from "#db/pg/shards/guard.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { PgWriter } from "#db/pg/writer.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -45,7 +45,7 @@ describe("on a real database", () => {
 
   /** An older node that keeps writing after a newer one has started; its writer uses this guard. */
   const runTwoNodes = async (
-    guardFor: (epoch: number) => (parts: readonly number[]) => { text: string; params: unknown[] },
+    guardFor: (epoch: number) => (shards: readonly number[]) => { text: string; params: unknown[] },
   ): Promise<string[]> => {
     database = await createDatabase();
     const { url } = database;

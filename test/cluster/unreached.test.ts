@@ -18,7 +18,7 @@ testNeeding(
     await cluster.start(2, { env: { ...ALL_ACTIVE, SLIPWAY_NODE_ADDRESS: wrong } });
     const three = await cluster.start(3, { env: ALL_ACTIVE });
     await using sql = new SQL(cluster.database.url, { max: 1 });
-    const countPartsPerNode = async () =>
+    const countShardsPerNode = async () =>
       Object.fromEntries(
         (await sql.unsafe("select node, count(*)::int as count from parts group by node")).map(
           ({ node, count }: { node: string; count: number }) => [node, count],
@@ -26,8 +26,8 @@ testNeeding(
       );
     const warning = `node ${wrong} gets no parts: no node answers at its address ${wrong}`;
     await until(() => one.output().includes(warning), { what: "the node to be missed" });
-    await until(async () => (await countPartsPerNode())[three.id] > 80, { what: "the third node to have its share" });
-    expect(Object.keys(await countPartsPerNode()).sort()).toEqual([one.id, three.id].sort());
+    await until(async () => (await countShardsPerNode())[three.id] > 80, { what: "the third node to have its share" });
+    expect(Object.keys(await countShardsPerNode()).sort()).toEqual([one.id, three.id].sort());
     expect(one.output().split(warning).length).toBe(2);
   },
   60_000,

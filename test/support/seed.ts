@@ -1,7 +1,7 @@
 // Workspaces and agents written directly to the store, for tests of agents after a build has created them. Needs a server in this process
 // (test/support/server.ts).
 import { sha256, uuid } from "#base/ids.ts";
-import { toPart } from "#base/parts.ts";
+import { toShard } from "#base/shards.ts";
 import { insertAgent } from "#db/agents/agents.ts";
 import { insertAgentApp } from "#db/agents/apps.ts";
 import { insertAgentMetadata } from "#db/agents/metadata.ts";
@@ -54,7 +54,7 @@ export const getContext = (server: TestServer) => {
 
 /** Returns the context of the active node that owns this ID's shard. */
 export const getOwnerContext = (server: TestServer, id: string) => {
-  const found = server.contexts.find(({ parts }) => parts.has(toPart(id)));
+  const found = server.contexts.find(({ shards }) => shards.has(toShard(id)));
   if (!found) throw new Error("no node in this process has the part");
   return found;
 };

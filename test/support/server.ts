@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { type Config, type LoadedConfig, loadConfig } from "#base/config.ts";
-import type { Parts } from "#base/parts.ts";
+import type { Shards } from "#base/shards.ts";
 import { deriveNodeToken, takerOfNames } from "#src/cluster/forwarded-header.ts";
 import type { Membership } from "#src/cluster/membership.ts";
 import type { Context } from "#src/context/context.ts";
@@ -41,7 +41,7 @@ export type TestServerOptions = {
   directory?: string;
   models?: LanguageModels;
   /** The shards of this server, as one of several nodes. */
-  parts?: Parts;
+  shards?: Shards;
   /** The server's environment variables in addition to settings; the binary always has PATH and HOME. */
   environment?: Record<string, string>;
   /** Uses the real password hashing cost, for tests about it. */
@@ -128,7 +128,7 @@ const startInProcess = async (directory: string, options: TestServerOptions) => 
   const proxy = usesPostgres && usesStandbyNodes ? startProxy() : undefined;
   const env = { ...(proxy ? { SLIPWAY_ACCESS_URL: proxy.url.href } : {}), ...options.env };
   const { config, sources } = loadTestConfig(directory, { ...options, env });
-  const { clock, models, parts, environment } = options;
+  const { clock, models, shards, environment } = options;
   const place = { config, password: ADMIN.password, isUsual: isUsual(options) };
   const { database = "", ...opened } = usesPostgres ? await openServersStore(directory, place) : {};
   const membership = proxy && ({ takerOfNames: (key) => takerOfNames(deriveNodeToken(key)) } as Membership);
@@ -140,7 +140,7 @@ const startInProcess = async (directory: string, options: TestServerOptions) => 
     sources,
     clock,
     models,
-    parts,
+    shards,
     environment,
     ...tests,
     ...opened,

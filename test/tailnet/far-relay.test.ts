@@ -1,6 +1,6 @@
 // Relays of nodes: clients are at the first node's, a peer of another node at its own.
 import { expect, test } from "bun:test";
-import type { Parts } from "#base/parts.ts";
+import type { Shards } from "#base/shards.ts";
 import { type RelayMessage, RemoteRelay } from "#domain/tailnet/remote-relay.ts";
 import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader } from "#src/tailnet/derp-frame.ts";
@@ -21,21 +21,21 @@ const nodes = (...names: string[]) => {
   let inFlight = 0;
   let maxInFlight = 0;
   for (const name of names) {
-    const parts: Parts = {
-      comings: 0,
-      has: (part) => part === 0 && state.first === name,
+    const shards: Shards = {
+      arrivals: 0,
+      has: (shard) => shard === 0 && state.first === name,
       get isFirst() {
         return state.first === name;
       },
-      nodeOf: (part) => {
-        const id = part === 0 ? state.first : names[part];
+      nodeOf: (shard) => {
+        const id = shard === 0 ? state.first : names[shard];
         return id === undefined || id === name ? undefined : { id, address: id };
       },
     };
     const relay = new Relay(clock);
     const far = new RemoteRelay({
       clock,
-      parts,
+      shards,
       relay,
       async send(node, message) {
         inFlight += 1;

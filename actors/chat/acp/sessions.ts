@@ -29,11 +29,11 @@ export class AgentSessions {
   }
 
   /** Opens a session, or waits for the one being opened. Rejects with a readable message. */
-  async open(part: number, agent: ToolAgent, asked: OpenSession): Promise<AgentSession> {
+  async open(shard: number, agent: ToolAgent, asked: OpenSession): Promise<AgentSession> {
     const { chat_id } = asked;
     const known = this.#entries.get(chat_id);
     if (known && !known.session?.isGone) return known.opened;
-    const entry: Entry = { part, opened: AgentSession.open({ clock: this.#clock, agent }, asked) };
+    const entry: Entry = { part: shard, opened: AgentSession.open({ clock: this.#clock, agent }, asked) };
     this.#entries.set(chat_id, entry);
     try {
       entry.session = await entry.opened;
@@ -60,7 +60,7 @@ export class AgentSessions {
     entry?.session?.end();
   }
 
-  releaseParts(isLeaving: (part: number) => boolean): void {
+  releaseShards(isLeaving: (shard: number) => boolean): void {
     for (const [chat_id, { part }] of this.#entries) if (isLeaving(part)) this.end(chat_id);
   }
 }

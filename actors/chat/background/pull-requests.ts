@@ -7,7 +7,7 @@ import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Outbound } from "#base/outbound.ts";
-import { toPart } from "#base/parts.ts";
+import { toShard } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import {
   type ChatDiffRow,
@@ -52,7 +52,7 @@ const MAX_RATE_LIMITS = 10_000;
 type ChatWithDiff = ChatWithDiffRow & { readonly diff: ChatDiffRow };
 
 /** A deleted chat has only a timer left, and no shard. */
-const findPart = (found: ChatWithDiffRow | undefined): number | undefined => found && toPart(found.chat.owner_id);
+const findPart = (found: ChatWithDiffRow | undefined): number | undefined => found && toShard(found.chat.owner_id);
 
 export class PullRequestTracker implements Service {
   readonly timers = { chat_diff: ({ actor_id }: Timer) => this.onTimer(actor_id) };

@@ -4,7 +4,7 @@
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { toPart } from "#base/parts.ts";
+import { toShard } from "#base/shards.ts";
 import { type ChatRunRow, findHistoryTips, insertRun, insertStep, updateRun } from "#db/chats/runs.ts";
 import { type CallSettings, readCallSettings } from "#db/chats/settings.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -37,15 +37,15 @@ export class Recorder {
 
   /** Returns a recording of one turn or side task. It is created with the first model call. */
   run(kind: ChatRunRow["kind"]): Recording {
-    return new Recording(this.#deps, kind, (batch, owner_id) => this.#write(batch, toPart(owner_id)));
+    return new Recording(this.#deps, kind, (batch, owner_id) => this.#write(batch, toShard(owner_id)));
   }
 
   /** All chats of a user belong to one shard. */
-  #write(batch: readonly Statement[], part: number): void {
+  #write(batch: readonly Statement[], shard: number): void {
     if (this.#waiting >= MAX_WAITING_COMMITS) return;
     this.#waiting += 1;
     this.#deps.store
-      .commit(batch, undefined, part)
+      .commit(batch, undefined, shard)
       .catch((error) => log("chats").debug("a model call was not recorded: {error}", { error }))
       .finally(() => {
         this.#waiting -= 1;

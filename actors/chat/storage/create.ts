@@ -1,6 +1,6 @@
 // The initial state of a chat, already running, and its first messages (facts/chats 1.3, create). Pure.
 
-import { toPart } from "#base/parts.ts";
+import { toShard } from "#base/shards.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Message } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";
@@ -23,7 +23,7 @@ export const toCreation = (
     coding_agent: chat.coding_agent ?? null,
     agent_session: null,
     replaced_model_config_id: null,
-    part: toPart(chat.owner_id),
+    part: toShard(chat.owner_id),
     key,
     summary: null,
     last_turn_summary: "",

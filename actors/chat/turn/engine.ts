@@ -36,5 +36,5 @@ export interface Engines {
   /** Discards the state of a chat that was deleted or may not continue. */
   forget(chat_id: string): void;
   /** Discards the state of chats in these shards. */
-  releaseParts(isLeaving: (part: number) => boolean): void;
+  releaseShards(isLeaving: (shard: number) => boolean): void;
 }

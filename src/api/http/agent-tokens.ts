@@ -1,10 +1,10 @@
 // Caches which agent a token belongs to, briefly: agents send many requests a second, and a lookup costs as much as parsing the log lines
 // (9 of 28 us, test/bench). An entry is evicted on `agent_gone` or after a second. In a cluster, only the node that owns the workspace's
-// part caches it, because that node hears of `agent_gone` first.
+// shard caches it, because that node hears of `agent_gone` first.
 
 import type { Events } from "#actors/runtime/events.ts";
 import type { Clock, Timer } from "#base/clock.ts";
-import type { Parts } from "#base/parts.ts";
+import type { Shards } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import { findAgentByToken } from "#db/agents/tokens.ts";
 import type { RowOfQuery } from "#db/engine/sql.ts";
@@ -20,7 +20,7 @@ type Deps = {
   readonly store: Pick<Store, "get">;
   readonly topics: Topics<Events>;
   readonly clock: Clock;
-  readonly parts: Pick<Parts, "has" | "comings">;
+  readonly shards: Pick<Shards, "has" | "arrivals">;
 };
 
 export class AgentTokens {
@@ -29,16 +29,16 @@ export class AgentTokens {
   readonly #hashes = new Map<string, string>();
   readonly #store: Pick<Store, "get">;
   readonly #clock: Clock;
-  readonly #parts: Pick<Parts, "has" | "comings">;
+  readonly #shards: Pick<Shards, "has" | "arrivals">;
   #knownComings: number | undefined;
   #sweeping: Timer | undefined;
   /** Number of agents that have ended so far. */
   #endCount = 0;
 
-  constructor({ store, topics, clock, parts }: Deps) {
+  constructor({ store, topics, clock, shards }: Deps) {
     this.#store = store;
     this.#clock = clock;
-    this.#parts = parts;
+    this.#shards = shards;
     topics.subscribeAll("agent_gone", (agent_id) => {
       this.#endCount++;
       this.#evict(agent_id);
@@ -47,18 +47,18 @@ export class AgentTokens {
 
   /** Returns the agent whose token has this hash if its build is the latest; undefined otherwise. */
   async find(token_hash: string): Promise<TokenAgent | undefined> {
-    const { comings } = this.#parts;
-    if (comings !== this.#knownComings) this.#evictAll();
-    this.#knownComings = comings;
+    const { arrivals } = this.#shards;
+    if (arrivals !== this.#knownComings) this.#evictAll();
+    this.#knownComings = arrivals;
     const known = this.#entries.get(token_hash);
     const isFresh = known !== undefined && known.until > this.#clock.monotonic();
-    if (isFresh && this.#parts.has(known.agent.part)) return known.agent;
+    if (isFresh && this.#shards.has(known.agent.part)) return known.agent;
     if (known) this.#evict(known.agent.agent_id);
     const ended = this.#endCount;
     const agent = await this.#store.get(findAgentByToken({ token_hash }));
     // An agent that ended during the read must not be cached.
-    const isCurrent = ended === this.#endCount && comings === this.#parts.comings;
-    if (agent && isCurrent && this.#parts.has(agent.part)) this.#remember(token_hash, agent);
+    const isCurrent = ended === this.#endCount && arrivals === this.#shards.arrivals;
+    if (agent && isCurrent && this.#shards.has(agent.part)) this.#remember(token_hash, agent);
     return agent;
   }
 

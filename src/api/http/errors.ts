@@ -30,7 +30,7 @@ const RETRY_AFTER = "1";
 
 const movedRequests = new WeakSet<Request>();
 
-/** Returns whether the request failed because another node now owns its part. */
+/** Returns whether the request failed because another node now owns its shard. */
 export const hasMoved = (request: Request): boolean => movedRequests.has(request);
 
 /** Converts any thrown value to an AppError. */

@@ -5,7 +5,7 @@
 import type { Server, ServerWebSocket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { ALL_PARTS, type Parts } from "#base/parts.ts";
+import { ALL_SHARDS, type Shards } from "#base/shards.ts";
 import { ConnectionLimits } from "./holders.ts";
 import { PingTimer } from "./ping.ts";
 
@@ -89,7 +89,7 @@ type Data = {
   app?: boolean;
   place?: Destination | undefined;
 };
-/** A part, or any node. */
+/** A shard, or any node. */
 type Destination = number | "here";
 type Raw = ServerWebSocket<Data>;
 
@@ -186,7 +186,7 @@ export class Socket {
     return topics;
   }
 
-  /** Returns the part the socket belongs to; undefined if it was not set. */
+  /** Returns the shard the socket belongs to; undefined if it was not set. */
   get place(): Destination | undefined {
     return this.#raw.data.place;
   }
@@ -260,7 +260,7 @@ export class Sockets {
   readonly #leaving = new Set<Socket>();
   readonly #holders: ConnectionLimits;
   readonly #places = new WeakMap<Request, Destination>();
-  readonly #parts: Pick<Parts, "has">;
+  readonly #shards: Pick<Shards, "has">;
   #server: Server<Data> | undefined;
   /** Number of clients closed for being too slow, since the start. */
   slowCloses = 0;
@@ -268,13 +268,13 @@ export class Sockets {
   agents = 0;
 
   /**
-   * At most `limit` sockets may be open, three quarters of them by one caller; more get 503. `parts`: the parts this node owns.
+   * At most `limit` sockets may be open, three quarters of them by one caller; more get 503. `shards`: the shards this node owns.
    * `maxAppMessage`: maximum bytes of an app's message.
    */
   constructor(
     clock: Clock,
     limit = 20_000,
-    parts: Pick<Parts, "has"> = ALL_PARTS,
+    shards: Pick<Shards, "has"> = ALL_SHARDS,
     maxAppMessage = MAX_APP_MESSAGE_BYTES,
   ) {
     this.clock = clock;
@@ -282,7 +282,7 @@ export class Sockets {
     this.websocket.maxPayloadLength = longest;
     // One whole message plus what was waiting before it.
     this.websocket.backpressureLimit = longest + MAX_WAITING_BYTES;
-    this.#parts = parts;
+    this.#shards = shards;
     this.#open = new PingTimer(clock);
     this.#holders = new ConnectionLimits(limit);
   }
@@ -291,7 +291,7 @@ export class Sockets {
     this.#server = server;
   }
 
-  /** Sets the part of a request; its socket closes when that part leaves this node. */
+  /** Sets the shard of a request; its socket closes when that shard leaves this node. */
   assign(request: Request, place: Destination): void {
     this.#places.set(request, place);
   }
@@ -392,8 +392,8 @@ export class Sockets {
     for (const socket of this.#open.all()) socket.close(CLOSE.goingAway, reason);
   }
 
-  /** Closes the sockets of parts that move to other nodes (1001); clients reconnect there. Sockets without a known part close too. */
-  closeParts(isLeaving: (part: number) => boolean): void {
+  /** Closes the sockets of shards that move to other nodes (1001); clients reconnect there. Sockets without a known shard close too. */
+  closeShards(isLeaving: (shard: number) => boolean): void {
     for (const socket of this.#open.all()) {
       const { place } = socket;
       if (place === undefined || (typeof place === "number" && isLeaving(place)))
@@ -416,9 +416,9 @@ export class Sockets {
       this.#holders.count([raw.data.who, raw.data.owner], 1);
       if (raw.data.agent) this.agents += 1;
       raw.data.handler.open?.(socket);
-      // The part may have moved away while the request was in progress, so this socket would receive nothing more.
+      // The shard may have moved away while the request was in progress, so this socket would receive nothing more.
       const { place } = raw.data;
-      if (typeof place === "number" && !this.#parts.has(place)) socket.close(CLOSE.goingAway, HANDED_OVER);
+      if (typeof place === "number" && !this.#shards.has(place)) socket.close(CLOSE.goingAway, HANDED_OVER);
     },
     message: (raw: Raw, data: string | Buffer): void => {
       const { socket, app, handler } = raw.data;

@@ -2,5 +2,5 @@
 
 /** Contains the node's token and the client's address. */
 export const NODE_HEADER = "x-slipway-node";
-/** Contains the part of a request that another node must handle. */
-export const PART_HEADER = "x-slipway-part";
+/** Contains the shard of a request that another node must handle. */
+export const SHARD_HEADER = "x-slipway-part";

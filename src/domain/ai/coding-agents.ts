@@ -1,6 +1,6 @@
 // Coding agents for chats: the list that users choose from, and its configuration by administrators.
 import { forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
-import { FIRST_PART } from "#base/parts.ts";
+import { FIRST_SHARD } from "#base/shards.ts";
 import { deleteCodingAgent, findCodingAgent, listCodingAgents, upsertCodingAgent } from "#db/models/coding-agents.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
@@ -106,7 +106,7 @@ export const setCodingAgent = async (
   await store.commit(
     [upsertCodingAgent(agent), insertAudit({ ...about, before, after: agent })],
     undefined,
-    FIRST_PART,
+    FIRST_SHARD,
   );
   return agent;
 };
@@ -117,7 +117,7 @@ export const removeCodingAgent = async ({ store, clock }: Context, caller: UserC
   const before = await findCodingAgent(store, name);
   if (!before) throw notFound();
   const entry = insertAudit({ now: clock.now(), ...audit(name), before });
-  await store.commit([deleteCodingAgent(name), entry], undefined, FIRST_PART);
+  await store.commit([deleteCodingAgent(name), entry], undefined, FIRST_SHARD);
 };
 
 /** Returns the name to store with a new chat; null for none. Rejects with 400 when it is unavailable or there is no workspace. */

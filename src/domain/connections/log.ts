@@ -4,13 +4,13 @@ import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { ALL_PARTS, type Parts } from "#base/parts.ts";
+import { ALL_SHARDS, type Shards } from "#base/shards.ts";
 import {
   endConnection,
   endConnectionsAmong,
   endConnectionsBefore,
   endHeldConnections,
-  endHeldConnectionsInPart,
+  endHeldConnectionsInShard,
   endReportedConnection,
   insertConnection,
   type NewConnectionRow,
@@ -49,10 +49,10 @@ const MAX_REASON_CHARS = 1024;
 /** Maximum agents whose rate is tracked. */
 const MAX_AGENTS = 10_000;
 
-type Deps = { readonly store: Store; readonly clock: Clock; readonly parts?: Parts };
-/** Statements with the part of their workspace. */
-type PartStatements = { readonly statements: readonly Statement[]; readonly part: number | undefined };
-const NO_STATEMENTS: PartStatements = { statements: [], part: undefined };
+type Deps = { readonly store: Store; readonly clock: Clock; readonly shards?: Shards };
+/** Statements with the shard of their workspace. */
+type ShardStatements = { readonly statements: readonly Statement[]; readonly part: number | undefined };
+const NO_STATEMENTS: ShardStatements = { statements: [], part: undefined };
 type Rate = { since: number; count: number };
 
 export class ConnectionLogger {
@@ -62,11 +62,11 @@ export class ConnectionLogger {
   readonly #writing = new Set<Promise<void>>();
   /** IDs of the connections to this server. */
   readonly #openIds = new Set<string>();
-  readonly #parts: Parts;
+  readonly #shards: Shards;
   #isStopped = false;
 
-  constructor({ store, clock, parts = ALL_PARTS }: Deps) {
-    this.#parts = parts;
+  constructor({ store, clock, shards = ALL_SHARDS }: Deps) {
+    this.#shards = shards;
     this.#store = store;
     this.#clock = clock;
   }
@@ -75,10 +75,10 @@ export class ConnectionLogger {
   begin(connection: NewConnection): End {
     const id = uuid();
     this.#openIds.add(id);
-    let part: number | undefined;
+    let shard: number | undefined;
     const begun = this.#write(async () => {
       const made = await this.#insert(id, connection);
-      part = made.part;
+      shard = made.part;
       return made;
     });
     return (reason, how) => {
@@ -88,7 +88,7 @@ export class ConnectionLogger {
         disconnect_time: how?.at ?? this.#clock.now(),
         disconnect_reason: reason.slice(0, MAX_REASON_CHARS),
       };
-      void begun.then(() => this.#write(async () => ({ statements: [endConnection(ended)], part })));
+      void begun.then(() => this.#write(async () => ({ statements: [endConnection(ended)], part: shard })));
     };
   }
 
@@ -108,14 +108,14 @@ export class ConnectionLogger {
     const disconnect_reason = reason.slice(0, MAX_REASON_CHARS);
     const ending = { disconnect_time: at, disconnect_reason, status_code };
     const ended = endReportedConnection({ agent_id, connection_id, ...ending });
-    await this.#store.commit([ended], undefined, await this.#findPart(agent_id));
+    await this.#store.commit([ended], undefined, await this.#findShard(agent_id));
   }
 
   /** Ends all connections that an earlier process of the agent has reported. */
   async endEarlier(agent_id: string, at = this.#clock.now()): Promise<void> {
     const disconnect_reason = "the workspace's agent was started again";
     const ended = endConnectionsBefore({ agent_id, before: at, disconnect_time: at, disconnect_reason });
-    await this.#store.commit([ended], undefined, await this.#findPart(agent_id));
+    await this.#store.commit([ended], undefined, await this.#findShard(agent_id));
   }
 
   /** Ends the connections of an earlier server process. Called before this one accepts any. */
@@ -126,11 +126,13 @@ export class ConnectionLogger {
   /**
    * Ends the connections that another node had to workspaces of these shards, except connections that this node has accepted since it owns them.
    */
-  async recoverParts(parts: readonly number[]): Promise<void> {
+  async recoverShards(shards: readonly number[]): Promise<void> {
     const but = JSON.stringify([...this.#openIds]);
     const ending = this.#ending();
     await Promise.all(
-      parts.map((part) => this.#store.commit([endHeldConnectionsInPart({ ...ending, part, but })], undefined, part)),
+      shards.map((shard) =>
+        this.#store.commit([endHeldConnectionsInShard({ ...ending, part: shard, but })], undefined, shard),
+      ),
     );
   }
 
@@ -139,7 +141,7 @@ export class ConnectionLogger {
     this.#isStopped = true;
     await this.flush();
     const ids = JSON.stringify([...this.#openIds]);
-    const isAlone = this.#parts === ALL_PARTS;
+    const isAlone = this.#shards === ALL_SHARDS;
     await this.#store.commit([isAlone ? this.#endHeld() : endConnectionsAmong({ ...this.#ending(), ids })]);
   }
 
@@ -156,11 +158,11 @@ export class ConnectionLogger {
     return { disconnect_time: this.#clock.now(), disconnect_reason: "the server was stopped" };
   }
 
-  async #findPart(agent_id: string): Promise<number | undefined> {
+  async #findShard(agent_id: string): Promise<number | undefined> {
     return (await findAgentById(this.#store, agent_id))?.part;
   }
 
-  async #insert(id: string, connection: NewConnection): Promise<PartStatements> {
+  async #insert(id: string, connection: NewConnection): Promise<ShardStatements> {
     const { agent_id, at = this.#clock.now() } = connection;
     if (!this.#hasRoom(agent_id)) return NO_STATEMENTS;
     const place = await findAgentById(this.#store, agent_id);
@@ -168,14 +170,14 @@ export class ConnectionLogger {
     return { statements: [insertConnection(toRow(id, at, place, connection))], part: place.part };
   }
 
-  #write(make: () => Promise<PartStatements>): Promise<void> {
+  #write(make: () => Promise<ShardStatements>): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
     const writing = this.#commit(make).finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
     return writing;
   }
 
-  async #commit(make: () => Promise<PartStatements>): Promise<void> {
+  async #commit(make: () => Promise<ShardStatements>): Promise<void> {
     try {
       const { statements, part } = await make();
       if (statements.length > 0) await this.#store.commit(statements, undefined, part);

@@ -1,6 +1,6 @@
 // Findings of `slipway doctor` about a cluster's PostgreSQL: whether it is usable, its latency, which nodes are active and which stand by.
 import type { Config } from "#base/config.ts";
-import { PARTS } from "#base/parts.ts";
+import { SHARD_COUNT } from "#base/shards.ts";
 import type { PostgresInspection } from "#db/pg/inspect.ts";
 import type { NodeRow } from "#db/pg/lease.ts";
 import type { Finding } from "./finding.ts";
@@ -48,9 +48,13 @@ const nodes = ({ view, parts }: PostgresInspection): Finding[] => {
 /** When all nodes are active, none stands by. */
 const members = (living: readonly NodeRow[], parts: Readonly<Record<string, number>>): Finding => {
   const had = living.reduce((sum, { id }) => sum + (parts[id] ?? 0), 0);
-  const each = living.map(({ id, version }) => `${id}, ${version}, ${parts[id] ?? 0} of ${PARTS} parts`);
-  if (had < PARTS) each.push(`${PARTS - had} shards have no node`);
-  return { name: "active nodes", status: living.length < 2 || had < PARTS ? "warn" : "ok", detail: each.join("; ") };
+  const each = living.map(({ id, version }) => `${id}, ${version}, ${parts[id] ?? 0} of ${SHARD_COUNT} parts`);
+  if (had < SHARD_COUNT) each.push(`${SHARD_COUNT - had} shards have no node`);
+  return {
+    name: "active nodes",
+    status: living.length < 2 || had < SHARD_COUNT ? "warn" : "ok",
+    detail: each.join("; "),
+  };
 };
 
 const standby = ({ view }: PostgresInspection, isMissing: boolean): Finding => {

@@ -2,7 +2,7 @@
 // which exchanges packets with the first node's. The other nodes send their keys repeatedly, so that a new first node learns them. Packets
 // that cannot be accepted are dropped, as a relay may (rule CP-64).
 import type { Clock } from "#base/clock.ts";
-import { FIRST_PART, listOtherNodes, type OtherNode, type Parts } from "#base/parts.ts";
+import { FIRST_SHARD, listOtherNodes, type OtherNode, type Shards } from "#base/shards.ts";
 import { PacketQueue, type Relay } from "#src/tailnet/index.ts";
 
 const KEY_BYTES = 32;
@@ -18,7 +18,7 @@ export type RelayMessage = { readonly keys: readonly string[]; readonly packets:
 
 export type RemoteRelayDeps = {
   readonly clock: Clock;
-  readonly parts: Parts;
+  readonly shards: Shards;
   readonly relay: Relay;
   send(node: OtherNode, words: RelayMessage): Promise<unknown>;
 };
@@ -45,8 +45,8 @@ export class RemoteRelay {
 
   /** Forwards a packet to a peer that is not at this node's relay; returns false when no node is known for it. */
   pass(from: Uint8Array, address: string, packet: Uint8Array): boolean {
-    const { parts } = this.#deps;
-    const id = parts.isFirst ? this.#nodes.get(address) : parts.nodeOf(FIRST_PART)?.id;
+    const { shards } = this.#deps;
+    const id = shards.isFirst ? this.#nodes.get(address) : shards.nodeOf(FIRST_SHARD)?.id;
     if (id === undefined) return false;
     const way = this.#queues.get(id) ?? { queue: new PacketQueue(), underWay: 0, isDue: false };
     this.#queues.set(id, way);
@@ -71,16 +71,16 @@ export class RemoteRelay {
   }
 
   #sendKeys(): void {
-    const { parts, relay } = this.#deps;
-    const first = parts.nodeOf(FIRST_PART);
-    const others = new Set(listOtherNodes(parts).map(({ id }) => id));
+    const { shards, relay } = this.#deps;
+    const first = shards.nodeOf(FIRST_SHARD);
+    const others = new Set(listOtherNodes(shards).map(({ id }) => id));
     for (const [key, node] of this.#nodes) if (!others.has(node)) this.#nodes.delete(key);
     if (first && relay.counts.keys > 0) void this.#sendTo(first, []);
   }
 
   #send(id: string, way: NodeQueue): void {
     way.isDue = false;
-    const node = listOtherNodes(this.#deps.parts).find((one) => one.id === id);
+    const node = listOtherNodes(this.#deps.shards).find((one) => one.id === id);
     if (!node) {
       this.#queues.delete(id);
       return;
@@ -103,9 +103,9 @@ export class RemoteRelay {
   }
 
   async #sendTo(node: OtherNode, packets: readonly string[]): Promise<void> {
-    const { parts, relay, send: say } = this.#deps;
+    const { shards, relay, send: say } = this.#deps;
     try {
-      await say(node, { keys: parts.isFirst ? [] : relay.keys.slice(0, MAX_KEYS), packets });
+      await say(node, { keys: shards.isFirst ? [] : relay.keys.slice(0, MAX_KEYS), packets });
     } catch {
       this.lost += packets.length;
     }

@@ -1,10 +1,10 @@
 // Tunnels of this node's clients to agents whose coordinator is on another node. The client also joins each such node's coordinator: its
-// updates and tunnel requests are sent there, and responses return. Access is checked here first. When an agent's part moves, its tunnel
+// updates and tunnel requests are sent there, and responses return. Access is checked here first. When an agent's shard moves, its tunnel
 // follows. [CP-66]
 import type { Clock } from "#base/clock.ts";
 import { uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import type { OtherNode, Parts } from "#base/parts.ts";
+import type { OtherNode, Shards } from "#base/shards.ts";
 import {
   countResponseBytes,
   type KnownNode,
@@ -19,7 +19,7 @@ import {
 } from "#src/wire/gen/tailnet_pb.ts";
 import { type TypedBidiCall, Wakeup } from "#src/wire/index.ts";
 
-/** Interval for checking the agents' parts and retrying unreachable nodes. */
+/** Interval for checking the agents' shards and retrying unreachable nodes. */
 const CHECK_INTERVAL_MS = 1_000;
 const UPDATE_BYTES = 64;
 
@@ -29,9 +29,9 @@ type Call = TypedBidiCall<(typeof Tailnet)["method"]["coordinate"]>;
 
 export type RemoteTunnelsDeps = {
   readonly clock: Clock;
-  readonly parts: Pick<Parts, "has" | "nodeOf">;
-  /** Returns the part of an agent; undefined when no agent has this ID. */
-  partOf(agent_id: string): number | undefined | Promise<number | undefined>;
+  readonly shards: Pick<Shards, "has" | "nodeOf">;
+  /** Returns the shard of an agent; undefined when no agent has this ID. */
+  shardOf(agent_id: string): number | undefined | Promise<number | undefined>;
   /** Joins the coordinator of another node. */
   join(node: OtherNode, client: RemoteClient): Promise<Call>;
   /** Revokes a lost client's tunnel with this agent, or with all agents. */
@@ -100,8 +100,8 @@ export class RemoteTunnels implements RemoteCoordinators {
 class ClientTunnels {
   readonly #deps: RemoteTunnelsDeps;
   readonly #peer: Peer;
-  /** Includes agents of this node, whose parts may move. Undefined until the part is known. */
-  readonly #parts = new Map<string, number | undefined>();
+  /** Includes agents of this node, whose shards may move. Undefined until the shard is known. */
+  readonly #shards = new Map<string, number | undefined>();
   readonly #nodeTunnels = new Map<string, NodeTunnels>();
   #isOver = false;
 
@@ -111,7 +111,7 @@ class ClientTunnels {
   }
 
   get agents(): string[] {
-    return [...this.#parts.keys()];
+    return [...this.#shards.keys()];
   }
 
   get nodes(): OtherNode[] {
@@ -119,11 +119,11 @@ class ClientTunnels {
   }
 
   async add(agent_id: string): Promise<void> {
-    this.#parts.set(agent_id, undefined);
+    this.#shards.set(agent_id, undefined);
     try {
-      const part = await this.#deps.partOf(agent_id);
-      if (!this.#parts.has(agent_id)) return;
-      this.#parts.set(agent_id, part);
+      const shard = await this.#deps.shardOf(agent_id);
+      if (!this.#shards.has(agent_id)) return;
+      this.#shards.set(agent_id, shard);
     } catch (error) {
       log("tailnet").warn("cannot find the node of agent {agent_id}: {error}", { agent_id, error });
       return;
@@ -132,7 +132,7 @@ class ClientTunnels {
   }
 
   remove(agent_id: string): void {
-    this.#parts.delete(agent_id);
+    this.#shards.delete(agent_id);
     this.reroute();
   }
 
@@ -140,13 +140,13 @@ class ClientTunnels {
     for (const way of this.#nodeTunnels.values()) way.onChanged();
   }
 
-  /** Updates the routes to where the parts are now. */
+  /** Updates the routes to where the shards are now. */
   reroute(): void {
     if (this.#isOver) return;
-    const { parts } = this.#deps;
+    const { shards } = this.#deps;
     const wanted = new Map<string, { node: OtherNode; agents: Set<string> }>();
-    for (const [agent_id, part] of this.#parts) {
-      const node = part === undefined || parts.has(part) ? undefined : parts.nodeOf(part);
+    for (const [agent_id, shard] of this.#shards) {
+      const node = shard === undefined || shards.has(shard) ? undefined : shards.nodeOf(shard);
       if (!node) continue;
       const there = wanted.get(node.id) ?? { node, agents: new Set() };
       wanted.set(node.id, there);
@@ -154,7 +154,7 @@ class ClientTunnels {
     }
     for (const [id, way] of this.#nodeTunnels) {
       const agents = wanted.get(id)?.agents ?? new Set();
-      way.setWanted(agents, (agent_id) => !this.#parts.has(agent_id));
+      way.setWanted(agents, (agent_id) => !this.#shards.has(agent_id));
       if (agents.size === 0) {
         this.#nodeTunnels.delete(id);
         way.end("disconnected");
@@ -171,7 +171,7 @@ class ClientTunnels {
 
   end(how: "lost" | "disconnected"): void {
     this.#isOver = true;
-    this.#parts.clear();
+    this.#shards.clear();
     for (const way of this.#nodeTunnels.values()) way.end(how);
     this.#nodeTunnels.clear();
   }
@@ -223,7 +223,7 @@ class NodeTunnels {
       void this.#sendChanges(call).catch(() => call.cancel());
       for await (const response of call) this.#onResponse(response);
     } catch {
-      // The node has ended or no longer owns the part.
+      // The node has ended or no longer owns the shard.
     } finally {
       const isOver = this.#end !== undefined;
       this.end("lost");

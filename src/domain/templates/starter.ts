@@ -7,7 +7,7 @@ import type { TemplateVersionActor } from "#actors/template-version/actor.ts";
 import type { Clock, Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { type Parts, toPart } from "#base/parts.ts";
+import { type Shards, toShard } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -28,7 +28,7 @@ type Deps = {
   readonly blobs: Blobs;
   readonly topics: Topics<Events>;
   readonly versions: Directory<TemplateVersionActor>;
-  readonly parts: Parts;
+  readonly shards: Shards;
   readonly provisioners: ReadonlyMap<string, Provisioner>;
 };
 
@@ -106,10 +106,10 @@ export const createBuiltInTemplate = async (
     const { display_name, description, icon } = example;
     // Must be imported on this node, because only it learns how the import ends.
     let id = uuid();
-    while (!deps.parts.has(toPart(id))) id = uuid();
+    while (!deps.shards.has(toShard(id))) id = uuid();
     const job_id = uuid();
     const ended = waitForJob(deps, job_id);
-    versions.expect(id, toPart(id));
+    versions.expect(id, toShard(id));
     await versions.ask(id, "create", {
       job_id,
       organization_id,

@@ -4,7 +4,7 @@ import { JobQueue, type QueuedJob } from "#actors/runtime/job-queue.ts";
 import { type RemoteJobRequest, RemoteJobs } from "#actors/runtime/remote-jobs.ts";
 import type { JobOwner } from "#actors/runtime/remote-queues.ts";
 import { NotStartedError } from "#base/errors.ts";
-import type { OtherNode, Parts } from "#base/parts.ts";
+import type { OtherNode, Shards } from "#base/shards.ts";
 import { Workers } from "#src/provisioners/external/workers.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
@@ -38,18 +38,18 @@ const cluster = (names: readonly string[], slots = 1) => {
   /** Jobs that run twice at the same time, and cut links. */
   const wrong: string[] = [];
   const cut = new Set<string>();
-  const nodeOfPart = new Map<number, string>();
+  const nodeOfShard = new Map<number, string>();
   const nodes = new Map<string, { queue: JobQueue; workers: Workers; far: RemoteJobs; submit: (id: string) => void }>();
   for (const name of names) {
     const toNode = (id: string): OtherNode => ({ id, address: id });
-    const parts: Parts = {
-      comings: 0,
-      has: (part) => nodeOfPart.get(part) === name,
+    const shards: Shards = {
+      arrivals: 0,
+      has: (shard) => nodeOfShard.get(shard) === name,
       get isFirst() {
-        return nodeOfPart.get(0) === name;
+        return nodeOfShard.get(0) === name;
       },
-      nodeOf: (part) => {
-        const other = nodeOfPart.get(part);
+      nodeOf: (shard) => {
+        const other = nodeOfShard.get(shard);
         return other === undefined || other === name ? undefined : toNode(other);
       },
     };
@@ -72,7 +72,7 @@ const cluster = (names: readonly string[], slots = 1) => {
       queue.submit({ ...job, run: (signal) => runJob(job.id, signal) });
     };
     const far: RemoteJobs = new RemoteJobs({
-      parts,
+      shards,
       clock,
       queue: () => queue,
       async ask(node, question: RemoteJobRequest) {
@@ -83,7 +83,7 @@ const cluster = (names: readonly string[], slots = 1) => {
       submit: submitJob,
       async requeue(_of: JobOwner, id) {
         const owner = owners.get(id);
-        if (!owner || owner.state === "done" || !parts.has(owner.part)) return;
+        if (!owner || owner.state === "done" || !shards.has(owner.part)) return;
         owner.state = "pending";
         submitJob(owner.job);
       },
@@ -103,13 +103,13 @@ const cluster = (names: readonly string[], slots = 1) => {
     runs,
     wrong,
     cut,
-    nodeOfPart,
+    nodeOfPart: nodeOfShard,
     node,
     /** Submits a job of this shard at the node that has it. */
-    submit(id: string, part: number, created_at: number, tags: Record<string, string> | undefined = TAGS) {
-      const job = { id, created_at, urgency: "person", tags, part, of: { kind: "build", id } } as const;
-      owners.set(id, { state: "pending", part, job });
-      node(nodeOfPart.get(part) as string).submit(id);
+    submit(id: string, shard: number, created_at: number, tags: Record<string, string> | undefined = TAGS) {
+      const job = { id, created_at, urgency: "person", tags, part: shard, of: { kind: "build", id } } as const;
+      owners.set(id, { state: "pending", part: shard, job });
+      node(nodeOfShard.get(shard) as string).submit(id);
     },
     start() {
       for (const { far } of nodes.values()) far.start();
@@ -126,8 +126,8 @@ const cluster = (names: readonly string[], slots = 1) => {
 };
 
 test("[CP-60] a job that needs a worker runs on one of the first node's workers, whichever node owns it, and is in no queue once it has ended", async () => {
-  const { nodeOfPart, node, submit, start, runs, owners, passes } = cluster(["a", "b"]);
-  nodeOfPart.set(0, "a").set(1, "b");
+  const { nodeOfPart: nodeOfShard, node, submit, start, runs, owners, passes } = cluster(["a", "b"]);
+  nodeOfShard.set(0, "a").set(1, "b");
   start();
   submit("one", 1, 1);
   expect(node("b").queue.has("one")).toBe(true);
@@ -143,8 +143,8 @@ test("[CP-60] a job that needs a worker runs on one of the first node's workers,
 });
 
 test("[CP-61] every node lists the workers, and positions are counted over all nodes whose jobs wait for them", async () => {
-  const { nodeOfPart, node, submit, start, runs, passes } = cluster(["a", "b", "c"]);
-  nodeOfPart.set(0, "a").set(1, "b").set(2, "c");
+  const { nodeOfPart: nodeOfShard, node, submit, start, runs, passes } = cluster(["a", "b", "c"]);
+  nodeOfShard.set(0, "a").set(1, "b").set(2, "c");
   start();
   expect(node("b").queue.workersFor(TAGS)).toEqual([]);
   const before = node("b").queue.workersVersion;
@@ -169,8 +169,8 @@ test("[CP-61] every node lists the workers, and positions are counted over all n
 });
 
 test("[CP-62] a cancellation reaches a job on another node, even if the connection was down in the meantime", async () => {
-  const { nodeOfPart, node, submit, start, runs, owners, passes, cut } = cluster(["a", "b"]);
-  nodeOfPart.set(0, "a").set(1, "b");
+  const { nodeOfPart: nodeOfShard, node, submit, start, runs, owners, passes, cut } = cluster(["a", "b"]);
+  nodeOfShard.set(0, "a").set(1, "b");
   start();
   node("a").workers.connect(facts("w"), LINK);
   submit("runs", 1, 1);
@@ -185,8 +185,8 @@ test("[CP-62] a cancellation reaches a job on another node, even if the connecti
 });
 
 test("[CP-63] a broken connection starts no job twice", async () => {
-  const { nodeOfPart, node, submit, start, runs, wrong, passes, cut } = cluster(["a", "b"]);
-  nodeOfPart.set(0, "a").set(1, "b");
+  const { nodeOfPart: nodeOfShard, node, submit, start, runs, wrong, passes, cut } = cluster(["a", "b"]);
+  nodeOfShard.set(0, "a").set(1, "b");
   start();
   node("a").workers.connect(facts("w", 4), LINK);
   submit("runs", 1, 1);
@@ -203,8 +203,8 @@ test("[CP-63] a broken connection starts no job twice", async () => {
 });
 
 test("[CP-63] when the first node dies, its jobs start again on the next one's workers, including the next one's own", async () => {
-  const { nodeOfPart, node, submit, start, runs, owners, wrong, passes, cut } = cluster(["a", "b", "c"]);
-  nodeOfPart.set(0, "a").set(1, "b").set(2, "c");
+  const { nodeOfPart: nodeOfShard, node, submit, start, runs, owners, wrong, passes, cut } = cluster(["a", "b", "c"]);
+  nodeOfShard.set(0, "a").set(1, "b").set(2, "c");
   start();
   node("a").workers.connect(facts("w", 4), LINK);
   submit("of-b", 1, 1);
@@ -214,46 +214,46 @@ test("[CP-63] when the first node dies, its jobs start again on the next one's w
   cut.add("a");
   node("a").far.stop();
   runs.clear();
-  nodeOfPart.delete(0);
+  nodeOfShard.delete(0);
   for (let i = 0; i < 4; i++) await passes(() => true);
   expect(owners.get("of-b")?.state).toBe("running");
-  nodeOfPart.set(0, "b");
+  nodeOfShard.set(0, "b");
   node("b").workers.connect(facts("w", 4), LINK);
   await passes(() => runs.get("of-b")?.on === "b" && runs.get("of-c")?.on === "b");
   expect(wrong).toEqual([]);
 });
 
 test("[CP-63] a first node that hands over ends its workers' jobs before any job starts elsewhere", async () => {
-  const { nodeOfPart, node, submit, start, runs, wrong, passes } = cluster(["a", "b"]);
-  nodeOfPart.set(0, "a").set(1, "b").set(2, "a");
+  const { nodeOfPart: nodeOfShard, node, submit, start, runs, wrong, passes } = cluster(["a", "b"]);
+  nodeOfShard.set(0, "a").set(1, "b").set(2, "a");
   start();
   node("a").workers.connect(facts("w", 2), LINK);
   submit("of-b", 1, 1);
   submit("of-a", 2, 2);
   submit("waits", 2, 3);
   await passes(() => runs.size === 2);
-  nodeOfPart.delete(0);
-  await node("a").queue.releaseParts((part) => part === 0);
+  nodeOfShard.delete(0);
+  await node("a").queue.releaseShards((shard) => shard === 0);
   expect(runs.size).toBe(0);
   for (let i = 0; i < 4; i++) await passes(() => true);
   expect(runs.size).toBe(0);
-  nodeOfPart.set(0, "b");
+  nodeOfShard.set(0, "b");
   node("b").workers.connect(facts("w", 4), LINK);
   await passes(() => ["of-a", "of-b", "waits"].every((id) => runs.get(id)?.on === "b"));
   expect(wrong).toEqual([]);
 });
 
 test("[CP-63] a shard that moves leaves its jobs with the workers, and its next owner follows them", async () => {
-  const { nodeOfPart, node, submit, start, runs, owners, wrong, passes } = cluster(["a", "b", "c"]);
-  nodeOfPart.set(0, "a").set(1, "b").set(2, "c");
+  const { nodeOfPart: nodeOfShard, node, submit, start, runs, owners, wrong, passes } = cluster(["a", "b", "c"]);
+  nodeOfShard.set(0, "a").set(1, "b").set(2, "c");
   start();
   node("a").workers.connect(facts("w", 4), LINK);
   submit("moves", 1, 1);
   await passes(() => runs.has("moves"));
-  nodeOfPart.delete(1);
-  await node("b").queue.releaseParts((part) => part === 1);
+  nodeOfShard.delete(1);
+  await node("b").queue.releaseShards((shard) => shard === 1);
   expect(node("b").queue.has("moves")).toBe(false);
-  nodeOfPart.set(1, "c");
+  nodeOfShard.set(1, "c");
   expect(node("c").queue.ensureQueued((owners.get("moves") as Owner).job)).toBe(true);
   for (let i = 0; i < 4; i++) await passes(() => true);
   expect(runs.get("moves")?.on).toBe("a");

@@ -7,7 +7,7 @@ import { BuildRunner } from "#actors/workspace/build-runner.ts";
 import { systemClock } from "#base/clock.ts";
 import { CommitError } from "#db/engine/store.ts";
 
-const PART = 7;
+const SHARD = 7;
 
 test("[CP-57] a build whose shard moves before it starts does not start on the old node", async () => {
   const jobs = new JobQueue(2);
@@ -21,12 +21,12 @@ test("[CP-57] a build whose shard moves before it starts does not start on the o
     },
   } as unknown as Directory<WorkspaceActor>;
   const runner = new BuildRunner({ clock: systemClock, jobs, workspaces: () => workspaces } as never);
-  const submit = (name: string, part: number): void =>
-    runner.submit({ workspace_id: name, job_id: name, created_at: 0, tags: {}, urgency: "person", part });
-  submit("stays", PART + 1);
-  submit("leaves", PART);
-  await jobs.releaseParts((part) => part === PART);
-  await jobs.releaseParts(() => true);
+  const submit = (name: string, shard: number): void =>
+    runner.submit({ workspace_id: name, job_id: name, created_at: 0, tags: {}, urgency: "person", part: shard });
+  submit("stays", SHARD + 1);
+  submit("leaves", SHARD);
+  await jobs.releaseShards((shard) => shard === SHARD);
+  await jobs.releaseShards(() => true);
   expect(asked).toEqual(["startJob of stays here"]);
 });
 

@@ -7,13 +7,13 @@ import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
-const createSubmitted = (workspace_id: string, snapshot_id: string, part = 0): SubmittedSnapshot => ({
+const createSubmitted = (workspace_id: string, snapshot_id: string, shard = 0): SubmittedSnapshot => ({
   workspace_id,
   owner_id: `owner of ${workspace_id}`,
   snapshot_id,
   provisioner: "docker",
   home_backup_id: null,
-  part,
+  part: shard,
 });
 
 /** Returns a runner whose copies wait for a gate, and a record of its actions. */
@@ -98,7 +98,7 @@ test("[SN-22] a node that hands a workspace over ends its snapshot work and repo
   runner.capture(createSubmitted("w", "leaving", 1));
   runner.discard(createSubmitted("w", "waiting", 1));
   runner.capture(createSubmitted("staying", "here", 2));
-  await runner.releaseParts((part) => part === 1);
+  await runner.releaseShards((shard) => shard === 1);
   reach(true);
   clock.advance(60_000);
   expect(seen).toEqual(["capture leaving", "capture here"]);

@@ -4,7 +4,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
 import { uuid } from "#base/ids.ts";
-import { toPart } from "#base/parts.ts";
+import { toShard } from "#base/shards.ts";
 import { listStems, splitWords } from "#base/words.ts";
 import { insertChat, listBusyChats } from "#db/chats/chats.ts";
 import { countHits, listMatching, listPage, searchAllHits, searchFewHits } from "#db/chats/list.ts";
@@ -353,7 +353,7 @@ const seedMany = async (world: ChatWorld) => {
       content: [{ type: "text" as const, text }],
     }));
     statements.push(
-      insertChat({ ...chat, part: toPart(chat.owner_id) }),
+      insertChat({ ...chat, part: toShard(chat.owner_id) }),
       ...indexMessages(key, said),
       indexTitle(key, chat.title),
     );

@@ -5,7 +5,7 @@ import { sha256 } from "#base/ids.ts";
 import { findAgentByToken } from "#db/agents/tokens.ts";
 import type { Query } from "#db/engine/sql.ts";
 import { AgentTokens } from "#src/api/http/agent-tokens.ts";
-import { MovableParts } from "#test/support/cluster/movable-parts.ts";
+import { MovableShards } from "#test/support/cluster/movable-shards.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
@@ -22,7 +22,7 @@ testInside(
   async () => {
     const agent = await seedAgent(server);
     const hash = sha256(agent.agent_token);
-    const parts = new MovableParts();
+    const shards = new MovableShards();
     const clock = new ManualClock();
     const { store, topics } = getContext(server);
     let looks = 0;
@@ -32,7 +32,7 @@ testInside(
         return store.get(query);
       },
     };
-    const tokens = new AgentTokens({ store: counted, topics, clock, parts });
+    const tokens = new AgentTokens({ store: counted, topics, clock, shards });
     /** Returns how many lookups it takes to find the token again. */
     const countLookups = async (): Promise<number> => {
       looks = 0;
@@ -46,12 +46,12 @@ testInside(
     expect([await countLookups(), await countLookups()]).toEqual([1, 0]);
 
     const { part = -1 } = (await store.get(findAgentByToken({ token_hash: hash }))) ?? {};
-    parts.drop([part]);
+    shards.drop([part]);
     expect([await countLookups(), await countLookups()]).toEqual([1, 1]);
-    parts.add([part]);
+    shards.add([part]);
     expect([await countLookups(), await countLookups()]).toEqual([1, 0]);
-    parts.drop([part]);
-    parts.add([part]);
+    shards.drop([part]);
+    shards.add([part]);
     expect([await countLookups(), await countLookups()]).toEqual([1, 0]);
 
     // It becomes invalid while it is being read.

@@ -51,12 +51,12 @@ const startNodes = () => {
   };
   const among = new Forwarder({
     ...listens,
-    parts: {
+    shards: {
       here: () => here,
       has: () => state.isOwn,
       placeOf: () => (state.isOwn ? undefined : other),
       lifeAt: (place) => (place === other ? state.life : undefined),
-      partOf: async () => 7,
+      shardOf: async () => 7,
     },
     state: () => STATE,
   });

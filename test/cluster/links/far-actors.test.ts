@@ -4,9 +4,9 @@ import { Actor } from "#actors/runtime/actor.ts";
 import type { Directory } from "#actors/runtime/directory.ts";
 import { systemClock } from "#base/clock.ts";
 import { getCurrentOrigin, withOrigin } from "#base/origin.ts";
-import type { OtherNode, Parts } from "#base/parts.ts";
+import type { OtherNode, Shards } from "#base/shards.ts";
 import type { Store } from "#db/engine/store.ts";
-import { PartIndex } from "#db/part-index.ts";
+import { ShardIndex } from "#db/shard-index.ts";
 import { createSharedLocation } from "#src/cluster/location.ts";
 import { createLinkedNode, type LinkedNode } from "#test/support/cluster/linked-node.ts";
 
@@ -24,7 +24,7 @@ class Notes extends Actor<readonly string[]> {
     super(id, {} as Store);
     this.#node = node;
   }
-  protected toPart(): undefined {}
+  protected toShard(): undefined {}
   protected load(): Promise<readonly string[]> {
     return Promise.resolve([]);
   }
@@ -39,8 +39,8 @@ class Notes extends Actor<readonly string[]> {
 /** Creates a store that knows the shards of these IDs. */
 const makeReadStore = (rows: ReadonlyMap<string, number>): Pick<Store, "get"> => ({
   get: async ({ params }) => {
-    const part = rows.get(String(params[0]));
-    return (part === undefined ? undefined : { part }) as never;
+    const shard = rows.get(String(params[0]));
+    return (shard === undefined ? undefined : { part: shard }) as never;
   },
 });
 
@@ -49,15 +49,15 @@ const openCluster = (names: readonly string[], shared: ShardOwners, rows: Readon
   open.push(...nodes.values());
   return names.map((name) => {
     const node = nodes.get(name) as LinkedNode;
-    const findOtherNode = (part: number): OtherNode | undefined => nodes.get(shared.get(part) ?? "")?.place;
-    const parts: Parts = {
-      has: (part) => shared.get(part) === name,
+    const findOtherNode = (shard: number): OtherNode | undefined => nodes.get(shared.get(shard) ?? "")?.place;
+    const shards: Shards = {
+      has: (shard) => shared.get(shard) === name,
       isFirst: false,
-      comings: 0,
-      nodeOf: (part) => (shared.get(part) === name ? undefined : findOtherNode(part)),
+      arrivals: 0,
+      nodeOf: (shard) => (shared.get(shard) === name ? undefined : findOtherNode(shard)),
     };
-    const index = new PartIndex(makeReadStore(rows));
-    const location = createSharedLocation({ clock: systemClock, parts, index, links: node.links });
+    const index = new ShardIndex(makeReadStore(rows));
+    const location = createSharedLocation({ clock: systemClock, shards, index, links: node.links });
     const chats = location.openDirectory("chat", (id) => new Notes(id, name));
     return { node, chats };
   }) as [{ node: LinkedNode; chats: Directory<Notes> }, { node: LinkedNode; chats: Directory<Notes> }];

@@ -1,7 +1,7 @@
 // Linked account tokens on two nodes with one database: the first node renews them for all.
 import { afterEach, expect } from "bun:test";
-import type { OtherNode, Parts } from "#base/parts.ts";
-import { PartIndex } from "#db/part-index.ts";
+import type { OtherNode, Shards } from "#base/shards.ts";
+import { ShardIndex } from "#db/shard-index.ts";
 import { Links } from "#domain/external-auth/links.ts";
 import { Client } from "#src/client.ts";
 import { createSharedLocation } from "#src/cluster/location.ts";
@@ -18,9 +18,9 @@ afterEach(() => {
   for (const one of open.splice(0)) one[Symbol.dispose]();
 });
 
-const makeParts = (isFirst: boolean, first: () => OtherNode | undefined): Parts => ({
+const makeShards = (isFirst: boolean, first: () => OtherNode | undefined): Shards => ({
   isFirst,
-  comings: 0,
+  arrivals: 0,
   has: () => isFirst,
   nodeOf: () => (isFirst ? undefined : first()),
 });
@@ -37,10 +37,10 @@ const openLinkWorld = async (provider: FakeProvider) => {
   const [a, b] = [createLinkedNode("a"), createLinkedNode("b")];
   open.push(a, b);
   const known: { first: OtherNode | undefined } = { first: a.place };
-  const openRefreshes = (parts: Parts, node: typeof a, run: Links["refresh"]) =>
-    createSharedLocation({ clock, parts, links: node.links, index: new PartIndex(store) }).runOnFirst("refresh", run);
+  const openRefreshes = (shards: Shards, node: typeof a, run: Links["refresh"]) =>
+    createSharedLocation({ clock, shards, links: node.links, index: new ShardIndex(store) }).runOnFirst("refresh", run);
   openRefreshes(
-    makeParts(true, () => undefined),
+    makeShards(true, () => undefined),
     a,
     (asked) => links.refresh(asked),
   );
@@ -53,7 +53,7 @@ const openLinkWorld = async (provider: FakeProvider) => {
     topics,
     client,
     refreshRemotely: openRefreshes(
-      makeParts(false, () => known.first),
+      makeShards(false, () => known.first),
       b,
       (asked) => second.refresh(asked),
     ),

@@ -3,8 +3,8 @@ import { afterEach, setDefaultTimeout, test } from "bun:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { systemClock } from "#base/clock.ts";
 import { uuid, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
-import type { OtherNode, Parts } from "#base/parts.ts";
-import { PartIndex } from "#db/part-index.ts";
+import type { OtherNode, Shards } from "#base/shards.ts";
+import { ShardIndex } from "#db/shard-index.ts";
 import { connectCoordinators } from "#src/cluster/location.ts";
 import { listAgentAddresses } from "#src/tailnet/addresses.ts";
 import { Coordinator } from "#src/tailnet/coordinator.ts";
@@ -34,17 +34,17 @@ const cluster = (...names: string[]) => {
   for (const name of names) {
     const node = createLinkedNode(name);
     open.push(node);
-    const getAgent = (part: number) => owner.get(ids[part] ?? "");
-    const parts: Parts = {
-      comings: 0,
+    const getAgent = (shard: number) => owner.get(ids[shard] ?? "");
+    const shards: Shards = {
+      arrivals: 0,
       isFirst: name === names[0],
-      has: (part) => getAgent(part) === name,
-      nodeOf: (part) => (getAgent(part) === name ? undefined : nodes.get(getAgent(part) ?? "")?.place),
+      has: (shard) => getAgent(shard) === name,
+      nodeOf: (shard) => (getAgent(shard) === name ? undefined : nodes.get(getAgent(shard) ?? "")?.place),
     };
-    const index = new PartIndex({ get: () => Promise.resolve(undefined) });
-    index.findPartOf = (_, id) => ids.indexOf(id);
+    const index = new ShardIndex({ get: () => Promise.resolve(undefined) });
+    index.findShardOf = (_, id) => ids.indexOf(id);
     const coordinator = new Coordinator();
-    connectCoordinators({ clock: systemClock, parts, index, links: node.links }, coordinator);
+    connectCoordinators({ clock: systemClock, shards, index, links: node.links }, coordinator);
     nodes.set(name, { coordinator, place: node.place, stop: () => node[Symbol.dispose]() });
   }
   const at = (name: string) => {

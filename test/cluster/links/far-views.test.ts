@@ -2,9 +2,9 @@
 import { afterEach, expect, test } from "bun:test";
 import { EndingClock, systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
-import type { OtherNode, Parts } from "#base/parts.ts";
+import type { OtherNode, Shards } from "#base/shards.ts";
 import { Topics } from "#base/topics.ts";
-import { PartIndex } from "#db/part-index.ts";
+import { ShardIndex } from "#db/shard-index.ts";
 import { Network } from "#domain/tailnet/network.ts";
 import { createSharedLocation } from "#src/cluster/location.ts";
 import { createAgentRules } from "#src/tailnet/peer-rules.ts";
@@ -22,7 +22,7 @@ const cluster = (...counts: number[]) => {
   return counts.map((count, i) => {
     const node = nodes[i] as (typeof nodes)[number];
     const others: OtherNode[] = nodes.filter((one) => one !== node).map(({ place }) => place);
-    const parts: Parts = { has: () => false, isFirst: i === 0, nodeOf: (part) => others[part % others.length] };
+    const shards: Shards = { has: () => false, isFirst: i === 0, nodeOf: (shard) => others[shard % others.length] };
     const network = new Network({ store: undefined as never, clock: systemClock, topics: new Topics() });
     for (let n = 0; n < count; n++) {
       const id = uuid();
@@ -30,10 +30,10 @@ const cluster = (...counts: number[]) => {
     }
     // A client of another node belongs to that node.
     network.coordinator.join({ id: uuid(), rules: createAgentRules(uuid()), isGuest: true });
-    const index = new PartIndex({ get: () => Promise.resolve(undefined) });
+    const index = new ShardIndex({ get: () => Promise.resolve(undefined) });
     const clock = new EndingClock(systemClock);
     open.push(clock);
-    const location = createSharedLocation({ clock, parts, index, links: node.links });
+    const location = createSharedLocation({ clock, shards, index, links: node.links });
     location.joinNetwork(network);
     const usage = { flushed: 0 };
     return { network, usage, flushOthers: location.share("flush", async () => void usage.flushed++), node };

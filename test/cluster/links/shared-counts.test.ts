@@ -1,6 +1,6 @@
 // Request limits on two nodes, over real links: a node's counts reach the other within a second.
 import { afterEach, expect, test } from "bun:test";
-import type { OtherNode, Parts } from "#base/parts.ts";
+import type { OtherNode, Shards } from "#base/shards.ts";
 import { Throttle } from "#domain/users/throttle.ts";
 import { SharedCounts } from "#src/cluster/shared-counts.ts";
 import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
@@ -19,9 +19,9 @@ const cluster = () => {
   const clock = new ManualClock();
   const [a, b] = [createLinkedNode("a"), createLinkedNode("b")];
   open.push(a, b);
-  const makeParts = (other: OtherNode): Parts => ({ has: () => false, isFirst: false, nodeOf: () => other });
+  const makeShards = (other: OtherNode): Shards => ({ has: () => false, isFirst: false, nodeOf: () => other });
   const counting = (node: typeof a, other: OtherNode) => {
-    const shared = new SharedCounts({ clock, parts: makeParts(other), links: node.links });
+    const shared = new SharedCounts({ clock, shards: makeShards(other), links: node.links });
     return [1, 2].map(() => {
       const throttle = new Throttle(clock, LIMIT);
       throttle.others = shared.join("calls", throttle);

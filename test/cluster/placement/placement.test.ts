@@ -1,13 +1,13 @@
 // The node a request belongs to: declared by every operation, and tested with requests about existing objects in a real server's store.
 import { expect, setDefaultTimeout } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
-import { toPart } from "#base/parts.ts";
+import { toShard } from "#base/shards.ts";
 import type { Query } from "#db/engine/sql.ts";
 import { updateBy } from "#db/engine/sql.ts";
-import { PartIndex } from "#db/part-index.ts";
 import { agents } from "#db/schema/agents.ts";
 import { chats } from "#db/schema/chats.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
+import { ShardIndex } from "#db/shard-index.ts";
 import { findUser } from "#db/users/users.ts";
 import type { Task } from "#schema/tasks/task.ts";
 import { createApp } from "#src/api/app.ts";
@@ -27,7 +27,7 @@ import { awaitBuild, ECHO, openWorld } from "#test/support/workspaces.ts";
 
 setDefaultTimeout(scaleTimeout(60_000));
 
-const PART = 77;
+const SHARD = 77;
 const updateWorkspace = updateBy(workspaces, workspaces.id);
 const updateAgent = updateBy(agents, agents.id);
 const updateChat = updateBy(chats, chats.id);
@@ -47,23 +47,23 @@ const makePlacement = (of: TestServer) => {
   };
   const placement = new Placement({
     store: counted,
-    index: new PartIndex(counted),
+    index: new ShardIndex(counted),
     operations: new Operations(app.routes),
     clock,
     config: { wildcard_access_url: "*.apps.example.com" },
     accessUrl: () => of.url,
   });
-  const findPart = async (line: string, headers: Record<string, string> = {}) => {
+  const findShard = async (line: string, headers: Record<string, string> = {}) => {
     const [method = "", path = ""] = line.split(" ");
-    return placement.partOf(new Request(new URL(path, of.url).href, { method, headers }));
+    return placement.shardOf(new Request(new URL(path, of.url).href, { method, headers }));
   };
-  return { app, asked, of: findPart };
+  return { app, asked, of: findShard };
 };
 
 /** A workspace in a shard other than its owner's, like a claimed prebuild. */
 const seed = async () => {
   const seeded = await seedAgent(server);
-  await getContext(server).store.commit([updateWorkspace(seeded.workspace_id, { part: PART })]);
+  await getContext(server).store.commit([updateWorkspace(seeded.workspace_id, { part: SHARD })]);
   return seeded;
 };
 
@@ -86,12 +86,12 @@ testInside(
   async () => {
     const { of } = makePlacement(server);
     const { workspace_id, agent_id } = await seed();
-    expect(await of(`PATCH /api/v2/workspaces/${workspace_id}`)).toBe(PART);
-    expect(await of(`POST /api/v2/workspaces/${workspace_id.toUpperCase()}/builds`)).toBe(PART);
-    expect(await of(`GET /workspaces/${workspace_id}`)).toBe(PART);
-    expect(await of(`HEAD /api/v2/workspaces/${workspace_id}`)).toBe(PART);
-    expect(await of(`GET /api/v2/workspaceagents/${agent_id}/pty`)).toBe(PART);
-    expect(await of(`GET /terminals/${agent_id}`)).toBe(PART);
+    expect(await of(`PATCH /api/v2/workspaces/${workspace_id}`)).toBe(SHARD);
+    expect(await of(`POST /api/v2/workspaces/${workspace_id.toUpperCase()}/builds`)).toBe(SHARD);
+    expect(await of(`GET /workspaces/${workspace_id}`)).toBe(SHARD);
+    expect(await of(`HEAD /api/v2/workspaces/${workspace_id}`)).toBe(SHARD);
+    expect(await of(`GET /api/v2/workspaceagents/${agent_id}/pty`)).toBe(SHARD);
+    expect(await of(`GET /terminals/${agent_id}`)).toBe(SHARD);
     for (const missing of [uuid(), "dev", "%00", "%"]) expect(await of(`PATCH /api/v2/workspaces/${missing}`)).toBe(0);
     expect(await of("POST /api/v2/templates/nothing/like/this")).toBe(0);
     expect(await of("POST /api/v2/users/login")).toBe(0);
@@ -107,16 +107,16 @@ testInside(
     const { of } = makePlacement(server);
     const { agent_id, agent_token } = await seed();
     const own = "GET /api/v2/workspaceagents/me/reinit";
-    expect(await of(own, { "Service-Session-Token": agent_token })).toBe(PART);
-    expect(await of(own, { "Coder-Session-Token": agent_token.toUpperCase() })).toBe(PART);
-    expect(await of(own, { cookie: `service_session_token=${agent_token}` })).toBe(PART);
-    expect(await of(own, { authorization: `Bearer ${agent_token}` })).toBe(PART);
-    expect(await of(`${own}?coder_session_token=${agent_token}`)).toBe(PART);
+    expect(await of(own, { "Service-Session-Token": agent_token })).toBe(SHARD);
+    expect(await of(own, { "Coder-Session-Token": agent_token.toUpperCase() })).toBe(SHARD);
+    expect(await of(own, { cookie: `service_session_token=${agent_token}` })).toBe(SHARD);
+    expect(await of(own, { authorization: `Bearer ${agent_token}` })).toBe(SHARD);
+    expect(await of(`${own}?coder_session_token=${agent_token}`)).toBe(SHARD);
     expect(await of(own, { "Service-Session-Token": uuid() })).toBe(0);
     expect(await of(own)).toBe(0);
     const other = uuid();
     await getContext(server).store.commit([updateAgent(agent_id, { token_hash: sha256(other) })]);
-    expect(await of(own, { "Service-Session-Token": other })).toBe(PART);
+    expect(await of(own, { "Service-Session-Token": other })).toBe(SHARD);
   },
 );
 
@@ -124,16 +124,16 @@ testInside("[CP-20] objects that a user creates belong to the user's shard, by k
   const { of } = makePlacement(server);
   const { owner_id, owner_token, organization_id } = await seed();
   const headers = { "Service-Session-Token": owner_token };
-  const part = toPart(owner_id);
-  expect(await of("POST /api/v2/chats", headers)).toBe(part);
-  expect(await of("POST /api/experimental/chats", headers)).toBe(part);
-  expect(await of("GET /api/experimental/chats/watch", headers)).toBe(part);
-  expect(await of("POST /api/v2/tasks/me", headers)).toBe(part);
-  expect(await of("POST /api/v2/users/me/workspaces", headers)).toBe(part);
-  expect(await of(`POST /api/v2/users/${owner_id.toUpperCase()}/workspaces`)).toBe(part);
-  expect(await of(`POST /api/v2/organizations/${organization_id}/members/${owner_id}/workspaces`)).toBe(part);
+  const shard = toShard(owner_id);
+  expect(await of("POST /api/v2/chats", headers)).toBe(shard);
+  expect(await of("POST /api/experimental/chats", headers)).toBe(shard);
+  expect(await of("GET /api/experimental/chats/watch", headers)).toBe(shard);
+  expect(await of("POST /api/v2/tasks/me", headers)).toBe(shard);
+  expect(await of("POST /api/v2/users/me/workspaces", headers)).toBe(shard);
+  expect(await of(`POST /api/v2/users/${owner_id.toUpperCase()}/workspaces`)).toBe(shard);
+  expect(await of(`POST /api/v2/organizations/${organization_id}/members/${owner_id}/workspaces`)).toBe(shard);
   const name = await getUsername(owner_id);
-  expect(await of(`POST /api/v2/users/${name.toUpperCase()}/workspaces`)).toBe(part);
+  expect(await of(`POST /api/v2/users/${name.toUpperCase()}/workspaces`)).toBe(shard);
   expect(await of("POST /api/v2/users/unknown/workspaces")).toBe(0);
   expect(await of("POST /api/v2/chats", { "Service-Session-Token": "abcdefghij-abcdefghijklmnopqrstuv" })).toBe(0);
   expect(await of("POST /api/v2/chats")).toBe(0);
@@ -144,11 +144,11 @@ testInside("[CP-20] workspace names lead to their shard, also in hosts and paths
   const { owner_id, owner_token } = await seed();
   const name = await getUsername(owner_id);
   const headers = { "Service-Session-Token": owner_token };
-  expect(await of("GET /api/v2/users/me/workspace/DEV", headers)).toBe(PART);
-  expect(await of(`GET /api/v2/users/${owner_id}/workspace/dev/builds/1`)).toBe(PART);
-  expect(await of(`GET /@${name}/dev.main/apps/code/index.html`)).toBe(PART);
-  expect(await of("GET /@me/dev/apps/code/", { cookie: `service_session_token=${owner_token}` })).toBe(PART);
-  expect(await of("POST /x/y", { host: `code--main--dev--${name}.apps.example.com` })).toBe(PART);
+  expect(await of("GET /api/v2/users/me/workspace/DEV", headers)).toBe(SHARD);
+  expect(await of(`GET /api/v2/users/${owner_id}/workspace/dev/builds/1`)).toBe(SHARD);
+  expect(await of(`GET /@${name}/dev.main/apps/code/index.html`)).toBe(SHARD);
+  expect(await of("GET /@me/dev/apps/code/", { cookie: `service_session_token=${owner_token}` })).toBe(SHARD);
+  expect(await of("POST /x/y", { host: `code--main--dev--${name}.apps.example.com` })).toBe(SHARD);
   expect(await of("POST /x/y", { host: `code--main--other--${name}.apps.example.com` })).toBe(0);
   expect(await of("POST /api/v2/users/login", { host: "apps.example.com" })).toBe(0);
   expect(await of("GET /@me/dev/apps/code/")).toBe(0);
@@ -165,11 +165,11 @@ testInside("[CP-21] a second lookup costs nothing, and an invalid ID never does"
     ["PATCH /api/v2/workspaceagents/me/logs", { "Service-Session-Token": seeded.agent_token }],
     [`GET /@${name}/dev/apps/code/a.js`, {}],
   ];
-  for (const [line, headers] of requests) expect(await of(line, headers)).toBe(PART);
+  for (const [line, headers] of requests) expect(await of(line, headers)).toBe(SHARD);
   const { queries } = asked;
-  for (const [line, headers] of requests) expect(await of(line, headers)).toBe(PART);
+  for (const [line, headers] of requests) expect(await of(line, headers)).toBe(SHARD);
   await supersedeAgent(server, seeded);
-  for (const [line, headers] of requests.slice(0, 3)) expect(await of(line, headers)).toBe(PART);
+  for (const [line, headers] of requests.slice(0, 3)) expect(await of(line, headers)).toBe(SHARD);
   for (const line of ["PATCH /api/v2/workspaces/dev", "POST /api/v2/users", "GET /derp"]) await of(line);
   await of("PATCH /api/v2/workspaceagents/me/logs", { "Service-Session-Token": "no token" });
   expect(asked.queries).toBe(queries);
@@ -189,18 +189,18 @@ testInside("[CP-20] builds, jobs, tasks and versions lead to their object's shar
   });
   const at = typeof task.workspace_id === "string" ? task.workspace_id : (task.workspace_id?.uuid ?? "");
   const { latest_build: build } = await awaitBuild(world.admin, at);
-  await store.commit([updateWorkspace(at, { part: PART })]);
+  await store.commit([updateWorkspace(at, { part: SHARD })]);
   const jobs = `/api/v2/organizations/${template.organization_id}/provisionerjobs`;
-  expect(await of(`PATCH /api/v2/workspacebuilds/${build.id}/cancel`)).toBe(PART);
-  expect(await of(`GET ${jobs}/${build.job.id}/logs`)).toBe(PART);
-  expect(await of(`POST /api/v2/tasks/me/${task.id}/pause`)).toBe(PART);
-  expect(await of("POST /api/v2/tasks/me/GO/pause", headers)).toBe(PART);
+  expect(await of(`PATCH /api/v2/workspacebuilds/${build.id}/cancel`)).toBe(SHARD);
+  expect(await of(`GET ${jobs}/${build.job.id}/logs`)).toBe(SHARD);
+  expect(await of(`POST /api/v2/tasks/me/${task.id}/pause`)).toBe(SHARD);
+  expect(await of("POST /api/v2/tasks/me/GO/pause", headers)).toBe(SHARD);
   expect(await of("POST /api/v2/tasks/me/nothing/pause", headers)).toBe(0);
   expect(await of("POST /api/v2/tasks/unknown/go/pause")).toBe(0);
-  expect(await of(`POST /api/v2/templateversions/${version}/dry-run`)).toBe(toPart(version));
+  expect(await of(`POST /api/v2/templateversions/${version}/dry-run`)).toBe(toShard(version));
   const dry = await world.admin.post<{ id: string }>(`/api/v2/templateversions/${version}/dry-run`, {});
-  expect(await of(`GET ${jobs}/${dry.id}/logs`)).toBe(toPart(version));
-  expect(await of(`PATCH /api/v2/templateversions/${version}/dry-run/${dry.id}/cancel`)).toBe(toPart(version));
+  expect(await of(`GET ${jobs}/${dry.id}/logs`)).toBe(toShard(version));
+  expect(await of(`PATCH /api/v2/templateversions/${version}/dry-run/${dry.id}/cancel`)).toBe(toShard(version));
 });
 
 testInside("[CP-20] a chat has its own shard; requests that dial into its workspace use the workspace's", async () => {
@@ -208,14 +208,14 @@ testInside("[CP-20] a chat has its own shard; requests that dial into its worksp
   const { store } = getContext(world.server);
   const { of } = makePlacement(world.server);
   const chat = await createChat(world);
-  const own = toPart(world.user_id);
+  const own = toShard(world.user_id);
   expect(await of(`POST /api/v2/chats/${chat.id}/messages`)).toBe(own);
   expect(await of(`GET /api/experimental/chats/${chat.id}/stream`)).toBe(own);
   expect(await of(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(own);
   const { workspace_id } = await seedAgent(world.server);
-  await store.commit([updateWorkspace(workspace_id, { part: PART }), updateChat(chat.id, { workspace_id })]);
-  expect(await of(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(PART);
-  expect(await of(`GET /api/experimental/chats/${chat.id}/stream/desktop`)).toBe(PART);
+  await store.commit([updateWorkspace(workspace_id, { part: SHARD }), updateChat(chat.id, { workspace_id })]);
+  expect(await of(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(SHARD);
+  expect(await of(`GET /api/experimental/chats/${chat.id}/stream/desktop`)).toBe(SHARD);
   expect(await of(`GET /api/v2/chats/${chat.id}/stream`)).toBe(own);
 });
 

@@ -5,24 +5,24 @@ import { OpenStreams } from "#src/api/http/open-streams.ts";
 import { ownRequests } from "#src/api/http/placement/own-requests.ts";
 import { Requests } from "#src/api/http/requests.ts";
 import { type Socket, Sockets } from "#src/api/http/socket.ts";
-import { MovableParts } from "#test/support/cluster/movable-parts.ts";
+import { MovableShards } from "#test/support/cluster/movable-shards.ts";
 import { until } from "#test/support/until.ts";
 
-const PART = 7;
+const SHARD = 7;
 
 test("[CP-55] a socket that opens after its shard has left is closed immediately, others stay open", async () => {
-  const parts = new MovableParts();
-  const sockets = new Sockets(systemClock, 10, parts);
+  const shards = new MovableShards();
+  const sockets = new Sockets(systemClock, 10, shards);
   const opened: Socket[] = [];
   const server = Bun.serve({
     port: 0,
     websocket: sockets.websocket as never,
     fetch: (request) => {
-      sockets.assign(request, request.url.endsWith("any") ? "here" : PART);
+      sockets.assign(request, request.url.endsWith("any") ? "here" : SHARD);
       if (request.url.endsWith("late")) {
         // All open streams are closed before this request is checked.
-        parts.drop([PART]);
-        sockets.closeParts((part) => part === PART);
+        shards.drop([SHARD]);
+        sockets.closeShards((shard) => shard === SHARD);
       }
       return sockets.upgrade(request, { open: (socket) => opened.push(socket) });
     },
@@ -51,7 +51,7 @@ test("[CP-55] a socket that opens after its shard has left is closed immediately
 });
 
 test("[CP-55] an event stream that opens after its shard has left is opened on the new owner", async () => {
-  const parts = new MovableParts();
+  const shards = new MovableShards();
   let cancelled = 0;
   const stream = () =>
     new Response(new ReadableStream({ cancel: () => void cancelled++ }), {
@@ -60,22 +60,22 @@ test("[CP-55] an event stream that opens after its shard has left is opened on t
   const startRequest = async (leaves: boolean): Promise<Response> => {
     const handler = ownRequests(
       {
-        parts,
+        shards,
         sockets: new Sockets(systemClock),
         streams: new OpenStreams(systemClock),
         requests: new Requests(systemClock, 10),
         config: {},
       } as never,
       {
-        placement: { partOf: () => 0 },
+        placement: { shardOf: () => 0 },
         takeNamed: () => "127.0.0.1",
         isProbe: () => false,
         isClosed: () => false,
         handle: async () => {
-          if (leaves) parts.drop([0]);
+          if (leaves) shards.drop([0]);
           return stream();
         },
-        elsewhere: async (_, part) => new Response(`of part ${part}`, { status: 503 }),
+        elsewhere: async (_, shard) => new Response(`of part ${shard}`, { status: 503 }),
       },
     );
     return handler(new Request("http://node.test/api/v2/whatever"));
@@ -86,25 +86,25 @@ test("[CP-55] an event stream that opens after its shard has left is opened on t
 });
 
 test("[CP-55] a long poll continues at the node that took over its shard, even if it starts to wait only then; polls of other shards stay", async () => {
-  const parts = new MovableParts();
-  const streams = new OpenStreams(systemClock, 10, parts);
+  const shards = new MovableShards();
+  const streams = new OpenStreams(systemClock, 10, shards);
   const waiting: string[] = [];
   const handler = (late: boolean) =>
     ownRequests(
       {
-        parts,
+        shards,
         sockets: new Sockets(systemClock),
         streams,
         requests: new Requests(systemClock, 10),
         config: {},
       } as never,
       {
-        placement: { partOf: () => 0 },
+        placement: { shardOf: () => 0 },
         takeNamed: () => "127.0.0.1",
         isProbe: () => false,
         isClosed: () => false,
         handle: async (request) => {
-          if (late) parts.drop([0]);
+          if (late) shards.drop([0]);
           const { promise, resolve } = Promise.withResolvers<Response>();
           streams.add(
             { end: () => resolve(new Response("it has ended", { status: 503 })), ping: () => {}, isPoll: true },
@@ -114,22 +114,22 @@ test("[CP-55] a long poll continues at the node that took over its shard, even i
           waiting.push(request.url);
           return promise;
         },
-        elsewhere: async (_, part) => new Response(`of part ${part}`, { status: 503 }),
+        elsewhere: async (_, shard) => new Response(`of part ${shard}`, { status: 503 }),
       },
     )(new Request("http://node.test/api/v2/whatever"));
   const other = { ended: false };
   const ofAnother = new Request("http://node.test/api/v2/another");
-  streams.assign(ofAnother, PART);
+  streams.assign(ofAnother, SHARD);
   const end = (): void => {
     other.ended = true;
   };
   streams.add({ end, ping: () => {} }, undefined, ofAnother);
   const early = handler(false);
   await until(() => waiting.length === 1);
-  parts.drop([0]);
-  streams.endParts((part) => part === 0);
+  shards.drop([0]);
+  streams.endShards((shard) => shard === 0);
   expect(await (await early).text()).toBe("of part 0");
-  parts.add([0]);
+  shards.add([0]);
   expect(await (await handler(true)).text()).toBe("of part 0");
   expect(other.ended).toBe(false);
 });

@@ -2,7 +2,7 @@
 import { LEASE_MS } from "#test/support/cluster.ts";
 import { randomFrom } from "#test/support/random.ts";
 import type { CheckOptions } from "../store/store-crash.ts";
-import type { PartsCounts } from "./parts-load.ts";
+import type { ShardsCounts } from "./shards-load.ts";
 
 export type Pause = { readonly fault: string; readonly ms: number };
 export type TortureResult = {
@@ -13,13 +13,13 @@ export type TortureResult = {
   readonly pauses: readonly Pause[];
   readonly wrong: readonly string[];
   /** The totals of people in several shards in the meantime. */
-  readonly parts?: PartsCounts;
+  readonly parts?: ShardsCounts;
 };
 
 const findLongest = (pauses: readonly Pause[]): Pause =>
   pauses.reduce((longest, one) => (one.ms > longest.ms ? one : longest), { fault: "none", ms: 0 });
 
-const addCounts = (a: PartsCounts | undefined, b: PartsCounts | undefined): PartsCounts | undefined =>
+const addCounts = (a: ShardsCounts | undefined, b: ShardsCounts | undefined): ShardsCounts | undefined =>
   a && b
     ? {
         lines: a.lines + b.lines,
@@ -29,7 +29,7 @@ const addCounts = (a: PartsCounts | undefined, b: PartsCounts | undefined): Part
       }
     : (a ?? b);
 
-const formatCounts = (parts: PartsCounts | undefined): string =>
+const formatCounts = (parts: ShardsCounts | undefined): string =>
   parts
     ? `, ${parts.lines} lines, ${parts.builds} builds, ${parts.starts} starts by the clock and ${parts.connections} connections of followers`
     : "";
@@ -42,7 +42,7 @@ export const tortureRounds = async (
   { faults, isShuffled = true, run }: { faults: readonly string[]; isShuffled?: boolean; run: TortureRun },
 ): Promise<string> => {
   let [acknowledged, unknown, refused] = [0, 0, 0];
-  let parts: PartsCounts | undefined;
+  let parts: ShardsCounts | undefined;
   const pauses: Pause[] = [];
   for (let round = 0; round < rounds; round++) {
     const random = randomFrom(seed + round);

@@ -16,10 +16,10 @@ import { until } from "#test/support/until.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { CLIENT_MS, ClusterLoad } from "./cluster-load.ts";
 import { checkWrites, type Row } from "./cluster-oracle.ts";
-import { loadPartEvents, recordPartWriters } from "./part-events.ts";
-import { PartsLoad } from "./parts-load.ts";
-import { checkPartEvents } from "./parts-oracle.ts";
 import { type Pause, type TortureResult, type TortureRun, tortureRounds } from "./rounds.ts";
+import { loadShardEvents, recordShardWriters } from "./shard-events.ts";
+import { ShardsLoad } from "./shards-load.ts";
+import { checkShardEvents } from "./shards-oracle.ts";
 
 export const FAULTS = ["kill", "stop", "cut", "hand-over", "kill-spare"] as const;
 export type Fault = (typeof FAULTS)[number];
@@ -155,21 +155,21 @@ export const torture = async <F extends string>(
   await noteWriters(await truth());
   const pickNode = (): NodeProcess | undefined => [...nodes.values()][Math.floor(random() * nodes.size)];
   const load = new ClusterLoad(pickNode, token ?? "");
-  const parts = hasOnlyActiveNodes()
-    ? await PartsLoad.make(pickNode, {
+  const shards = hasOnlyActiveNodes()
+    ? await ShardsLoad.make(pickNode, {
         token: token ?? "",
         random,
         minutes: toMinutes(faults),
       })
     : undefined;
-  if (parts) await recordPartWriters(await truth());
+  if (shards) await recordShardWriters(await truth());
   load.start();
-  parts?.start();
+  shards?.start();
   const logs = (): string => [...nodes.values()].map((node) => `${node.id}:\n${node.output().slice(-3000)}`).join("\n");
   const waitForProgress = async (after: string): Promise<number> => {
     const seen = load.acknowledged;
     load.watch();
-    parts?.watch();
+    shards?.watch();
     const isOn = (): boolean => load.acknowledged >= seen + 10;
     await until(isOn, { what: `writes to go on after ${after}` }).catch((error) => {
       throw new Error(`${(error as Error).message}; the nodes logged\n${logs()}`);
@@ -181,7 +181,8 @@ export const torture = async <F extends string>(
   const wrong: string[] = [];
   for (const fault of faults) {
     const active =
-      (parts && pickNode()) ?? (await until(() => cluster.active().catch(() => undefined), { what: "an active node" }));
+      (shards && pickNode()) ??
+      (await until(() => cluster.active().catch(() => undefined), { what: "an active node" }));
     const number = [...nodes].find(([, { id }]) => id === active.id)?.[0] ?? 1;
     const spare = NODE_NUMBERS.find((n) => n !== number) ?? 2;
     const ended = findEndedNode(fault, number, spare);
@@ -195,11 +196,11 @@ export const torture = async <F extends string>(
     }
     const other = await more?.(fault as F, { active: number, spare, nodes, acknowledged: () => load.acknowledged });
     const first_ms = await waitForProgress(fault);
-    if (parts)
-      await until(() => parts.isTaken, { what: `lines of every part to be taken after ${fault}` }).catch((error) =>
+    if (shards)
+      await until(() => shards.isTaken, { what: `lines of every part to be taken after ${fault}` }).catch((error) =>
         wrong.push(`${(error as Error).message}: ${logs()}`),
       );
-    const ms = Math.max(first_ms, parts?.max_wait_ms ?? 0);
+    const ms = Math.max(first_ms, shards?.max_wait_ms ?? 0);
     pauses.push({ fault, ms });
     if (ms > longestPause(fault))
       wrong.push(`nothing was acknowledged for ${Math.round(ms)} ms after ${fault}; ${logs()}`);
@@ -211,17 +212,17 @@ export const torture = async <F extends string>(
     for (const [n, node] of nodes) {
       if (await hasEnded(node)) await begin(n);
     }
-    if (parts) await Bun.sleep(random() * BETWEEN_MS);
+    if (shards) await Bun.sleep(random() * BETWEEN_MS);
   }
   await load.stop();
   await until(() => cluster.active().catch(() => undefined), { what: "an active node" });
   // From the database itself: lists over HTTP end after a thousand.
   const rows = await rowsByWriter(await truth());
   // Shards return to earlier owners: then the order of first writes says nothing, only the owner at that moment does.
-  const judged = parts ? rows.map(({ name }) => ({ name, epoch: 0 })) : rows;
-  if (parts) wrong.push(...(await parts.finish()), ...checkPartEvents(await loadPartEvents(await truth())));
+  const judged = shards ? rows.map(({ name }) => ({ name, epoch: 0 })) : rows;
+  if (shards) wrong.push(...(await shards.finish()), ...checkShardEvents(await loadShardEvents(await truth())));
   return {
-    ...(parts ? { parts: parts.counts } : {}),
+    ...(shards ? { parts: shards.counts } : {}),
     acknowledged: load.acknowledged,
     unknown: load.count("unknown"),
     refused: load.count("refused"),

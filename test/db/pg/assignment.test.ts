@@ -1,26 +1,26 @@
 // The assignment of shards: nodes join, die and pause at random, and the rules are checked after each step. A failure prints the seed.
 import { expect, test } from "bun:test";
-import { PARTS } from "#base/parts.ts";
-import { type HeldPart, type Move, planMoves } from "#db/pg/parts/assignment.ts";
+import { SHARD_COUNT } from "#base/shards.ts";
+import { type HeldShard, type Move, planMoves } from "#db/pg/shards/assignment.ts";
 import { randomFrom } from "#test/support/random.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 const RUNS = 200;
 const STEPS = 30;
 
-const countPerNode = (held: readonly HeldPart[], living: readonly string[]): number[] =>
+const countPerNode = (held: readonly HeldShard[], living: readonly string[]): number[] =>
   living.map((node) => held.filter((one) => one.node === node).length).sort((a, b) => b - a);
 
 /** Returns how many shards may stay where they are in the final balanced state, derived from the rule rather than the algorithm. */
-const maxUnmoved = (held: readonly HeldPart[], living: readonly string[]): number => {
+const maxUnmoved = (held: readonly HeldShard[], living: readonly string[]): number => {
   const [least, over] = [Math.floor(held.length / living.length), held.length % living.length];
   return countPerNode(held, living).reduce((sum, count, at) => sum + Math.min(count, least + (at < over ? 1 : 0)), 0);
 };
 
-const applyMoves = (held: readonly HeldPart[], moves: readonly Move[]): HeldPart[] => {
+const applyMoves = (held: readonly HeldShard[], moves: readonly Move[]): HeldShard[] => {
   const to = new Map(moves.map((move) => [move.part, move.to]));
-  return held.map((one, part) => {
-    const node = to.get(part);
+  return held.map((one, shard) => {
+    const node = to.get(shard);
     return node === undefined ? one : { node, isNew: true };
   });
 };
@@ -29,7 +29,9 @@ test(`[CP-4] all nodes get equal shares, the fewest shards move, and none moves 
   const random = randomFrom(SEED);
   const randomBelow = (n: number): number => Math.floor(random() * n);
   for (let run = 0; run < RUNS; run++) {
-    let held: HeldPart[] = Array.from({ length: run % 2 === 0 ? PARTS : 1 + randomBelow(40) }, () => ({ node: "" }));
+    let held: HeldShard[] = Array.from({ length: run % 2 === 0 ? SHARD_COUNT : 1 + randomBelow(40) }, () => ({
+      node: "",
+    }));
     const living: string[] = [];
     let joined = 0;
     for (let step = 0; step < STEPS; step++) {

@@ -2,11 +2,11 @@
 import { afterEach, expect } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
-import { PARTS } from "#base/parts.ts";
+import { SHARD_COUNT } from "#base/shards.ts";
 import { UnsafeDatabaseError } from "#db/engine/unsafe.ts";
 import { ClusterNode } from "#db/pg/node.ts";
-import { PartsMember } from "#db/pg/parts/member.ts";
-import type { PartsHandler } from "#db/pg/parts/ownership.ts";
+import { ShardsMember } from "#db/pg/shards/member.ts";
+import type { ShardsHandler } from "#db/pg/shards/ownership.ts";
 import { startCountingProxy } from "#test/bench/size/counting-proxy.ts";
 import { createHaltingClock } from "#test/support/cluster/halting-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -16,7 +16,7 @@ import { upsertSetting } from "../batches.ts";
 import { awaitOutcome } from "../contract.ts";
 
 const LEASE_MS = 2000;
-const ALL_PARTS = Array.from({ length: PARTS }, (_, part) => part);
+const ALL_SHARDS = Array.from({ length: SHARD_COUNT }, (_, shard) => shard);
 type Leavable = { leaveCluster(): Promise<void> };
 const cleanups: Leavable[] = [];
 let database: Promise<TestDatabase> | undefined;
@@ -26,7 +26,7 @@ afterEach(async () => {
   database = undefined;
 });
 
-type Options = { clock?: typeof systemClock; handler?: Partial<PartsHandler>; url?: string };
+type Options = { clock?: typeof systemClock; handler?: Partial<ShardsHandler>; url?: string };
 
 const makeOptions = async (id: string, { clock = systemClock, url: way }: Options = {}) => {
   database ??= createDatabase();
@@ -46,7 +46,7 @@ const makeOptions = async (id: string, { clock = systemClock, url: way }: Option
 /** A node with its store, and the calls of its handler in order. */
 const join = async (id: string, more: Options = {}) => {
   const { options, fatal } = await makeOptions(id, more);
-  const member = await PartsMember.join(options);
+  const member = await ShardsMember.join(options);
   const store = member.openStore();
   const leaveCluster = async (): Promise<void> => {
     await member.rest();
@@ -54,30 +54,33 @@ const join = async (id: string, more: Options = {}) => {
     await member.leaveCluster();
   };
   cleanups.push({ leaveCluster });
-  const asked: ["adopt" | "releaseParts", readonly number[]][] = [];
-  const handler = (what: "adopt" | "releaseParts") => async (parts: readonly number[]) => {
-    asked.push([what, parts]);
-    expect(parts.every((part) => member.has(part) === (what === "adopt"))).toBe(true);
-    await more.handler?.[what]?.(parts);
+  const asked: ["adopt" | "releaseShards", readonly number[]][] = [];
+  const handler = (what: "adopt" | "releaseShards") => async (shards: readonly number[]) => {
+    asked.push([what, shards]);
+    expect(shards.every((shard) => member.has(shard) === (what === "adopt"))).toBe(true);
+    await more.handler?.[what]?.(shards);
   };
-  member.onMoves({ adopt: handler("adopt"), releaseParts: handler("releaseParts") });
-  const write = (part?: number) => awaitOutcome(store.commit([upsertSetting({ key: id, value: "" })], undefined, part));
-  const parts = () => ALL_PARTS.filter((part) => member.has(part));
+  member.onMoves({ adopt: handler("adopt"), releaseShards: handler("releaseShards") });
+  const write = (shard?: number) =>
+    awaitOutcome(store.commit([upsertSetting({ key: id, value: "" })], undefined, shard));
+  const shards = () => ALL_SHARDS.filter((shard) => member.has(shard));
   /** All shards that were adopted or left, each time. */
-  const sum = (what: "adopt" | "releaseParts") => asked.filter(([one]) => one === what).flatMap(([, which]) => which);
-  return { id, member, store, fatal, leave: leaveCluster, write, parts, sum };
+  const sum = (what: "adopt" | "releaseShards") => asked.filter(([one]) => one === what).flatMap(([, which]) => which);
+  return { id, member, store, fatal, leave: leaveCluster, write, shards, sum };
 };
 type Node = Awaited<ReturnType<typeof join>>;
 
 /** Checks that every shard belongs to one node, that they are evenly distributed, and that each node knows where the others are. */
 const isEven = (nodes: readonly Node[]) => (): boolean => {
   const counts = nodes.map(({ member }) => member.count);
-  const owners = ALL_PARTS.map((part) => nodes.filter(({ member }) => member.has(part)));
+  const owners = ALL_SHARDS.map((shard) => nodes.filter(({ member }) => member.has(shard)));
   return (
     Math.max(...counts) - Math.min(...counts) < 2 &&
     owners.every(
-      ([owner, ...others], part) =>
-        owner && others.length === 0 && nodes.every((one) => one === owner || one.member.nodeOf(part)?.id === owner.id),
+      ([owner, ...others], shard) =>
+        owner &&
+        others.length === 0 &&
+        nodes.every((one) => one === owner || one.member.nodeOf(shard)?.id === owner.id),
     )
   );
 };
@@ -87,28 +90,28 @@ testNeeding(
   "[CP-7] the first node gets all shards immediately, and shares them evenly with nodes that join later",
   async () => {
     const a = await join("a:1");
-    expect([a.member.count, a.member.isFirst, a.sum("adopt")]).toEqual([PARTS, true, ALL_PARTS]);
+    expect([a.member.count, a.member.isFirst, a.sum("adopt")]).toEqual([SHARD_COUNT, true, ALL_SHARDS]);
     expect(a.member.hasNext).toBe(false);
     const b = await join("b:1");
     await until(isEven([a, b]));
     const c = await join("c:1");
     await until(isEven([a, b, c]));
     // A node was asked to adopt each of its shards as often as it got it, and to release it before it was moved.
-    for (const { sum, parts } of [a, b, c]) {
-      const gone = sum("releaseParts");
+    for (const { sum, shards } of [a, b, c]) {
+      const gone = sum("releaseShards");
       expect(
         sum("adopt")
-          .filter((part) => !gone.includes(part))
+          .filter((shard) => !gone.includes(shard))
           .sort((x, y) => x - y),
-      ).toEqual(parts());
-      expect(gone.every((part) => sum("adopt").includes(part))).toBe(true);
+      ).toEqual(shards());
+      expect(gone.every((shard) => sum("adopt").includes(shard))).toBe(true);
     }
-    expect(c.sum("releaseParts")).toEqual([]);
-    const [its = 0] = b.parts();
+    expect(c.sum("releaseShards")).toEqual([]);
+    const [its = 0] = b.shards();
     expect(a.member.nodeOf(its)).toEqual({ id: "b:1", address: "b:1" });
     expect(b.member.nodeOf(its)).toBeUndefined();
     // Each writes to its own shards, and what belongs to none.
-    const outcomes = await Promise.all([a.write(its), b.write(its), a.write(), c.write(its), c.write(c.parts()[0])]);
+    const outcomes = await Promise.all([a.write(its), b.write(its), a.write(), c.write(its), c.write(c.shards()[0])]);
     expect(outcomes).toEqual(["moved", "done", "done", "moved", "done"]);
     expect([a.fatal, b.fatal, c.fatal]).toEqual([[], [], []]);
   },
@@ -137,15 +140,15 @@ testNeeding(
     const c = await join("c:1");
     const nodes = [a, b, c];
     await until(isEven(nodes));
-    const had = b.parts();
+    const had = b.shards();
     const since = performance.now();
     clock.halt();
     await until(() => b.member.serves_ms <= 0);
     // No node has taken any as long as the old owner might have served it.
-    expect(had.some((part) => a.member.has(part) || c.member.has(part))).toBe(false);
+    expect(had.some((shard) => a.member.has(shard) || c.member.has(shard))).toBe(false);
     await until(isEven([a, c]));
     expect(performance.now() - since).toBeLessThan(LEASE_MS + 4000);
-    expect(had.every((part) => a.member.has(part) || c.member.has(part))).toBe(true);
+    expect(had.every((shard) => a.member.has(shard) || c.member.has(shard))).toBe(true);
     expect(await Promise.all([b.write(had[0]), b.write()])).toEqual(["closed", "closed"]);
     clock.goOn();
     await until(() => b.fatal.length === 2);
@@ -167,10 +170,10 @@ testNeeding(
     const a = await join("a:1");
     const b = await join("b:1");
     await until(isEven([a, b]));
-    const had = b.parts();
+    const had = b.shards();
     const since = performance.now();
     await b.leave();
-    await until(() => a.member.count === PARTS);
+    await until(() => a.member.count === SHARD_COUNT);
     expect(performance.now() - since).toBeLessThan(LEASE_MS - 500);
     expect([
       a.member.hasNext,
@@ -181,7 +184,7 @@ testNeeding(
     ]).toEqual([false, had]);
     await a.leave();
     const c = await join("c:1");
-    expect([c.member.count, c.fatal]).toEqual([PARTS, []]);
+    expect([c.member.count, c.fatal]).toEqual([SHARD_COUNT, []]);
     // A node that is alone again fences it: nothing of its state is left.
     await c.leave();
     const alone = await ClusterNode.join((await makeOptions("d:1")).options);
@@ -200,8 +203,8 @@ testNeeding(
     const left: number[] = [];
     const a = await join("a:1", {
       handler: {
-        releaseParts: async (parts) => {
-          left.push(...parts);
+        releaseShards: async (shards) => {
+          left.push(...shards);
           if (isStuck) await gate.promise;
         },
       },
@@ -212,12 +215,12 @@ testNeeding(
     // Unowned for the moment: requests for it wait.
     expect([a.member.has(part), a.member.nodeOf(part), b.member.has(part)]).toEqual([false, undefined, false]);
     await until(() => a.member.has(part));
-    expect([b.member.count, await a.write(part), a.sum("adopt").length]).toEqual([0, "done", PARTS]);
+    expect([b.member.count, await a.write(part), a.sum("adopt").length]).toEqual([0, "done", SHARD_COUNT]);
     isStuck = false;
     gate.resolve();
-    await until(() => a.sum("adopt").length === PARTS + left.length);
+    await until(() => a.sum("adopt").length === SHARD_COUNT + left.length);
     await until(isEven([a, b]));
-    const gone = a.sum("releaseParts").filter((one) => !a.member.has(one));
+    const gone = a.sum("releaseShards").filter((one) => !a.member.has(one));
     expect(await Promise.all(gone.slice(0, 3).map((one) => a.write(one)))).toEqual(Array(3).fill("moved"));
     expect([a.fatal, b.fatal]).toEqual([[], []]);
   },
@@ -237,8 +240,8 @@ testNeeding(
       },
     });
     await join("b:1");
-    await until(() => a.sum("releaseParts").length > 0);
-    expect(a.sum("adopt").length).toBe(3 * PARTS);
+    await until(() => a.sum("releaseShards").length > 0);
+    expect(a.sum("adopt").length).toBe(3 * SHARD_COUNT);
   },
   60_000,
 );
@@ -277,7 +280,7 @@ testNeeding(
     await until(() => notifications.length >= 3);
     const moved = notifications.length;
     await b.leave();
-    await until(() => notifications.length > moved && a.member.count === PARTS);
+    await until(() => notifications.length > moved && a.member.count === SHARD_COUNT);
     expect(notifications.filter((text) => !text.includes('"moves"'))).toEqual([]);
   },
   60_000,
@@ -316,7 +319,7 @@ testNeeding(
     expect(await led.catch(({ message }) => message)).toBe("enough");
     await alone.leaveCluster();
     const b = await join("b:1");
-    expect(b.member.count).toBe(PARTS);
+    expect(b.member.count).toBe(SHARD_COUNT);
     const none =
       "cluster_active is one here, but nodes work on this database with cluster_active = every (b:1). Set it to every here, or stop them first";
     expect(await getRejectionReason(joinAndLead("c:1"))).toBe(none);
@@ -350,7 +353,7 @@ testNeeding(
   async () => {
     const nodes = [await join("a:1"), await join("b:1")];
     await until(isEven(nodes));
-    const parts = nodes.map((one) => one.parts());
+    const shards = nodes.map((one) => one.shards());
     let lapses = 0;
     for (const { member } of nodes) {
       member.onLapse(() => {
@@ -368,7 +371,7 @@ testNeeding(
     held.release();
     await until(() => nodes.every(({ member }) => member.serves_ms > 0));
     expect(seen).toEqual([2, [false, false]]);
-    expect([nodes.map((one) => one.parts()), nodes.map(({ fatal }) => fatal)]).toEqual([parts, [[], []]]);
+    expect([nodes.map((one) => one.shards()), nodes.map(({ fatal }) => fatal)]).toEqual([shards, [[], []]]);
   },
   60_000,
 );

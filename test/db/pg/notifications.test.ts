@@ -4,8 +4,8 @@ import { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { Listener } from "#db/pg/notices/listener.ts";
 import type { BroadcastEvent, Notice } from "#db/pg/notices/notice.ts";
-import { PartsMember } from "#db/pg/parts/member.ts";
 import { Primary } from "#db/pg/primary.ts";
+import { ShardsMember } from "#db/pg/shards/member.ts";
 import { openPgStore } from "#db/pg/store.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
@@ -78,8 +78,8 @@ testNeeding(
     const { url, name } = database;
     const options = { url, version: "1", lease_ms: 6_000, sendsNotices: true, clock: systemClock, fatal: () => {} };
     const [one, two] = [
-      await PartsMember.join({ ...options, id: "a:1" }),
-      await PartsMember.join({ ...options, id: "b:1" }),
+      await ShardsMember.join({ ...options, id: "a:1" }),
+      await ShardsMember.join({ ...options, id: "b:1" }),
     ];
     const [store, reads, other] = [
       one.openStore(),
@@ -126,8 +126,8 @@ testNeeding(
     const { url } = database;
     const options = { url, version: "1", lease_ms: 6_000, sendsNotices: true, clock: systemClock, fatal: () => {} };
     const [one, two] = [
-      await PartsMember.join({ ...options, id: "a:1" }),
-      await PartsMember.join({ ...options, id: "b:1" }),
+      await ShardsMember.join({ ...options, id: "a:1" }),
+      await ShardsMember.join({ ...options, id: "b:1" }),
     ];
     const [store, other] = [one.openStore(), two.openStore()];
     const received: string[] = [];

@@ -3,8 +3,8 @@
 import { afterEach, expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { ClusterNode } from "#db/pg/node.ts";
-import { PartsMember } from "#db/pg/parts/member.ts";
 import { Primary } from "#db/pg/primary.ts";
+import { ShardsMember } from "#db/pg/shards/member.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { explainReason } from "#src/cli/reason.ts";
 import { type PostgresServer, startSingle } from "#test/support/cluster/postgres-pair.ts";
@@ -130,7 +130,7 @@ testNeeding(
   60_000,
 );
 
-for (const kind of [ClusterNode, PartsMember])
+for (const kind of [ClusterNode, ShardsMember])
   testNeeding(
     [needs.postgres, needs.root],
     `[PQ-32] a ${kind.name} whose lease has expired refuses unsent writes and reads immediately, and continues when the database is back`,

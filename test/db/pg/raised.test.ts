@@ -4,9 +4,9 @@ import { afterEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { readLocally } from "#base/network/local-reads.ts";
 import { toCounterUpdate } from "#db/pg/notices/counters.ts";
-import { assignOrphanedParts, joinParts, removeNodeFromParts } from "#db/pg/parts/moves.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { ReadStore } from "#db/pg/read-store.ts";
+import { assignOrphanedShards, joinShards, removeNodeFromShards } from "#db/pg/shards/moves.ts";
 import { openPgStore, PgStore } from "#db/pg/store.ts";
 import { updateUser } from "#db/users/users.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -169,7 +169,7 @@ testNeeding(
     });
     const joined: PgStore[] = [];
     const join = async (node: string) => {
-      const epoch = await joinParts(connection, node, 60_000);
+      const epoch = await joinShards(connection, node, 60_000);
       const store = new PgStore(new Primary(url), node, epoch, { fatal: () => {}, sendsNotices: true, isShared: true });
       joined.push(store);
       return { node, epoch, store };
@@ -207,11 +207,11 @@ testNeeding(
       expect(await callers()).toBe(before + i + 1);
     }
     // The newest epoch belongs to the node that joined last.
-    expect(await findRaised(() => removeNodeFromParts(connection, b, 60_000))).toEqual([true, true, true]);
+    expect(await findRaised(() => removeNodeFromShards(connection, b, 60_000))).toEqual([true, true, true]);
     expect(await findRaised(() => putValue(a.store, "c"))).toEqual([true, false, true]);
     const c = await join("c");
     await connection.unsafe("update leases set expires_at = '-infinity' where node = 'c'");
-    expect(await findRaised(() => assignOrphanedParts(connection, 60_000))).toEqual([true, true, true]);
+    expect(await findRaised(() => assignOrphanedShards(connection, 60_000))).toEqual([true, true, true]);
     expect(await awaitOutcome(putValue(c.store, "d"))).toBe("closed");
     expect(await findRaised(() => putValue(a.store, "e"))).toEqual([true, false, true]);
     expect(await findRaised(() => join("a"))).toEqual([true, true, true]);
@@ -235,7 +235,7 @@ testNeeding(
     });
     const stores: PgStore[] = [];
     for (const node of ["a", "b"]) {
-      const epoch = await joinParts(connection, node, 60_000);
+      const epoch = await joinShards(connection, node, 60_000);
       stores.push(new PgStore(new Primary(url), node, epoch, { fatal: () => {}, sendsNotices: true, isShared: true }));
     }
     const [a, b] = stores as [PgStore, PgStore];
@@ -262,7 +262,7 @@ testNeeding(
       true,
       true,
     ]);
-    expect(await findRaised(() => removeNodeFromParts(connection, { node: "b", epoch: b.epoch }, 60_000))).toEqual([
+    expect(await findRaised(() => removeNodeFromShards(connection, { node: "b", epoch: b.epoch }, 60_000))).toEqual([
       true,
       true,
       true,

@@ -3,7 +3,7 @@
 import { SQL } from "bun";
 import { type Clock, systemClock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
-import { PARTS } from "#base/parts.ts";
+import { SHARD_COUNT } from "#base/shards.ts";
 import { serveReads } from "#src/cli/server/reads.ts";
 import { joinActive } from "#src/cluster/active.ts";
 import type { Membership } from "#src/cluster/membership.ts";
@@ -93,8 +93,10 @@ const share = async (database: string, members: readonly { membership: Membershi
     [JSON.stringify(ids)],
   );
   for (const [i, { membership }] of members.entries())
-    await until(() => countParts(membership) === Math.ceil((PARTS - i) / members.length), { what: "each its share" });
+    await until(() => countShards(membership) === Math.ceil((SHARD_COUNT - i) / members.length), {
+      what: "each its share",
+    });
 };
 
-const countParts = ({ active }: Membership): number =>
-  Array.from({ length: PARTS }, (_, part) => active?.parts.has(part)).filter(Boolean).length;
+const countShards = ({ active }: Membership): number =>
+  Array.from({ length: SHARD_COUNT }, (_, shard) => active?.shards.has(shard)).filter(Boolean).length;

@@ -1,6 +1,6 @@
 // Links of a node for tests: the services behind its listener, on a separate port.
 import { systemClock } from "#base/clock.ts";
-import type { OtherNode } from "#base/parts.ts";
+import type { OtherNode } from "#base/shards.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
 import type { NodeService } from "#src/cluster/node-answering.ts";
 import { NodeLinks } from "#src/cluster/node-link.ts";

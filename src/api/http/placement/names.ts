@@ -1,11 +1,11 @@
-// Finds the part of a resource that a request names under its owner: a workspace, a task, or something to be created. Names can change, so
-// a workspace's part is cached for only a second, which is enough for an app that loads many files at the same time.
+// Finds the shard of a resource that a request names under its owner: a workspace, a task, or something to be created. Names can change, so
+// a workspace's shard is cached for only a second, which is enough for an app that loads many files at the same time.
 import type { Clock } from "#base/clock.ts";
 import { isUuid } from "#base/ids.ts";
-import { FIRST_PART, toPart } from "#base/parts.ts";
+import { FIRST_SHARD, toShard } from "#base/shards.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { PartIndex } from "#db/part-index.ts";
+import type { ShardIndex } from "#db/shard-index.ts";
 import { findTaskByName } from "#db/tasks/tasks.ts";
 import { findKey } from "#db/users/api-keys.ts";
 import { findUserByName } from "#db/users/users.ts";
@@ -17,24 +17,28 @@ const MAX_ENTRIES = 10_000;
 /** The owner in a path: `me`, an ID or a name. `key` is the ID of the request's API key. */
 export type Owner = { readonly user: string; readonly key: string | undefined };
 
-type Deps = { readonly store: Pick<Store, "get">; readonly index: PartIndex; readonly clock: Pick<Clock, "monotonic"> };
-type CachedPart = { readonly part: number; readonly until: number };
+type Deps = {
+  readonly store: Pick<Store, "get">;
+  readonly index: ShardIndex;
+  readonly clock: Pick<Clock, "monotonic">;
+};
+type CachedShard = { readonly part: number; readonly until: number };
 
 export class NamedPlaces {
   readonly #deps: Deps;
   /** User by API key. A key belongs to one user permanently; its validity is not checked here. */
   readonly #users = new Map<string, string>();
   /** In order of expiry. */
-  readonly #workspaces = new Map<string, CachedPart>();
+  readonly #workspaces = new Map<string, CachedShard>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** Returns the part for resources this user will own. */
+  /** Returns the shard for resources this user will own. */
   async owner(owner: Owner): Promise<number> {
     const id = await this.#userId(owner);
-    return id === undefined ? FIRST_PART : toPart(id);
+    return id === undefined ? FIRST_SHARD : toShard(id);
   }
 
   workspace({ user, key }: Owner, name: string): number | Promise<number> {
@@ -47,15 +51,16 @@ export class NamedPlaces {
   async task(owner: Owner, name: string): Promise<number> {
     const owner_id = await this.#userId(owner);
     const found = owner_id === undefined ? undefined : await this.#deps.store.get(findTaskByName({ owner_id, name }));
-    return (found && (await this.#deps.index.findPartOf("workspace", found.task.workspace_id))) ?? FIRST_PART;
+    return (found && (await this.#deps.index.findShardOf("workspace", found.task.workspace_id))) ?? FIRST_SHARD;
   }
 
-  /** Returns the part of the workspace that a chat uses now, or the chat's own part if it has none. */
+  /** Returns the shard of the workspace that a chat uses now, or the chat's own shard if it has none. */
   async workspaceOfChat(id: string): Promise<number> {
     const { store, index } = this.#deps;
     const workspace_id = (await store.get(findChatPlace({ id })))?.workspace_id;
     return (
-      (await (workspace_id ? index.findPartOf("workspace", workspace_id) : index.findPartOf("chat", id))) ?? FIRST_PART
+      (await (workspace_id ? index.findShardOf("workspace", workspace_id) : index.findShardOf("chat", id))) ??
+      FIRST_SHARD
     );
   }
 
@@ -63,11 +68,11 @@ export class NamedPlaces {
     const { store, index, clock } = this.#deps;
     const owner_id = await this.#userId(owner);
     const found = owner_id === undefined ? undefined : await store.get(findWorkspaceByName({ owner_id, name }));
-    const part = found && (await index.findPartOf("workspace", found.id));
-    if (part === undefined) return FIRST_PART;
+    const shard = found && (await index.findShardOf("workspace", found.id));
+    if (shard === undefined) return FIRST_SHARD;
     if (this.#workspaces.size >= MAX_ENTRIES) this.#workspaces.clear();
-    this.#workspaces.set(named, { part, until: clock.monotonic() + TTL_MS });
-    return part;
+    this.#workspaces.set(named, { part: shard, until: clock.monotonic() + TTL_MS });
+    return shard;
   }
 
   async #userId({ user, key }: Owner): Promise<string | undefined> {

@@ -1,13 +1,13 @@
-// Determines which part of a cluster a request belongs to, from its head alone; the node that owns the part handles it
-// (docs/spec/cluster-nodes.md). An ID never changes its part, so known IDs cost no query. This makes no access decisions: the handling node
+// Determines which shard of a cluster a request belongs to, from its head alone; the node that owns the shard handles it
+// (docs/spec/cluster-nodes.md). An ID never changes its shard, so known IDs cost no query. This makes no access decisions: the handling node
 // checks for itself.
 import type { Clock } from "#base/clock.ts";
 import { isUuid, sha256 } from "#base/ids.ts";
 import type { AppName } from "#base/links/app-label.ts";
-import { FIRST_PART } from "#base/parts.ts";
+import { FIRST_SHARD } from "#base/shards.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { PartedKind } from "#db/find-shard.ts";
-import type { PartIndex } from "#db/part-index.ts";
+import type { ShardedKind } from "#db/find-shard.ts";
+import type { ShardIndex } from "#db/shard-index.ts";
 import { isAppPath, makeAppHosts, parseAppPath } from "#domain/applications/names.ts";
 import { getPath } from "../errors.ts";
 import { findCredential } from "../identify.ts";
@@ -15,12 +15,12 @@ import { type Operations, parseVariables } from "../operations.ts";
 import { NamedPlaces, type Owner } from "./names.ts";
 import { findPlacement, type RequestPlacement } from "./strategies.ts";
 
-/** A part; or `here`: any node handles it and reports its own state. */
+/** A shard; or `here`: any node handles it and reports its own state. */
 export type Destination = number | "here";
 
 export type PlacementDeps = {
   readonly store: Pick<Store, "get">;
-  readonly index: PartIndex;
+  readonly index: ShardIndex;
   readonly operations: Operations;
   readonly clock: Pick<Clock, "monotonic">;
   readonly config: { readonly wildcard_access_url?: string | undefined };
@@ -40,15 +40,15 @@ export class Placement {
   }
 
   /** Returns a promise only when a lookup is needed. */
-  partOf(request: Request): Destination | Promise<Destination> {
+  shardOf(request: Request): Destination | Promise<Destination> {
     const path = getPath(request.url);
     const app = this.#findApp(request, path);
     if (app) return this.#named.workspace(parseOwner(request, app.user, this.#deps.accessUrl()), app.workspace);
     const operation = this.#deps.operations.find(request.method === "HEAD" ? "GET" : request.method, path);
-    if (!operation) return FIRST_PART;
+    if (!operation) return FIRST_SHARD;
     const found = this.#placements.get(operation) ?? findPlacement(operation);
     this.#placements.set(operation, found);
-    if (found.way === "first") return FIRST_PART;
+    if (found.way === "first") return FIRST_SHARD;
     return found.way === "here" ? found.way : this.#resolve(found, parseVariables(operation, path), request);
   }
 
@@ -64,21 +64,21 @@ export class Placement {
       return this.#named.workspace(parseOwner(request, user, this.#deps.accessUrl()), named);
     if (way === "task" && !isUuid(named))
       return this.#named.task(parseOwner(request, user, this.#deps.accessUrl()), named);
-    if (!isUuid(named)) return FIRST_PART;
+    if (!isUuid(named)) return FIRST_SHARD;
     const id = named.toLowerCase();
     if (way === "chat_workspace") return this.#named.workspaceOfChat(id);
-    return this.#lookUp(way as PartedKind, id);
+    return this.#lookUp(way as ShardedKind, id);
   }
 
   /** A token belongs to one agent permanently. The node it leads to checks whether it is still valid. */
   #resolveToken(request: Request): Destination | Promise<Destination> {
     const token = findCredential(request, this.#deps.accessUrl())?.token.toLowerCase();
-    return token !== undefined && isUuid(token) ? this.#lookUp("token", sha256(token)) : FIRST_PART;
+    return token !== undefined && isUuid(token) ? this.#lookUp("token", sha256(token)) : FIRST_SHARD;
   }
 
-  #lookUp(kind: PartedKind, id: string): Destination | Promise<Destination> {
-    const part = this.#deps.index.findPartOf(kind, id);
-    return part instanceof Promise ? part.then((found) => found ?? FIRST_PART) : (part ?? FIRST_PART);
+  #lookUp(kind: ShardedKind, id: string): Destination | Promise<Destination> {
+    const shard = this.#deps.index.findShardOf(kind, id);
+    return shard instanceof Promise ? shard.then((found) => found ?? FIRST_SHARD) : (shard ?? FIRST_SHARD);
   }
 
   #findApp(request: Request, path: string): AppName | undefined {

@@ -1,12 +1,12 @@
 // Declares how the node of an operation is determined. Pure. Each operation declares its way (../operation.ts).
-import type { PartedKind } from "#db/find-shard.ts";
+import type { ShardedKind } from "#db/find-shard.ts";
 
 /**
  * `first`: the node that owns cluster-wide singletons. `here`: the node that received the request. `token`: the agent of the token.
  * `owner`: the user who will own the new resource. `named_workspace`: names in the path. `chat_workspace`: where the tunnel of the chat's
  * workspace ends. All others use the ID in a path variable; a task can also be given by name.
  */
-export type PlacementKind = "first" | "here" | "owner" | "named_workspace" | "chat_workspace" | PartedKind;
+export type PlacementKind = "first" | "here" | "owner" | "named_workspace" | "chat_workspace" | ShardedKind;
 
 /** A way, with the path variable that has the ID or name. */
 export type RequestPlacement = { readonly way: PlacementKind; readonly variable: string };
@@ -21,7 +21,7 @@ const VARIABLES: Readonly<Partial<Record<PlacementKind, readonly string[]>>> = {
   build: ["workspacebuild"],
   chat: ["chat"],
   chat_workspace: ["chat"],
-  // A dry run belongs to the part of its version.
+  // A dry run belongs to the shard of its version.
   template_version: ["templateversion"],
   task: ["task"],
   trial: ["trial"],

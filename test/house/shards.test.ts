@@ -5,7 +5,7 @@ import { ROOT, readPage } from "#test/support/documents.ts";
 
 /**
  * Number of calls per file that name none, with the reason. A request's writes without a shard belong to the request's own
- * (test/cluster/requests/request-parts.test.ts).
+ * (test/cluster/requests/request-shards.test.ts).
  */
 const WITHOUT: Readonly<Record<string, readonly [number, string]>> = {
   "actors/chat/background/search-upkeep.ts": [1, "each node's own index"],
@@ -34,7 +34,7 @@ const argumentsAt = (text: string, at: number): number => {
   return count;
 };
 
-const countWithoutPart = (path: string): number => {
+const countWithoutShard = (path: string): number => {
   const text = readPage(path);
   return [...text.matchAll(/\bcommit\(/g)].filter(
     ({ index, 0: call }) =>
@@ -46,7 +46,7 @@ test("[CP-68] every write outside of actors names its shard", () => {
   const places = ["actors/**/*.ts", "src/domain/connections/*.ts"];
   const written = places.flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)]);
   const found = Object.fromEntries(
-    written.map((path) => [path, countWithoutPart(path)]).filter(([, count]) => count !== 0),
+    written.map((path) => [path, countWithoutShard(path)]).filter(([, count]) => count !== 0),
   );
   const right = Object.fromEntries(Object.entries(WITHOUT).map(([path, [count]]) => [path, count]));
   expect(found).toEqual(right);

@@ -4,7 +4,7 @@ import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { uuid } from "#base/ids.ts";
-import { PARTS, toPart } from "#base/parts.ts";
+import { SHARD_COUNT, toShard } from "#base/shards.ts";
 import { migrate } from "#db/engine/migrate.ts";
 import type { Migration } from "#db/engine/migration.ts";
 import { MIGRATIONS } from "#db/engine/migrations.ts";
@@ -63,11 +63,11 @@ type Row = [id: string, part: number];
 const sortRows = (rows: Row[]): Row[] => rows.sort(([a], [b]) => (a < b ? -1 : 1));
 
 const WANTED: readonly Row[][] = [
-  sortRows([...PEOPLE.map((id): Row => [id, toPart(id)]), [PREBUILDS_USER_ID, toPart(TEMPLATE)]]),
-  sortRows(PEOPLE.map((id): Row => [id, toPart(id)])),
+  sortRows([...PEOPLE.map((id): Row => [id, toShard(id)]), [PREBUILDS_USER_ID, toShard(TEMPLATE)]]),
+  sortRows(PEOPLE.map((id): Row => [id, toShard(id)])),
   sortRows([
-    [LONE_VERSION, toPart(LONE_VERSION)],
-    ["v", toPart(TEMPLATE)],
+    [LONE_VERSION, toShard(LONE_VERSION)],
+    ["v", toShard(TEMPLATE)],
   ]),
 ];
 
@@ -75,15 +75,15 @@ const databases: TestDatabase[] = [];
 afterAll(() => Promise.all(databases.map((one) => one.remove())));
 
 test("[CP-1] IDs are spread over all shards", () => {
-  const counts = new Array<number>(PARTS).fill(0);
-  for (let i = 0; i < 100 * PARTS; i++) {
-    const part = toPart(uuid());
-    counts[part] = (counts[part] ?? 0) + 1;
+  const counts = new Array<number>(SHARD_COUNT).fill(0);
+  for (let i = 0; i < 100 * SHARD_COUNT; i++) {
+    const shard = toShard(uuid());
+    counts[shard] = (counts[shard] ?? 0) + 1;
   }
   // A hundred expected for each, six standard deviations to either side.
   expect(Math.min(...counts)).toBeGreaterThan(40);
   expect(Math.max(...counts)).toBeLessThan(160);
-  expect(toPart("c42fdf75-3097-471c-8c33-fb52454d81c0")).toBe(194);
+  expect(toShard("c42fdf75-3097-471c-8c33-fb52454d81c0")).toBe(194);
 });
 
 test("[CP-2] existing objects get their shard on SQLite", () => {

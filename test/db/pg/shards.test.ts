@@ -21,8 +21,8 @@ const open = async () => {
   const { url } = database;
   const opened = await openPgStore({ url, now: 0, fatal: (error) => fatal.push(error) });
   store = opened;
-  const commit = (key: string, part?: number) =>
-    awaitOutcome(opened.commit([upsertSetting({ key, value: "" })], undefined, part));
+  const commit = (key: string, shard?: number) =>
+    awaitOutcome(opened.commit([upsertSetting({ key, value: "" })], undefined, shard));
   const keys = async () => (await opened.all(listSettings())).map(({ key }) => key);
   return { url, commit, keys };
 };

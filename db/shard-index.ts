@@ -1,10 +1,10 @@
 // Caches the shard of each requested ID, which never changes. Bounded; keeps the most recently used.
 import type { Store } from "./engine/store.ts";
-import { findPart, type PartedKind } from "./find-shard.ts";
+import { findShard, type ShardedKind } from "./find-shard.ts";
 
 const MAX_CACHED = 100_000;
 
-export class PartIndex {
+export class ShardIndex {
   readonly #store: Pick<Store, "get">;
   readonly #cache = new Map<string, number>();
 
@@ -13,23 +13,23 @@ export class PartIndex {
   }
 
   /** Returns undefined if the entity does not exist. Returns a promise only if the shard must be looked up. */
-  findPartOf(kind: PartedKind, id: string): number | undefined | Promise<number | undefined> {
-    return this.#cache.get(`${kind} ${id}`) ?? this.#loadPart(kind, id);
+  findShardOf(kind: ShardedKind, id: string): number | undefined | Promise<number | undefined> {
+    return this.#cache.get(`${kind} ${id}`) ?? this.#loadShard(kind, id);
   }
 
   /** Records the shard of an entity about to be created, which cannot be found yet. */
-  note(kind: PartedKind, id: string, part: number): void {
+  note(kind: ShardedKind, id: string, shard: number): void {
     const key = `${kind} ${id}`;
     this.#cache.delete(key);
-    this.#cache.set(key, part);
+    this.#cache.set(key, shard);
     if (this.#cache.size <= MAX_CACHED) return;
     const [oldest = ""] = this.#cache.keys();
     this.#cache.delete(oldest);
   }
 
-  async #loadPart(kind: PartedKind, id: string): Promise<number | undefined> {
-    const part = await findPart(this.#store, kind, id);
-    if (part !== undefined) this.note(kind, id, part);
-    return part;
+  async #loadShard(kind: ShardedKind, id: string): Promise<number | undefined> {
+    const shard = await findShard(this.#store, kind, id);
+    if (shard !== undefined) this.note(kind, id, shard);
+    return shard;
   }
 }

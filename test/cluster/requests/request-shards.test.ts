@@ -1,7 +1,7 @@
 // Shard 0 moves to another node between a request's read and its write: three active nodes in this process.
 import { expect } from "bun:test";
 import { SQL } from "bun";
-import { FIRST_PART } from "#base/parts.ts";
+import { FIRST_SHARD } from "#base/shards.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { PgStore } from "#db/pg/store.ts";
 import { ApiError, Client } from "#src/client.ts";
@@ -44,20 +44,20 @@ const openNodes = async () => {
     const [reached, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const outcomes: string[] = [];
     const write = first.store.commit.bind(first.store);
-    first.store.commit = async (batch, about, part) => {
-      if (!batch.some((one) => /^insert into "api_keys"/.test(one.sql))) return write(batch, about, part);
+    first.store.commit = async (batch, about, shard) => {
+      if (!batch.some((one) => /^insert into "api_keys"/.test(one.sql))) return write(batch, about, shard);
       await before?.(write);
       reached.resolve();
       await going.promise;
       await after?.();
-      const written = write(batch, about, part);
+      const written = write(batch, about, shard);
       outcomes.push(await awaitOutcome(written));
       return written;
     };
     return { reached: reached.promise, goOn: () => going.resolve(), outcomes };
   };
   const owner = async (): Promise<string> =>
-    (await sql.unsafe("select node from parts where part = $1", [FIRST_PART]))[0].node;
+    (await sql.unsafe("select node from parts where part = $1", [FIRST_SHARD]))[0].node;
   const noted = async (): Promise<string[]> =>
     (await sql.unsafe("select text from noted order by n")).map(({ text }: { text: string }) => text);
   return {
@@ -81,7 +81,7 @@ const openNodes = async () => {
 };
 
 const waitForMove = (nodes: Awaited<ReturnType<typeof openNodes>>) =>
-  until(() => nodes.others.some(({ parts }) => parts.isFirst), { what: "another node to be the first one" });
+  until(() => nodes.others.some(({ shards }) => shards.isFirst), { what: "another node to be the first one" });
 
 testNeeding(
   [needs.postgres],
@@ -99,7 +99,7 @@ testNeeding(
     await stands.reached;
     await nodes.giveAway();
     await waitForMove(nodes);
-    expect(first.parts.isFirst).toBe(false);
+    expect(first.shards.isFirst).toBe(false);
     stands.goOn();
     const { key } = await asked;
     expect(stands.outcomes).toEqual(["moved"]);
@@ -146,7 +146,7 @@ testNeeding(
     const asked = nodes.makeToken();
     await stands.reached;
     await nodes.giveAway();
-    await until(() => !nodes.first.parts.has(FIRST_PART), { what: "the shard to be in transit" });
+    await until(() => !nodes.first.shards.has(FIRST_SHARD), { what: "the shard to be in transit" });
     expect(await nodes.owner()).toBe(nodes.first.cluster?.id ?? "");
     stands.goOn();
     await asked;

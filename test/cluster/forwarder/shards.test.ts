@@ -22,8 +22,8 @@ afterEach(() => {
 /** Nodes with the shards in their list; a request for `/part/N` is about shard N, and the node that handles it names itself. */
 const startNodes = (...lists: number[][]) => startNodesThatKnow(undefined, ...lists);
 
-/** `partOf`: determines a request's shard from its head. */
-const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | undefined, ...lists: number[][]) => {
+/** `shardOf`: determines a request's shard from its head. */
+const startNodesThatKnow = (shardOf: ((path: string) => number | undefined) | undefined, ...lists: number[][]) => {
   const has = lists.map((list) => new Set(list));
   const ports: number[] = [];
   const toAddress = (port: number | undefined) => (port === undefined ? undefined : { hostname: "127.0.0.1", port });
@@ -34,9 +34,9 @@ const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | und
       port: 0,
       async fetch(request) {
         const client = parseForwardedAddress(request.headers.get(NODE_HEADER), sha256(TOKEN));
-        const part = Number(new URL(request.url).pathname.split("/")[2]);
-        asked.push(`${i} ${part}`);
-        if (!own.has(part)) return decline(request, TOKEN, systemClock, part);
+        const shard = Number(new URL(request.url).pathname.split("/")[2]);
+        asked.push(`${i} ${shard}`);
+        if (!own.has(shard)) return decline(request, TOKEN, systemClock, shard);
         // A server that does a lookup.
         await pause(systemClock, 5);
         const handled = { node: i, client, bytes: (await request.bytes()).length };
@@ -50,13 +50,13 @@ const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | und
       max_connections: 100,
       isOurs: () => true,
       token: TOKEN,
-      parts: {
+      shards: {
         here: () => toAddress(server.port),
-        has: (part) => own.has(part),
+        has: (shard) => own.has(shard),
         lifeAt: () => 1,
-        partOf: partOf && (async (request) => partOf(new URL(request.url).pathname)),
-        placeOf(part) {
-          const at = has.findIndex((one) => one.has(part));
+        shardOf: shardOf && (async (request) => shardOf(new URL(request.url).pathname)),
+        placeOf(shard) {
+          const at = has.findIndex((one) => one.has(shard));
           return at < 0 || at === i ? undefined : address.print({ host: "127.0.0.1", port: ports[at] as number });
         },
       },
@@ -64,7 +64,7 @@ const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | und
     });
     ports.push(forwarder.port);
     open.push({ stop: () => forwarder.end() }, { stop: () => void server.stop(true) });
-    return { url: (part: number) => `http://127.0.0.1:${forwarder.port}/part/${part}` };
+    return { url: (shard: number) => `http://127.0.0.1:${forwarder.port}/part/${shard}` };
   });
   return { nodes, has, asked };
 };
@@ -133,27 +133,27 @@ test("[CL-31] two nodes that each consider the other the owner do not forward a 
 });
 
 test("[CL-30] a node that finds a request's shard by its head forwards to the owner directly; after a wrong guess, the request still reaches the owner", async () => {
-  const lookUpPart = (path: string): number | undefined => {
-    const part = Number(path.split("/")[2]);
-    if (part === 4) throw new Error("the database does not answer");
+  const lookUpShard = (path: string): number | undefined => {
+    const shard = Number(path.split("/")[2]);
+    if (shard === 4) throw new Error("the database does not answer");
     // It does not know about 5, and mistakes 6 for another.
-    return part === 5 ? undefined : part === 6 ? 0 : part;
+    return shard === 5 ? undefined : shard === 6 ? 0 : shard;
   };
-  const { nodes, asked } = startNodesThatKnow(lookUpPart, [0, 1], [2, 4, 5, 6]);
-  const requestPart = async (part: number): Promise<unknown> => {
+  const { nodes, asked } = startNodesThatKnow(lookUpShard, [0, 1], [2, 4, 5, 6]);
+  const requestShard = async (shard: number): Promise<unknown> => {
     asked.length = 0;
-    const answer = await fetch(nodes[0]?.url(part) ?? "", { method: "POST", body: "x".repeat(1000) });
+    const answer = await fetch(nodes[0]?.url(shard) ?? "", { method: "POST", body: "x".repeat(1000) });
     return [((await answer.json()) as { node: number }).node, ...asked];
   };
-  expect(await requestPart(1)).toEqual([0, "0 1"]);
-  expect(await requestPart(2)).toEqual([1, "1 2"]);
-  for (const part of [4, 5, 6]) expect(await requestPart(part)).toEqual([1, `0 ${part}`, `1 ${part}`]);
+  expect(await requestShard(1)).toEqual([0, "0 1"]);
+  expect(await requestShard(2)).toEqual([1, "1 2"]);
+  for (const shard of [4, 5, 6]) expect(await requestShard(shard)).toEqual([1, `0 ${shard}`, `1 ${shard}`]);
 });
 
 test("[CL-63] a client's node header without the token is dropped, and a client that half-closes gets its answer", async () => {
   const { nodes, asked } = startNodes([0], [2]);
-  for (const part of [0, 2]) {
-    const url = new URL(nodes[0]?.url(part) ?? "");
+  for (const shard of [0, 2]) {
+    const url = new URL(nodes[0]?.url(shard) ?? "");
     using forging = new RawConnection(url);
     forging.send(`GET ${url.pathname} HTTP/1.1\r\nHost: x\r\n${NODE_HEADER}: forged 1.2.3.4\r\n\r\n`);
     forging.socket.end();

@@ -2,7 +2,7 @@
 // fewer (docs/spec/cluster-nodes.md).
 import type { ReservedSQL } from "bun";
 import { log } from "#base/log.ts";
-import type { OtherNode, Parts } from "#base/parts.ts";
+import type { OtherNode, Shards } from "#base/shards.ts";
 import { CommitError } from "../../engine/store.ts";
 import {
   CHECK_INTERVAL_MS,
@@ -16,17 +16,17 @@ import { type SeenState, toSeenState } from "../node-state.ts";
 import { Primary } from "../primary.ts";
 import { PgStore } from "../store.ts";
 import {
-  assignOrphanedParts,
+  assignOrphanedShards,
   type Holder,
-  joinParts,
+  joinShards,
   planBalance,
-  reclaimParts,
-  removeNodeFromParts,
-  renewParts,
-  transferParts,
+  reclaimShards,
+  removeNodeFromShards,
+  renewShards,
+  transferShards,
 } from "./moves.ts";
-import { type PartsHandler, Possession } from "./ownership.ts";
-import { isUneven, loadPartsTable, msUntilNextExpiry, type PartsTable } from "./table.ts";
+import { Possession, type ShardsHandler } from "./ownership.ts";
+import { isUneven, loadShardTable, msUntilNextExpiry, type ShardTable } from "./table.ts";
 
 /** How often the lease is renewed: twice within the time in which a write must have succeeded for reads to be allowed. */
 const RENEW_INTERVAL_MS = 500;
@@ -42,13 +42,13 @@ const MAX_CONCURRENT_MOVES = 64;
 /** Moving shards waits for groups, and the database ends groups that stall after two seconds. */
 const MOVE_TIMEOUT_MS = 10_000;
 
-export class PartsMember extends LivingNode implements Parts {
+export class ShardsMember extends LivingNode implements Shards {
   readonly epoch: number;
   readonly #possession: Possession;
   /** A separate connection for moving shards, which waits for others and must not delay renewals. */
   readonly #mover: Primary;
   #moves: Promise<unknown> = Promise.resolve();
-  #table: PartsTable = { owners: [], isOrphaned: false };
+  #table: ShardTable = { owners: [], isOrphaned: false };
   /** Incremented when this node moves shards, to detect outdated views. */
   #moved = 0;
   #checked = Promise.withResolvers<void>();
@@ -81,11 +81,11 @@ export class PartsMember extends LivingNode implements Parts {
    * Connects, checks and migrates the database, and joins the living nodes; a first node gets all shards. Throws UnsafeDatabaseError (also
    * while a single node is active), DatabaseVersionError, CommitError.
    */
-  static join(options: NodeOptions): Promise<PartsMember> {
+  static join(options: NodeOptions): Promise<ShardsMember> {
     const { id, lease_ms, clock } = options;
     return withPrimary(options, async (sql, primary) => {
       const joined_at = clock.monotonic();
-      const member = new PartsMember(options, primary, await joinParts(sql, id, lease_ms), joined_at);
+      const member = new ShardsMember(options, primary, await joinShards(sql, id, lease_ms), joined_at);
       try {
         member.recordLease(joined_at);
         await member.begin(sql);
@@ -115,16 +115,16 @@ export class PartsMember extends LivingNode implements Parts {
     };
   }
 
-  has(part: number): boolean {
-    return this.#possession.has(part);
+  has(shard: number): boolean {
+    return this.#possession.has(shard);
   }
 
   get isFirst(): boolean {
     return this.#possession.isFirst;
   }
 
-  get comings(): number {
-    return this.#possession.comings;
+  get arrivals(): number {
+    return this.#possession.arrivals;
   }
 
   /** Number of shards that it owns. */
@@ -132,8 +132,8 @@ export class PartsMember extends LivingNode implements Parts {
     return this.#possession.count;
   }
 
-  nodeOf(part: number): OtherNode | undefined {
-    return this.#possession.nodeOf(part);
+  nodeOf(shard: number): OtherNode | undefined {
+    return this.#possession.nodeOf(shard);
   }
 
   /** Returns the epoch of the node at this address, if its shards have not been taken over; otherwise undefined. */
@@ -147,7 +147,7 @@ export class PartsMember extends LivingNode implements Parts {
   }
 
   /** Sets the handler. This node hands no shard over before this call; shards that it owns by then are adopted now. */
-  onMoves(handler: PartsHandler): void {
+  onMoves(handler: ShardsHandler): void {
     this.#possession.onMoves(handler);
   }
 
@@ -185,16 +185,16 @@ export class PartsMember extends LivingNode implements Parts {
     this.#hasHandedOver = true;
     this.cancelLapse();
     this.#isResting = true;
-    const handOverParts = async (): Promise<void> => {
+    const handOverShards = async (): Promise<void> => {
       if (this.isFollowed) return;
       this.#possession.dropAll();
-      await this.withWriter((sql) => removeNodeFromParts(sql, this.#holder, this.options.lease_ms)).catch((error) => {
+      await this.withWriter((sql) => removeNodeFromShards(sql, this.#holder, this.options.lease_ms)).catch((error) => {
         log("cluster").warn("its parts could not be given away; the others wait for the end of its lease: {error}", {
           error,
         });
       });
     };
-    await this.runSerially(handOverParts);
+    await this.runSerially(handOverShards);
   }
 
   /** Leaves the cluster. The store must be closed. */
@@ -230,7 +230,7 @@ export class PartsMember extends LivingNode implements Parts {
       await this.loadView(sql);
       this.#seen_at = now;
     }
-    await this.#checkParts(sql);
+    await this.#checkShards(sql);
   }
 
   protected override reconnect(): void {
@@ -239,9 +239,9 @@ export class PartsMember extends LivingNode implements Parts {
   }
 
   /** Returns undefined if the renewal was rejected. */
-  async #renewLease(sql: ReservedSQL): Promise<PartsTable | undefined> {
+  async #renewLease(sql: ReservedSQL): Promise<ShardTable | undefined> {
     const asked_at = this.options.clock.monotonic();
-    const table = await renewParts(sql, this.renewal);
+    const table = await renewShards(sql, this.renewal);
     if (!table) return undefined;
     if (this.serves_ms <= 0) this.#steady_since = asked_at;
     this.#renewed_at = asked_at;
@@ -250,11 +250,11 @@ export class PartsMember extends LivingNode implements Parts {
   }
 
   /** Combined with a renewal if one is due, since one query does both. */
-  async #checkParts(sql: ReservedSQL): Promise<void> {
+  async #checkShards(sql: ReservedSQL): Promise<void> {
     const isDue = (): boolean => this.options.clock.monotonic() - this.#renewed_at >= this.#renewInterval;
     for (let moved = -1; moved !== this.#moved; ) {
       moved = this.#moved;
-      const table = await (!this.#hasHandedOver && isDue() ? this.#renewLease(sql) : loadPartsTable(sql));
+      const table = await (!this.#hasHandedOver && isDue() ? this.#renewLease(sql) : loadShardTable(sql));
       if (!table) return this.onLeaseLost();
       this.#table = table;
     }
@@ -303,7 +303,7 @@ export class PartsMember extends LivingNode implements Parts {
 
   async #assignOrphans(): Promise<void> {
     try {
-      await this.#moving((sql) => assignOrphanedParts(sql, this.options.lease_ms, this.#unreachable));
+      await this.#moving((sql) => assignOrphanedShards(sql, this.options.lease_ms, this.#unreachable));
     } catch (error) {
       log("cluster").warn("could not assign unowned parts yet: {error}", { error });
       return;
@@ -337,16 +337,16 @@ export class PartsMember extends LivingNode implements Parts {
       if (moves.length < own.length) this.#next_balance_at = clock.monotonic() + REACH_RETRY_MS;
       for (let at = 0; at < moves.length && !this.#isResting; at += MAX_CONCURRENT_MOVES) {
         const batch = moves.slice(at, at + MAX_CONCURRENT_MOVES);
-        const leaving = await this.#possession.releaseParts(
+        const leaving = await this.#possession.releaseShards(
           batch.map(({ part }) => part),
           lease_ms,
         );
         try {
           const moved = new Set(
-            leaving.isDone ? await this.#moving((sql) => transferParts(sql, this.#holder, batch)) : [],
+            leaving.isDone ? await this.#moving((sql) => transferShards(sql, this.#holder, batch)) : [],
           );
-          const kept = leaving.parts.filter((part) => !moved.has(part));
-          if (kept.length > 0) await this.#moving((sql) => reclaimParts(sql, this.#holder, kept));
+          const kept = leaving.shards.filter((shard) => !moved.has(shard));
+          if (kept.length > 0) await this.#moving((sql) => reclaimShards(sql, this.#holder, kept));
         } finally {
           await this.#checkNow();
           if (!this.#possession.settle(leaving)) this.#next_balance_at = clock.monotonic() + lease_ms;

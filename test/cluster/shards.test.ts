@@ -1,6 +1,6 @@
 // The shard of objects created through the public client, as stored.
 import { expect, setDefaultTimeout } from "bun:test";
-import { toPart } from "#base/parts.ts";
+import { toShard } from "#base/shards.ts";
 import { findChat } from "#db/chats/chats.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
@@ -30,23 +30,23 @@ testInside(
     await using world = await openWorld();
     const { admin, server } = world;
     const { store, scheduler } = getContext(server);
-    const getWorkspacePart = async (id: string) => (await store.get(findWorkspace({ id })))?.part;
+    const getWorkspaceShard = async (id: string) => (await store.get(findWorkspace({ id })))?.part;
     const template = await makeTemplate(admin, JSON.stringify(PREBUILD_MANIFEST));
     const prebuild = await until(async () => {
       const { workspaces } = await admin.get<{ workspaces: Workspace[] }>("/api/v2/workspaces?q=owner:prebuilds");
       await scheduler.tick();
       return workspaces.find(({ latest_build }) => latest_build.status === "running");
     });
-    expect(await getWorkspacePart(prebuild.id)).toBe(toPart(template.id));
+    expect(await getWorkspaceShard(prebuild.id)).toBe(toShard(template.id));
     const own = await createWorkspace(admin, template.id, "own");
     expect(own.id).not.toBe(prebuild.id);
-    expect(await getWorkspacePart(own.id)).toBe(toPart(own.owner_id));
+    expect(await getWorkspaceShard(own.id)).toBe(toShard(own.owner_id));
     const presets = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${template.active_version_id}/presets`);
     const claimed = await createWorkspace(admin, template.id, "claimed", {
       template_version_preset_id: presets[0]?.id,
     });
     expect(claimed.id).toBe(prebuild.id);
-    expect(await getWorkspacePart(claimed.id)).toBe(toPart(template.id));
+    expect(await getWorkspaceShard(claimed.id)).toBe(toShard(template.id));
   },
 );
 
@@ -54,14 +54,14 @@ testInside("[CP-1] a version belongs to its template's shard, or to its own if i
   await using world = await openWorld();
   const { admin, server } = world;
   const { store } = getContext(server);
-  const getVersionPart = async (id: string) => (await store.get(findTemplateVersion({ id })))?.part;
+  const getVersionShard = async (id: string) => (await store.get(findTemplateVersion({ id })))?.part;
   const template = await makeTemplate(admin, JSON.stringify({ ...PREBUILD_MANIFEST, presets: [] }));
   const first = template.active_version_id;
-  expect(await getVersionPart(first)).toBe(toPart(first));
+  expect(await getVersionShard(first)).toBe(toShard(first));
   const second = await importVersion(admin, JSON.stringify({ ...PREBUILD_MANIFEST, presets: [] }), {
     template_id: template.id,
   });
-  expect(await getVersionPart(second.id)).toBe(toPart(template.id));
+  expect(await getVersionShard(second.id)).toBe(toShard(template.id));
 });
 
 testInside("[CP-1] chats belong to their owner's shard, copies too", async () => {
@@ -72,5 +72,5 @@ testInside("[CP-1] chats belong to their owner's shard, copies too", async () =>
   (await world.models.next()).say("hello").finish();
   await follower.until(({ status }) => status === "waiting");
   const copy = await world.owner.post<Chat>(`/api/v2/chats/${chat.id}/fork`, {});
-  for (const id of [chat.id, copy.id]) expect((await store.get(findChat({ id })))?.part).toBe(toPart(world.user_id));
+  for (const id of [chat.id, copy.id]) expect((await store.get(findChat({ id })))?.part).toBe(toShard(world.user_id));
 });

@@ -1,11 +1,11 @@
 // Checks, for clusters in which every node is active, that only a shard's owner writes to it and that the runs of a job never overlap. The
-// events come from a test table (part-events.ts), in the order of writing. Pure.
+// events come from a test table (shard-events.ts), in the order of writing. Pure.
 /**
  * `given`: the shard now belongs to `node`, a node's name with its epoch. `wrote`: a row of the shard was written. `began`, `logged` and
  * `ended`: a job, named by `what`, started, logged a line or ended. `writer` is a database connection, which belongs to one node for its
  * whole life.
  */
-export type PartEvent =
+export type ShardEvent =
   | { readonly kind: "given"; readonly part: number; readonly node: string }
   | {
       readonly kind: "wrote" | "began" | "logged" | "ended";
@@ -24,7 +24,7 @@ type JobRun = { readonly ownership: string; readonly lines: Set<string>; isOver:
  * owner of a shard starts its jobs over, even if it has owned the shard before. A job's log shows whether one run ended before the next
  * one started: concurrent runs write their lines twice, or continue after the end.
  */
-export const checkPartEvents = (events: readonly PartEvent[]): string[] => {
+export const checkShardEvents = (events: readonly ShardEvent[]): string[] => {
   const owners = new Map<number, string>();
   const writers = new Map<string, string>();
   const assignmentCounts = new Map<number, number>();
@@ -53,7 +53,7 @@ export const checkPartEvents = (events: readonly PartEvent[]): string[] => {
 /** Returns what is wrong with a job's event, as text to precede a node's name. */
 const checkJobEvent = (
   runs: Map<string, JobRun>,
-  { kind, what, line = "" }: Exclude<PartEvent, { readonly kind: "given" }>,
+  { kind, what, line = "" }: Exclude<ShardEvent, { readonly kind: "given" }>,
   ownership: string,
 ): string[] => {
   const run = runs.get(what);

@@ -66,9 +66,9 @@ class RandomNodeClient extends Client {
 }
 
 /** Acknowledged lines, connections of their followers, builds, and autostarts. */
-export type PartsCounts = Readonly<Record<"lines" | "connections" | "builds" | "starts", number>>;
+export type ShardsCounts = Readonly<Record<"lines" | "connections" | "builds" | "starts", number>>;
 
-export class PartsLoad {
+export class ShardsLoad {
   readonly #writers: LogWriter[] = [];
   readonly #readers: (readonly LogReader[])[] = [];
   readonly #builders: BuildLoad[] = [];
@@ -92,10 +92,10 @@ export class PartsLoad {
   static async make(
     node: () => NodeProcess | undefined,
     { token, random, minutes }: { token: string; random: () => number; minutes: number },
-  ): Promise<PartsLoad> {
+  ): Promise<ShardsLoad> {
     const patience = { ms: SET_UP_MS };
     const admin = new RandomNodeClient(node, patience, token);
-    const load = new PartsLoad(admin, patience);
+    const load = new ShardsLoad(admin, patience);
     const [organization] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
     const world: World = { admin, organization_id: organization?.id ?? "" };
     const succeeds = await makeTemplate(world, "succeeds", MANIFESTS.succeeds);
@@ -146,7 +146,7 @@ export class PartsLoad {
   }
 
   /** The totals. */
-  get counts(): PartsCounts {
+  get counts(): ShardsCounts {
     const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((so, one) => so + of(one), 0);
     return {
       lines: sum(this.#writers, ({ acknowledged }) => acknowledged),

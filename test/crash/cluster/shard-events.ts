@@ -1,10 +1,10 @@
 // A test table filled by triggers, if every node is active: who has written to which shard, and what happened to which job.
 import { SQL } from "bun";
-import type { PartEvent } from "./parts-oracle.ts";
+import type { ShardEvent } from "./shards-oracle.ts";
 
 const WRITER = "(select pid || ' ' || backend_start from pg_stat_get_activity(pg_backend_pid()))";
 /** Tables, and the shard of a new row of each. Rows without a shard of their own belong to their request's, shard 0. */
-const PARTS_OF: Readonly<Record<string, string>> = {
+const SHARDS_OF: Readonly<Record<string, string>> = {
   api_keys: "0",
   chats: "new.part",
   workspaces: "new.part",
@@ -14,7 +14,7 @@ const PARTS_OF: Readonly<Record<string, string>> = {
 };
 
 /** Starts to record hand-overs and writes in the table `moved`; `tables`: the recorded tables, and the shard of a new row of each. */
-export const recordPartWriters = async (url: string, tables = PARTS_OF): Promise<void> => {
+export const recordShardWriters = async (url: string, tables = SHARDS_OF): Promise<void> => {
   await using sql = new SQL(url, { max: 1 });
   await sql.unsafe(`
     create table moved (n bigserial primary key, kind text not null, part bigint, who text not null, what text not null default '', line text not null default '');
@@ -51,10 +51,10 @@ export const recordPartWriters = async (url: string, tables = PARTS_OF): Promise
 };
 
 /** Returns the table's events in the order of writing. */
-export const loadPartEvents = async (url: string): Promise<PartEvent[]> => {
+export const loadShardEvents = async (url: string): Promise<ShardEvent[]> => {
   await using sql = new SQL(url, { max: 1 });
   const rows = (await sql.unsafe("select kind, part::int as part, who, what, line from moved order by n")) as {
-    kind: PartEvent["kind"];
+    kind: ShardEvent["kind"];
     part: number;
     who: string;
     what: string;

@@ -2,7 +2,7 @@
 // computes it.
 
 /** Where a shard is. */
-export type HeldPart = {
+export type HeldShard = {
   /** Empty or a dead node: the shard must be assigned. */
   readonly node: string;
   /** The shard was assigned within the last lease period, so it stays while its node lives. */
@@ -15,7 +15,7 @@ export type Move = { readonly part: number; readonly to: string };
  * Returns the fewest moves after which no living node has two more shards than another; shards of dead nodes come first. If new shards
  * prevent that, balances as far as possible; a later call does the rest. `held`: by shard number.
  */
-export const planMoves = (held: readonly HeldPart[], living: readonly string[]): Move[] => {
+export const planMoves = (held: readonly HeldShard[], living: readonly string[]): Move[] => {
   const nodes = [...new Set(living)].sort();
   if (nodes.length === 0) return [];
   const own = new Map<string, number[]>(nodes.map((node) => [node, []]));
@@ -25,21 +25,21 @@ export const planMoves = (held: readonly HeldPart[], living: readonly string[]):
   const count = (node: string): number => have.get(node) ?? 0;
   const [least, over] = [Math.floor(held.length / nodes.length), held.length % nodes.length];
   const hasExcessNew = (node: string): boolean =>
-    (own.get(node) ?? []).filter((part) => held[part]?.isNew).length > least;
+    (own.get(node) ?? []).filter((shard) => held[shard]?.isNew).length > least;
   // Leftover shards stay with nodes that cannot give them up, then with the nodes that have the most, which minimizes moves.
   const byCount = [...nodes].sort(
     (a, b) => Number(hasExcessNew(b)) - Number(hasExcessNew(a)) || count(b) - count(a) || (a < b ? -1 : 1),
   );
   for (const [at, node] of byCount.entries()) {
     const surplus = count(node) - least - (at < over ? 1 : 0);
-    const movable = (own.get(node) ?? []).filter((part) => !held[part]?.isNew);
+    const movable = (own.get(node) ?? []).filter((shard) => !held[shard]?.isNew);
     const given = surplus > 0 ? movable.slice(-surplus) : [];
     free.push(...given);
     have.set(node, count(node) - given.length);
   }
-  return free.map((part) => {
+  return free.map((shard) => {
     const to = nodes.reduce((least, node) => (count(node) < count(least) ? node : least));
     have.set(to, count(to) + 1);
-    return { part, to };
+    return { part: shard, to };
   });
 };

@@ -2,33 +2,33 @@
 import { expect, test } from "bun:test";
 import { Mailbox, runOutsideMailbox } from "#actors/runtime/mailbox.ts";
 import { systemClock } from "#base/clock.ts";
-import { getCurrentRequest, PartedRequest, runOutsideRequest, runWhileWaiting } from "#base/network/request-part.ts";
+import { getCurrentRequest, runOutsideRequest, runWhileWaiting, ShardRequest } from "#base/network/request-shard.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { errorResponse } from "#src/api/http/errors.ts";
 import { Requests } from "#src/api/http/requests.ts";
 import { until } from "#test/support/until.ts";
 
-const currentPart = (): number | undefined => getCurrentRequest()?.part;
-const runInRequest = <T>(part: number, work: () => Promise<T>): Promise<T> => new PartedRequest(part).run(work);
+const currentShard = (): number | undefined => getCurrentRequest()?.shard;
+const runInRequest = <T>(shard: number, work: () => Promise<T>): Promise<T> => new ShardRequest(shard).run(work);
 const neverResolves = (): Promise<never> => new Promise(() => {});
 
 test("[CL-40] a handler and everything that it awaits belong to its request's shard, until it ends", async () => {
   const [timer, rest] = [Promise.withResolvers<number | undefined>(), Promise.withResolvers<void>()];
   let behind: Promise<number | undefined> | undefined;
   const seen = await runInRequest(7, async () => {
-    systemClock.after(1, () => void rest.promise.then(() => timer.resolve(currentPart())));
-    behind = rest.promise.then(currentPart);
+    systemClock.after(1, () => void rest.promise.then(() => timer.resolve(currentShard())));
+    behind = rest.promise.then(currentShard);
     await Promise.resolve();
     return [
-      currentPart(),
-      await runInRequest(8, async () => currentPart()),
-      currentPart(),
-      runOutsideRequest(currentPart),
+      currentShard(),
+      await runInRequest(8, async () => currentShard()),
+      currentShard(),
+      runOutsideRequest(currentShard),
     ];
   });
   expect(seen).toEqual([7, 8, 7, undefined]);
   rest.resolve();
-  expect([currentPart(), await behind, await timer.promise]).toEqual([undefined, undefined, undefined]);
+  expect([currentShard(), await behind, await timer.promise]).toEqual([undefined, undefined, undefined]);
 });
 
 test("[CL-40] actor messages belong to no request: neither to the sender's nor to the previous message's", async () => {
@@ -36,29 +36,29 @@ test("[CL-40] actor messages belong to no request: neither to the sender's nor t
   const gate = Promise.withResolvers<void>();
   const turn = async () => {
     await gate.promise;
-    return currentPart() ?? "none";
+    return currentShard() ?? "none";
   };
-  const asked = [1, 2].map((part) => runInRequest(part, () => mailbox.run(turn)));
+  const asked = [1, 2].map((shard) => runInRequest(shard, () => mailbox.run(turn)));
   gate.resolve();
   expect(await Promise.all(asked)).toEqual(["none", "none"]);
-  expect(await runInRequest(3, async () => runOutsideMailbox(currentPart))).toBeUndefined();
+  expect(await runInRequest(3, async () => runOutsideMailbox(currentShard))).toBeUndefined();
 });
 
 test("[CL-41] a request refused because its shard has moved goes to another node, unless part of it was or may be executed", async () => {
   const requests = new Requests(systemClock, 10);
   const moved = new CommitError("moved", "another node does this now");
-  const isRetriedAfter = async (work: (now: PartedRequest) => unknown, why: Error = moved): Promise<boolean> => {
+  const isRetriedAfter = async (work: (now: ShardRequest) => unknown, why: Error = moved): Promise<boolean> => {
     const request = new Request("http://node.test/", { method: "POST" });
     requests.assign(request, 0);
     const response = await requests.run(request, async () => {
-      await work(getCurrentRequest() as PartedRequest);
+      await work(getCurrentRequest() as ShardRequest);
       return errorResponse(why, request);
     });
     expect(response.status).toBe(503);
     return requests.belongsElsewhere(request);
   };
   const isNothing = (error: unknown): boolean => error === moved;
-  const failChanging = (error: Error) => (now: PartedRequest) =>
+  const failChanging = (error: Error) => (now: ShardRequest) =>
     now.trackChange(Promise.reject(error), isNothing).catch(() => {});
   expect(await isRetriedAfter(() => {})).toBe(true);
   expect(await isRetriedAfter(failChanging(moved))).toBe(true);
@@ -85,12 +85,12 @@ test("[CL-42] a handover waits for requests of its shards that change something,
   open("GET", 7);
   open("POST", 7, runWhileWaiting);
   requests.exempt(open("POST", 7).request);
-  await requests.waitUntilLeft((part) => part === 7);
+  await requests.waitUntilLeft((shard) => shard === 7);
 
   const [one, two] = [open("POST", 7), open("DELETE", 7)];
   let isLeft = false;
   const left = requests
-    .waitUntilLeft((part) => part === 7)
+    .waitUntilLeft((shard) => shard === 7)
     .then(() => {
       isLeft = true;
     });

@@ -2,22 +2,22 @@
 // too weak.
 import { afterEach, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { assignOrphanedParts, joinParts, makePartsGuard, transferParts } from "#db/pg/parts/moves.ts";
 import { Primary } from "#db/pg/primary.ts";
+import { assignOrphanedShards, joinShards, makeShardsGuard, transferShards } from "#db/pg/shards/moves.ts";
 import { PgWriter } from "#db/pg/writer.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
-import { loadPartEvents, recordPartWriters } from "../crash/cluster/part-events.ts";
-import { checkPartEvents, type PartEvent } from "../crash/cluster/parts-oracle.ts";
+import { loadShardEvents, recordShardWriters } from "../crash/cluster/shard-events.ts";
+import { checkShardEvents, type ShardEvent } from "../crash/cluster/shards-oracle.ts";
 
-const given = (part: number, node: string): PartEvent => ({ kind: "given", part, node });
-const wrote = (part: number, writer: string): PartEvent => ({ kind: "wrote", part, writer, what: "a line" });
-const began = (part: number, writer: string): PartEvent => ({ kind: "began", part, writer, what: "job 1" });
+const given = (shard: number, node: string): ShardEvent => ({ kind: "given", part: shard, node });
+const wrote = (shard: number, writer: string): ShardEvent => ({ kind: "wrote", part: shard, writer, what: "a line" });
+const began = (shard: number, writer: string): ShardEvent => ({ kind: "began", part: shard, writer, what: "job 1" });
 
 test("[CP-3] accepts shards that return to an earlier owner, and recreated connections", () => {
   expect(
-    checkPartEvents([
+    checkShardEvents([
       ...[given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c2")],
       ...[given(1, "b 2"), wrote(1, "c2"), given(1, "a 1"), wrote(1, "c1"), wrote(1, "c3"), wrote(2, "c4")],
     ]),
@@ -25,34 +25,36 @@ test("[CP-3] accepts shards that return to an earlier owner, and recreated conne
 });
 
 test("[CP-3] detects a writer for a shard that belongs to another node, was lost, or is unowned", () => {
-  expect(checkPartEvents([given(1, "a 1"), wrote(1, "c1"), given(1, "b 2"), wrote(1, "c1")])).toEqual([
+  expect(checkShardEvents([given(1, "a 1"), wrote(1, "c1"), given(1, "b 2"), wrote(1, "c1")])).toEqual([
     "a line of part 1 was written by a 1 while b 2 owned it",
   ]);
-  expect(checkPartEvents([given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c1")])).toEqual([
+  expect(checkShardEvents([given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c1")])).toEqual([
     "a line of part 2 was written by a 1 while b 2 owned it",
   ]);
-  expect(checkPartEvents([wrote(1, "c1")])).toEqual(["a line of part 1 was written by no node while no node owned it"]);
+  expect(checkShardEvents([wrote(1, "c1")])).toEqual([
+    "a line of part 1 was written by no node while no node owned it",
+  ]);
 });
 
 test("[CP-3] detects a job that its node starts twice, and lets the next node continue it", () => {
   const jobs = [given(1, "a 1"), began(1, "c1"), given(1, "b 2"), began(1, "c2")];
-  expect(checkPartEvents(jobs)).toEqual([]);
-  expect(checkPartEvents([...jobs, began(1, "c2")])).toEqual(["job 1 of part 1 was started twice by b 2"]);
+  expect(checkShardEvents(jobs)).toEqual([]);
+  expect(checkShardEvents([...jobs, began(1, "c2")])).toEqual(["job 1 of part 1 was started twice by b 2"]);
   // The next owner died before it started the job.
-  expect(checkPartEvents([...jobs, given(1, "a 1"), given(1, "b 2"), began(1, "c2")])).toEqual([]);
+  expect(checkShardEvents([...jobs, given(1, "a 1"), given(1, "b 2"), began(1, "c2")])).toEqual([]);
 });
 
 test("[CP-3] [CP-54] detects a job run that overlaps the next one, also when the shard was elsewhere in between", () => {
-  const makeLogged = (line: string): PartEvent => ({ kind: "logged", part: 1, writer: "c1", what: "job 1", line });
-  const ended: PartEvent = { kind: "ended", part: 1, writer: "c1", what: "job 1" };
+  const makeLogged = (line: string): ShardEvent => ({ kind: "logged", part: 1, writer: "c1", what: "job 1", line });
+  const ended: ShardEvent = { kind: "ended", part: 1, writer: "c1", what: "job 1" };
   const away = [given(1, "b 2"), given(1, "a 1")];
   const first = [given(1, "a 1"), began(1, "c1"), makeLogged("begin")];
   // A node that gets the shard back starts over, once the earlier run has ended.
-  expect(checkPartEvents([...first, ...away, began(1, "c1"), makeLogged("begin"), makeLogged("end"), ended])).toEqual(
+  expect(checkShardEvents([...first, ...away, began(1, "c1"), makeLogged("begin"), makeLogged("end"), ended])).toEqual(
     [],
   );
   expect(
-    checkPartEvents([
+    checkShardEvents([
       ...first,
       ...away,
       began(1, "c1"),
@@ -62,17 +64,17 @@ test("[CP-3] [CP-54] detects a job run that overlaps the next one, also when the
       ended,
     ]),
   ).toEqual(['job 1 of part 1 logged "end" twice by a 1']);
-  expect(checkPartEvents([...first, makeLogged("end"), ended, makeLogged("more")])).toEqual([
+  expect(checkShardEvents([...first, makeLogged("end"), ended, makeLogged("more")])).toEqual([
     "job 1 of part 1 logged after its end by a 1",
   ]);
-  expect(checkPartEvents([...first, ended, ...away, began(1, "c1"), ended])).toEqual([
+  expect(checkShardEvents([...first, ended, ...away, began(1, "c1"), ended])).toEqual([
     "job 1 of part 1 began after its end by a 1",
   ]);
-  expect(checkPartEvents([...first, ended, ended])).toEqual(["job 1 of part 1 ended after its end by a 1"]);
+  expect(checkShardEvents([...first, ended, ended])).toEqual(["job 1 of part 1 ended after its end by a 1"]);
 });
 
 const LEASE_MS = 60_000;
-const PART = 7;
+const SHARD = 7;
 let database: TestDatabase | undefined;
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -81,7 +83,7 @@ afterEach(async () => {
 });
 
 /** Two nodes, of which `a` has the shard, on a database that records who writes to it. */
-const openTwoNodes = async (guardFor = makePartsGuard) => {
+const openTwoNodes = async (guardFor = makeShardsGuard) => {
   database = await createDatabase();
   const { url } = database;
   const sql = new SQL(url, { max: 3 });
@@ -90,7 +92,7 @@ const openTwoNodes = async (guardFor = makePartsGuard) => {
   const mover = await sql.reserve();
   cleanups.push(async () => mover.release());
   const join = async (name: string) => {
-    const epoch = await joinParts(mover, name, LEASE_MS);
+    const epoch = await joinShards(mover, name, LEASE_MS);
     const primary = new Primary(url);
     const writer = new PgWriter({ primary, guard: guardFor(name, epoch), fatal: () => {} });
     cleanups.push(async () => {
@@ -98,15 +100,15 @@ const openTwoNodes = async (guardFor = makePartsGuard) => {
       await primary.close();
     });
     const write = () =>
-      writer.submit([{ sql: "insert into written (part) values (?)", rows: [[PART]] }], PART).catch(() => {});
+      writer.submit([{ sql: "insert into written (part) values (?)", rows: [[SHARD]] }], SHARD).catch(() => {});
     return { node: name, epoch, write };
   };
   const [a, b] = [await join("a"), await join("b")];
-  await assignOrphanedParts(mover, LEASE_MS);
-  await mover.unsafe("update parts set node = 'a', epoch = $1 where part = $2", [a.epoch, PART]);
-  await recordPartWriters(url, { written: "new.part" });
-  const give = () => transferParts(mover, a, [{ part: PART, to: "b" }]);
-  const judged = async () => checkPartEvents(await loadPartEvents(url)).map((one) => one.replace(/ \d+/g, " N"));
+  await assignOrphanedShards(mover, LEASE_MS);
+  await mover.unsafe("update parts set node = 'a', epoch = $1 where part = $2", [a.epoch, SHARD]);
+  await recordShardWriters(url, { written: "new.part" });
+  const give = () => transferShards(mover, a, [{ part: SHARD, to: "b" }]);
+  const judged = async () => checkShardEvents(await loadShardEvents(url)).map((one) => one.replace(/ \d+/g, " N"));
   return { sql, a, b, give, judged };
 };
 
@@ -126,7 +128,7 @@ testNeeding(
     expect(await write(await openTwoNodes())).toEqual([]);
     for (const end of cleanups.splice(0).reverse()) await end();
     await database?.remove();
-    expect(await write(await openTwoNodes((node, epoch) => () => makePartsGuard(node, epoch)([])))).toEqual(SEEN);
+    expect(await write(await openTwoNodes((node, epoch) => () => makeShardsGuard(node, epoch)([])))).toEqual(SEEN);
   },
 );
 
@@ -137,13 +139,13 @@ const pastTheGuard = async (lock: "share" | "key share"): Promise<string[]> => {
   expect(text.split("for share").length).toBe(3);
   await sql.unsafe(text.replaceAll("for share", `for ${lock}`));
   const group = await sql.reserve();
-  const guard = makePartsGuard("a", a.epoch)([PART]);
+  const guard = makeShardsGuard("a", a.epoch)([SHARD]);
   const passGuard = async () => {
     await group.unsafe("begin");
     await group.unsafe(guard.text, guard.params as never[]);
   };
   const writeAndCommit = async () => {
-    await group.unsafe("insert into written (part) values ($1)", [PART]);
+    await group.unsafe("insert into written (part) values ($1)", [SHARD]);
     await group.unsafe("commit");
   };
   await passGuard();

@@ -9,9 +9,9 @@ import type { BoundText } from "../bind.ts";
  */
 export const makeGuard =
   (node: string, epoch: number) =>
-  (parts: readonly number[]): BoundText => ({
+  (shards: readonly number[]): BoundText => ({
     text: "select own_epoch($1), own_parts($2, $1, $3::text::bigint[])",
-    params: [epoch, node, `{${parts.join(",")}}`],
+    params: [epoch, node, `{${shards.join(",")}}`],
   });
 
 /** Returns a new, higher epoch. Waits for groups that have checked the previous one. */
@@ -23,7 +23,7 @@ export const raiseEpoch = async (sql: ReservedSQL): Promise<number> => {
 };
 
 /** Assigns all shards to this node, which alone may write from then on, and returns its epoch. Part of a transaction. */
-export const takeAllParts = async (sql: ReservedSQL, node: string): Promise<number> => {
+export const takeAllShards = async (sql: ReservedSQL, node: string): Promise<number> => {
   // In the order in which a guard locks its rows. Each waits for a running group of the previous node.
   const value = await raiseEpoch(sql);
   await sql.unsafe("delete from leases");

@@ -5,7 +5,7 @@ import { type Renewal, shareLease, UPSERT_HEARTBEAT } from "../lease.ts";
 import { toMovesNotification } from "../notices/notice.ts";
 import { type Move, planMoves } from "./assignment.ts";
 import { inTransaction, raiseEpoch } from "./guard.ts";
-import { type OwnerRow, type PartsTable, SELECT_OWNERS, toPartsTable } from "./table.ts";
+import { type OwnerRow, SELECT_OWNERS, type ShardTable, toShardTable } from "./table.ts";
 
 /** An epoch that belongs to no node: a notification with it makes all nodes check. */
 const NO_EPOCH = 0;
@@ -14,18 +14,18 @@ const NO_EPOCH = 0;
 const ASSIGNMENT_LOCK = 5_710_321_978;
 
 /** Returns a builder for the first statement of a group with several active nodes. There is no single newest epoch. */
-export const makePartsGuard =
+export const makeShardsGuard =
   (node: string, epoch: number) =>
-  (parts: readonly number[]): BoundText => ({
+  (shards: readonly number[]): BoundText => ({
     text: "select own_parts($1, $2, $3::text::bigint[])",
-    params: [node, epoch, `{${parts.join(",")}}`],
+    params: [node, epoch, `{${shards.join(",")}}`],
   });
 
 /**
  * Adds the node to the active ones, without shards, and returns its new epoch. Fences an earlier process of its name, and a former single
  * node. Throws UnsafeDatabaseError while a single node is active.
  */
-export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Promise<number> =>
+export const joinShards = (sql: ReservedSQL, node: string, lease_ms: number): Promise<number> =>
   inTransaction(sql, async () => {
     await shareLease(sql, node);
     const value = await raiseEpoch(sql);
@@ -61,10 +61,10 @@ export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Pro
  * Renews the lease, records a heartbeat, and reads the ownership, in one query. Returns undefined if the node's shards were reassigned, or
  * another process has its name.
  */
-export const renewParts = async (
+export const renewShards = async (
   sql: ReservedSQL,
   { id, address, version, epoch, lease_ms, sent }: Renewal,
-): Promise<PartsTable | undefined> => {
+): Promise<ShardTable | undefined> => {
   const rows: (OwnerRow & { readonly renewed: boolean })[] = await sql.unsafe(
     `with renewed as (update leases set expires_at = clock_timestamp() + $5 * interval '1 ms', told = $6::bigint
        where node = $1 and exists (select 1 from fences where fences.node = $1 and fences.epoch = $4::bigint) returning 1),
@@ -73,7 +73,7 @@ export const renewParts = async (
   );
   if (!rows[0]?.renewed) return undefined;
   // The rows were read before the renewal.
-  return toPartsTable(rows.map((row) => (row.id === id ? { ...row, ends_ms: lease_ms } : row)));
+  return toShardTable(rows.map((row) => (row.id === id ? { ...row, ends_ms: lease_ms } : row)));
 };
 
 /** Nodes that get no shards. */
@@ -83,7 +83,7 @@ type UnreachableNodes = Pick<ReadonlySet<string>, "has">;
  * Fences every node whose lease has expired, and assigns its shards and ownerless ones to living nodes. Waits for running groups of such a
  * node. Returns the moves.
  */
-export const assignOrphanedParts = (
+export const assignOrphanedShards = (
   sql: ReservedSQL,
   lease_ms: number,
   unreached: UnreachableNodes = new Set(),
@@ -102,7 +102,7 @@ export const assignOrphanedParts = (
  * Removes a node: its shards go to living nodes, or become ownerless if none exist. It must have stopped writing. Returns the moves;
  * undefined if other nodes had already taken over from it.
  */
-export const removeNodeFromParts = (
+export const removeNodeFromShards = (
   sql: ReservedSQL,
   { node, epoch }: Holder,
   lease_ms: number,
@@ -185,7 +185,7 @@ const storeMoves = (sql: ReservedSQL, moves: readonly Move[]): Promise<unknown> 
  * Hands some of the node's shards over to other living nodes, once it has nothing more to write for them. Waits for its running group.
  * Returns the moved shards. Skips shards that it did not own, and those whose receiver no longer exists.
  */
-export const transferParts = async (
+export const transferShards = async (
   sql: ReservedSQL,
   { node, epoch }: Holder,
   moves: readonly Move[],
@@ -204,15 +204,15 @@ export const transferParts = async (
  * Gives the released shards that no other node has received back to this node. They then stay here for a lease period, which every node
  * sees in the table.
  */
-export const reclaimParts = async (
+export const reclaimShards = async (
   sql: ReservedSQL,
   { node, epoch }: Holder,
-  parts: readonly number[],
+  shards: readonly number[],
 ): Promise<void> => {
   await sql.unsafe(
     `with held as materialized (select part from parts where node = $1 and epoch = $2
          and part in (select value::bigint from jsonb_array_elements_text($3::text::jsonb)) order by part for no key update)
        update parts set given_at = clock_timestamp() where part in (select part from held)`,
-    [node, epoch, JSON.stringify(parts)],
+    [node, epoch, JSON.stringify(shards)],
   );
 };
