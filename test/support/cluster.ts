@@ -90,19 +90,26 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
       for await (const text of output.pipeThrough(new TextDecoderStream() as never)) logged += text;
     };
     const reading = Promise.all([readOutput(child.stdout), readOutput(child.stderr)]);
+    let wasSignaled = false;
     const node: NodeProcess = {
       id,
       url: new URL(`${env.SLIPWAY_TLS_CERT_FILE ? "https" : "http"}://${id}/`),
       pid: child.pid,
       exited: child.exited,
       output: () => logged,
-      signal: (name) => child.kill(name),
+      signal: (name) => {
+        wasSignaled = true;
+        child.kill(name);
+      },
     };
     nodes.set(n, node);
     let ended = false;
     // Its last output still has to be read after it has ended.
     void Promise.all([child.exited, reading]).then(() => {
       ended = true;
+      // Explains connections that it has reset: on a busy machine, a node may lose its lease.
+      if (waits.test(logged) && !wasSignaled)
+        process.stderr.write(`node ${n} (${id}) ended by itself with ${child.exitCode}: ${logged.slice(-1_000)}\n`);
     });
     await until(() => waits.test(logged) || ended, { what: `node ${n} to say ${waits}` });
     if (!waits.test(logged)) throw new Error(`node ${n} ended (${child.signalCode ?? child.exitCode}): ${logged}`);

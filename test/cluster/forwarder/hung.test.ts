@@ -3,12 +3,14 @@ import { expect } from "bun:test";
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";
 import { createChat } from "#test/support/chats.ts";
-import { LEASE_MS, type NodeProcess, startCluster } from "#test/support/cluster.ts";
+import { type NodeProcess, startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-const ALL_ACTIVE = { env: { SLIPWAY_CLUSTER_ACTIVE: "every" } };
+/** Longer than usual: on a busy machine, a node that did not renew its lease in time would end, and reset the requests of this test. */
+const LEASE_MS = 8_000;
+const ALL_ACTIVE = { env: { SLIPWAY_CLUSTER_ACTIVE: "every", SLIPWAY_CLUSTER_LEASE: `${LEASE_MS}ms` } };
 /** After the end of the lease, on a busy machine. */
 const MORE_MS = 4_000;
 const MINUTE_MS = 60_000;
