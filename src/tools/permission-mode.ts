@@ -24,6 +24,13 @@ export const toPermissionMode = ({ permissions, plan_mode }: StoredMode): Permis
   return fallback === "allow" || fallback === "accept_edits" ? fallback : "ask";
 };
 
+/** The modes from the strictest. */
+const MODES_BY_STRICTNESS: readonly PermissionMode[] = ["plan", "ask", "accept_edits", "allow"];
+
+/** Returns whether a mode allows a chat more than another one. */
+export const isLooserMode = (mode: PermissionMode, than: PermissionMode): boolean =>
+  MODES_BY_STRICTNESS.indexOf(mode) > MODES_BY_STRICTNESS.indexOf(than);
+
 /** Returns the stored form of a mode. Rules are kept, and for the mode `ask` a stricter default is kept too. */
 export const applyPermissionMode = (mode: PermissionMode, now: StoredMode): StoredMode => {
   if (mode === "plan") return { permissions: now.permissions, plan_mode: "plan" };

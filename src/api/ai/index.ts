@@ -56,6 +56,7 @@ export const ai = (ctx: ApiContext) =>
           example: { enabled: true, in_workspaces: true, names: [], default_names: {} },
           audit: writesSetting("ai_gateway"),
           access: "admins",
+          outlivesGrant: true,
           scope: "chat_config:update",
         }),
       },

@@ -13,8 +13,7 @@ import { checkModes, parsePlanMode, parseTitle, toLabels } from "#domain/chats/i
 import { toPermissions } from "#domain/chats/permission-rules.ts";
 import { shouldAskIn } from "#domain/chats/starting-permissions.ts";
 import { Chat, ToolResults, UpdateChat } from "#schema/chats/chat.ts";
-import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
-import { toPermissionMode } from "#src/tools/permission-mode.ts";
+import { isLooserMode, toPermissionMode } from "#src/tools/permission-mode.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -49,26 +48,27 @@ const buildPatch = async (
     patch.workspace_id = detach ? null : await resolveWorkspace(ctx, caller, chat.organization_id, workspace_id);
   }
   checkModes(permission_mode, mode);
-  if (caller.is_application) await requireNotLoosened(ctx, chat, body);
+  if (caller.is_application) await requireNotLoosened(ctx, chat.id, body);
   const change = { patch, pin: pin_order ?? null };
   if (permission_mode !== undefined) return { ...change, permission_mode };
   return { ...change, asks: await shouldStartAsking(ctx, chat.id, patch) };
 };
 
-/** The modes from the strictest; plan mode keeps the one that follows it. */
-const MODES_BY_STRICTNESS = ["plan", "ask", "accept_edits", "allow"] as const;
-
-/** Rejects with 403 if an application would allow the chat more: that would go on after its authorization has ended (rule OA-23). */
-const requireNotLoosened = async (
-  { store }: ApiContext,
-  { id }: ChatPlace,
-  { permissions, permission_mode }: UpdateChat,
+/**
+ * Rejects with 403 if an application would allow the chat more, also by ending plan mode: that would continue after its authorization has
+ * ended (rule OA-23).
+ */
+export const requireNotLoosened = async (
+  { store }: Pick<ApiContext, "store">,
+  id: string,
+  { permissions, permission_mode, plan_mode }: Pick<UpdateChat, "permissions" | "permission_mode" | "plan_mode">,
 ): Promise<void> => {
-  if (permissions === undefined && permission_mode === undefined) return;
+  if (permissions === undefined && permission_mode === undefined && plan_mode === undefined) return;
   const chat = await store.get(findChat({ id }));
-  const now = toPermissionMode({ permissions: chat?.permissions ?? null, plan_mode: null });
-  const rank = (mode: PermissionMode): number => MODES_BY_STRICTNESS.indexOf(mode);
-  if (permissions === undefined && rank(permission_mode ?? now) <= rank(now)) return;
+  const now = { permissions: chat?.permissions ?? null, plan_mode: chat?.plan_mode ?? null };
+  const planned = plan_mode === undefined ? now : { ...now, plan_mode: parsePlanMode(plan_mode) ?? null };
+  const next = permission_mode ?? toPermissionMode(planned);
+  if (permissions === undefined && !isLooserMode(next, toPermissionMode(now))) return;
   throw forbidden("An application cannot allow a chat to do more.");
 };
 

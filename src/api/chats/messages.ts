@@ -20,6 +20,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
+import { requireNotLoosened } from "./change.ts";
 import { chatPath, parseNumber, tags } from "./paths.ts";
 
 const PAGE = 50;
@@ -57,6 +58,7 @@ export const chatMessages = (ctx: ApiContext) =>
         const request_key = requestKey(request, "send", body);
         const chat = await ownChatAt(ctx, params.chat, caller);
         const { id } = chat;
+        if (caller.is_application) await requireNotLoosened(ctx, id, { plan_mode: body.plan_mode });
         const behavior = parseBehavior(body.busy_behavior);
         const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
         const patch = await buildPatch(ctx, id, body);

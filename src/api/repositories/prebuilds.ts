@@ -53,6 +53,7 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
         description:
           "Builds the image for the newest commit of the default branch now, after each push that the repository's host announces to `webhook_url`, and every `interval_hours`. The repository is read with the caller's linked account. Requires permission to manage the organization's templates.",
         example: { url: "https://github.com/acme/app", interval_hours: 24 },
+        outlivesGrant: true,
         scope: "template:create",
       }),
     })

@@ -139,6 +139,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
           audit: target.writes(target.template),
           example: { id: ANY_ID },
           access: "organization_admins",
+          outlivesGrant: true,
           scope: "template:update",
         }),
       },

@@ -62,6 +62,7 @@ export const createChat = async (
     plan_mode: asked_plan ?? null,
     permission_mode: body.permission_mode,
     permissions: body.permissions === undefined ? undefined : toPermissions(body.permissions),
+    is_application: caller.is_application,
   });
   const last_reasoning_effort = parseEffort(body.reasoning_effort) ?? wanted?.reasoning_effort ?? "";
   const said = { created_by: caller.user_id, model_config_id: model, usage: null };

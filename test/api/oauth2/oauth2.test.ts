@@ -453,6 +453,17 @@ test("[OA-23] an application sets nothing that runs or instructs something after
     ["PUT", `${workspace}/autostart`, { schedule: "CRON_TZ=UTC 30 9 * * 1-5" }, "workspace:update"],
     ["PUT", `${workspace}/autoupdates`, { automatic_updates: "always" }, "workspace:update"],
   ];
+  // An owner's application.
+  const forAll: [method: string, path: string, body: object, scope: string][] = [
+    ["PUT", "/chats/config/default-permissions", loose, "chat_config:update"],
+    ["PUT", "/chats/config/plan-mode-instructions", { plan_mode_instructions: "evil" }, "chat_config:update"],
+    ["PUT", "/chats/config/system-prompt", { system_prompt: "evil" }, "chat_config:update"],
+    ["PATCH", `/templates/${seeded.template_id}/versions`, { id: uuid() }, "template:update"],
+  ];
+  for (const [method, path, body, scope] of forAll) {
+    const { access_token } = await granted(asking({ scope }), admin);
+    expect([path, await fetchStatus(admin.withToken(access_token), method, path, body)]).toEqual([path, 403]);
+  }
   for (const [method, path, body, scope] of refused) {
     for (const granted_scope of ["coder:all", `${scope} workspace:ssh chat:create`]) {
       const { access_token } = await granted(asking({ scope: granted_scope }));
@@ -475,6 +486,23 @@ test("[OA-23] an application sets nothing that runs or instructs something after
   }
 });
 
+test("[OA-23] an application starts chats with no more permissions than the person's new chats", async () => {
+  await ada.put("/api/v2/chats/config/user-permissions", { permissions: { default: "ask_changes", rules: [] } });
+  const { access_token } = await granted(asking({ scope: "chat:create" }));
+  const program = ada.withToken(access_token);
+  const start = (body: object) =>
+    fetchStatus(program, "POST", "/chats", {
+      organization_id: seeded.organization_id,
+      content: [{ type: "text", text: "hello" }],
+      ...body,
+    });
+  expect(await start({ permission_mode: "allow" })).toBe(403);
+  expect(await start({ permissions: { default: "allow", rules: [] } })).toBe(403);
+  expect(await start({ permission_mode: "plan" })).toBe(201);
+  expect(await start({})).toBe(201);
+  await ada.put("/api/v2/chats/config/user-permissions", { permissions: null });
+});
+
 test("[OA-23] an application makes a chat's permissions stricter, and no looser", async () => {
   const { id } = await createChat({ owner: ada, organization_id: seeded.organization_id }, "hello", {
     permission_mode: "accept_edits",
@@ -488,9 +516,19 @@ test("[OA-23] an application makes a chat's permissions stricter, and no looser"
   ).toBe(403);
   const always = { answers: [{ tool_call_id: "c", decision: "allow", scope: "always" }] };
   expect(await fetchStatus(program, "POST", `/chats/${id}/permissions`, always)).toBe(403);
-  for (const permission_mode of ["accept_edits", "plan", "ask"])
+  for (const permission_mode of ["accept_edits", "ask", "plan"])
     expect([permission_mode, await change(program, { permission_mode })]).toEqual([permission_mode, 204]);
   expect(await change(program, { permission_mode: "accept_edits" })).toBe(403);
   expect(await change(program, { title: "Renamed" })).toBe(204);
+  // Plan mode is the strictest: ending it loosens, too.
+  expect(await change(ada, { permission_mode: "plan" })).toBe(204);
+  expect(await change(program, { plan_mode: "" })).toBe(403);
+  expect(await change(program, { permission_mode: "ask" })).toBe(403);
+  expect(
+    await fetchStatus(program, "POST", `/chats/${id}/messages`, {
+      content: [{ type: "text", text: "go" }],
+      plan_mode: "",
+    }),
+  ).toBe(403);
   expect(await change(ada, { permission_mode: "allow" })).toBe(204);
 });

@@ -290,6 +290,7 @@ export const chatConfig = (ctx: ApiContext) =>
           audit: writesSetting("allow_debug_logging"),
           example: { allow_users: true },
           access: "admins",
+          outlivesGrant: true,
           scope: "chat_config:update",
         }),
       },
