@@ -12,6 +12,9 @@ const OTHER_MODELS = [
   ...["extra_body", "extra_query", "extra_headers", "router_settings_override"],
 ];
 
+/** Limits of the output that servers take in place of the API's own, by which a call's cost is reserved: llama.cpp and Ollama have them. */
+const OTHER_LIMITS = ["n_predict", "num_predict"];
+
 /** Members with the values that cost what the model's price says. */
 const ORDINARY: Readonly<Record<string, readonly unknown[]>> = {
   service_tier: ["auto", "default", "flex", "standard", "standard_only"],
@@ -22,6 +25,7 @@ const ORDINARY: Readonly<Record<string, readonly unknown[]>> = {
 
 // Compared like names in case-insensitive parsers: to those, `Fallbacks` is `fallbacks`.
 const OTHER_NAMES = new Set(OTHER_MODELS.map(normalizeName));
+const LIMIT_NAMES = new Set(OTHER_LIMITS.map(normalizeName));
 const ORDINARY_NAMES = new Map(Object.keys(ORDINARY).map((name) => [normalizeName(name), name]));
 
 /** Returns why the body is refused, for the caller; undefined if nothing is wrong with it. */
@@ -32,6 +36,8 @@ export const findDearer = (body: Json): string | undefined => {
     const folded = normalizeName(written);
     if (OTHER_NAMES.has(folded))
       return `\`${written}\` can lead to another model than the named one, so this gateway refuses it. Leave it out.`;
+    if (LIMIT_NAMES.has(folded))
+      return `\`${written}\` replaces the limit of the output that budgets count with. Use the API's own limit, such as \`max_tokens\`.`;
     const name = ORDINARY_NAMES.get(folded);
     if (name === undefined) continue;
     if (written !== name) return `The body of the request has a member \`${written}\`. Write \`${name}\`.`;

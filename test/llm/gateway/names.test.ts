@@ -207,6 +207,8 @@ describe("bodies", () => {
     ["provider", { order: ["x"] }, "another model"],
     ["api_base", "https://evil.example", "another model"],
     ["extra_body", { model: "dear" }, "another model"],
+    ["n_predict", -1, "max_tokens"],
+    ["N_Predict", -1, "max_tokens"],
     ["service_tier", "priority", "costs more"],
     ["speed", "fast", "costs more"],
     ["inference_geo", "us", "costs more"],
