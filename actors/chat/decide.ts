@@ -2,6 +2,7 @@
 // announced. Used by the actor and by messages implemented in their own files.
 import { conflict } from "#base/errors.ts";
 import { insertAnswer, type RequestKey } from "#db/chats/requests.ts";
+import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Outcome } from "../runtime/actor.ts";
 import { announce } from "./announce.ts";
@@ -24,17 +25,30 @@ export const decide = async (deps: ChatDeps, state: ChatState, input: CommandInp
 };
 
 /** Decides a command of a turn or a timer. */
-export const decideLate = async (
-  { store, clock }: ChatDeps,
-  state: ChatState,
-  input: CommandInput,
-): Promise<TurnDecision> => {
+export const decideLate = async (deps: ChatDeps, state: ChatState, input: CommandInput): Promise<TurnDecision> => {
+  const { store, clock } = deps;
   const count = numbersFor(state, input as { type: CommandType });
   const first_id = count === 0 ? 0 : await store.reserve("messages", count);
-  const decision = transition(state, { ...input, first_id, now: clock.now() } as Command);
+  const refusal = await findRefusalOfNext(deps, state, input);
+  const decision = transition(state, { ...input, ...refusal, first_id, now: clock.now() } as Command);
   if (decision.kind === "refused") throw decision.error;
   return decision.kind === "stale" ? "stale" : decision;
 };
+
+/** Returns the refusal of the turn that would begin with the queue, for commands that end a turn (rule CH-51). */
+const findRefusalOfNext = async (
+  { findTurnRefusal }: ChatDeps,
+  { id, queue }: ChatState,
+  { type }: CommandInput,
+): Promise<{ readonly refusal?: ChatError }> => {
+  const endsTurn = type === "finish_turn" || type === "interrupt";
+  if (type !== "finish_interruption" && !(endsTurn && queue.length > 0)) return {};
+  const reason = await findTurnRefusal(id, queue[0]?.created_at);
+  return reason === undefined ? {} : { refusal: toRefusalError(reason) };
+};
+
+/** Returns the error of a turn that its owner may not continue. */
+export const toRefusalError = (message: string): ChatError => ({ kind: "generic", message, retryable: false });
 
 /** Converts a change to one batch with its announcements. `patch` overrides what promoted messages change. */
 export const toOutcome = <Reply>(

@@ -8,12 +8,17 @@ import type { Events } from "../runtime/events.ts";
 import type { ChatEffects } from "./effects.ts";
 import type { FamilyMessages } from "./messages.ts";
 
+/** Returns why the turn that was asked for at `prompted_at`, or by the last message, may not go on. */
+export type FindTurnRefusal = (chat_id: string, prompted_at?: number) => Promise<string | undefined>;
+
 export type ChatDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly topics: Topics<Events>;
   readonly models: LanguageModels;
   readonly effects: ChatEffects;
+  /** As `findTurnRefusal` of src/domain/chats/refusal.ts. */
+  readonly findTurnRefusal: FindTurnRefusal;
   /** How long to wait for a person's approval. */
   readonly approval_ms: number;
   /** Sub-chats that change with their root. */

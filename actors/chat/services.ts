@@ -28,6 +28,7 @@ import { Recorder } from "./background/recorder.ts";
 import { chatRetention } from "./background/retention.ts";
 import { SearchUpkeep } from "./background/search-upkeep.ts";
 import { Titles } from "./background/titles.ts";
+import type { FindTurnRefusal } from "./deps.ts";
 import type { ChatEffects } from "./effects.ts";
 import { chatSkills, contextBlocks } from "./prompt/context-blocks.ts";
 import { modeBlocks } from "./prompt/mode-prompt.ts";
@@ -70,6 +71,7 @@ type Deps = {
   readonly models: LanguageModels;
   readonly agentHttp: AgentHttp;
   readonly toolServices: (of: ToolServicesFor) => ToolServices;
+  readonly findTurnRefusal: FindTurnRefusal;
   readonly blobs: Blobs;
   /** Linked accounts at git hosts, and access to the hosts. */
   readonly accounts: GitAccounts;
@@ -93,6 +95,7 @@ export const openChats = ({
   models,
   agentHttp,
   toolServices,
+  findTurnRefusal,
   blobs,
   accounts,
   outbound,
@@ -161,9 +164,18 @@ export const openChats = ({
       diffs.turnEnded(state);
     },
   };
-  const deps = { store, clock, topics, models, effects, approval_ms: config.approval_timeout, chats: () => chats };
+  const deps = {
+    store,
+    clock,
+    topics,
+    models,
+    effects,
+    findTurnRefusal,
+    approval_ms: config.approval_timeout,
+    chats: () => chats,
+  };
   const chats: Directory<ChatActor> = openDirectory("chat", (id) => new ChatActor(id, deps));
-  endWorkOnLostAccess({ store, topics, toolServices, generations, chats });
+  endWorkOnLostAccess({ store, topics, toolServices, findTurnRefusal, generations, chats });
   const services: Service[] = [
     pool,
     index,

@@ -48,6 +48,8 @@ export const users = tableTouching("callers", "workspaces")(
     github_com_user_id: integer(),
     /** Whether an administrator requires a second factor of this user, regardless of the deployment's setting. */
     second_factor_required: integer({ mode: "boolean" }).notNull().default(false),
+    /** When an administrator last set the password; null: never. Turns of chats that the user began earlier are over. */
+    password_reset_at: integer(),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
     last_seen_at: integer(),

@@ -6,7 +6,8 @@ import { api_keys, users } from "../schema/users.ts";
 
 export type ApiKey = typeof api_keys.$inferSelect;
 
-const hasSecondFactor = or(
+/** Whether the user of the row has a second factor. */
+export const hasSecondFactor = or(
   exists(build.select({ one: sql`1` }).from(totp_factors).where(eq(totp_factors.user_id, users.id))),
   exists(build.select({ one: sql`1` }).from(passkeys).where(eq(passkeys.user_id, users.id))),
 );

@@ -41,6 +41,7 @@ import { makeWorkspaceToken } from "#domain/ai/workspace-token.ts";
 import { makeProvisioners } from "#domain/builds/provisioners.ts";
 import { addTerraformWork } from "#domain/builds/terraform-work.ts";
 import { deleteObsoleteStates } from "#domain/builds/unstored-states.ts";
+import { findTurnRefusal } from "#domain/chats/refusal.ts";
 import { ChatToolServices } from "#domain/chats/tool-services.ts";
 import { ConnectionLogger } from "#domain/connections/log.ts";
 import { Links } from "#domain/external-auth/links.ts";
@@ -339,6 +340,7 @@ export class Context implements ApiContext, AsyncDisposable {
       models,
       agentHttp: this.agentHttp,
       toolServices,
+      findTurnRefusal: (chat_id, prompted_at) => findTurnRefusal(this, chat_id, prompted_at),
       blobs,
       ledger,
       modelTokens: (of) => ({

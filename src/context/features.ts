@@ -39,6 +39,7 @@ import { AgentsDialer } from "#domain/agents/dialer.ts";
 import { automaticBuilds } from "#domain/builds/automatic.ts";
 import type { BuildDeps } from "#domain/builds/new-build.ts";
 import { planFirstPrebuild } from "#domain/builds/prebuilds.ts";
+import { findOwnerRefusal } from "#domain/chats/refusal.ts";
 import type { Location } from "#domain/location.ts";
 import { Network } from "#domain/tailnet/network.ts";
 import { traceModels } from "#src/api/metrics/model-spans.ts";
@@ -243,5 +244,15 @@ export const openModels = ({
   });
   const modelFetch = createGuardedFetch(mayReach);
   const ledger = new ModelLedger({ store, clock, onNotified: (user_id) => topics.publish("notified", user_id, {}) });
-  return { models: new MeteredModels({ store, ledger, models: traced }), modelSettings, modelFetch, ledger };
+  return {
+    models: new MeteredModels({
+      store,
+      ledger,
+      models: traced,
+      findOwnerRefusal: (id) => findOwnerRefusal({ store, config }, id),
+    }),
+    modelSettings,
+    modelFetch,
+    ledger,
+  };
 };

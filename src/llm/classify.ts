@@ -16,6 +16,8 @@ export type FailureReason =
   /** The chat's own model is not available. */
   | ("gone" | "model_disabled")
   | "spend_limit"
+  /** The chat's owner may not use models now. */
+  | "owner_refused"
   /** A budget is used up, or its rest is reserved. */
   | "budget"
   | "budget_held"

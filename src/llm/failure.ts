@@ -38,6 +38,7 @@ const REASONS: Readonly<Record<FailureReason, Sentence>> = {
   gone: () => "The model of this chat has been removed. Choose another model for the next message.",
   model_disabled: (provider) =>
     `The model of this chat is disabled at ${provider}. Choose another model for the next message.`,
+  owner_refused: () => "The owner of this chat may not use models at the moment.",
   spend_limit: () => "The spend limit of this chat's owner is reached.",
   too_long: (provider) =>
     `This chat is too long for its model at ${provider}, and could not be made short enough. Edit an earlier message, or start a new chat.`,

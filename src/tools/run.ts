@@ -66,6 +66,8 @@ const answerCall = async (
   const limit = explainLimit(tool_name, givenArgs, chat);
   if (limit !== undefined) return toFailedAnswer(limit);
   try {
+    const refusal = await context.services.findTurnRefusal();
+    if (refusal !== undefined) return toFailedAnswer(refusal);
     return {
       result: truncateResult(
         context.mask.result(await found.run(restrictWrites(context, tool_name, chat), givenArgs, signal)),

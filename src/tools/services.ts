@@ -15,8 +15,8 @@ export interface ToolServices {
   canUseWorkspace(): Promise<boolean>;
   /** Returns the secrets that no result may contain. */
   loadSecrets(): Promise<ChatSecrets>;
-  /** True if the owner may start chats in the chat's organization now. */
-  canStartChats(): Promise<boolean>;
+  /** Returns why the chat's turn may not go on, as a sentence; undefined if it may. */
+  findTurnRefusal(): Promise<string | undefined>;
   /** `page` starts at 1. */
   listTemplates(query: string, page: number): Promise<ToolResult>;
   readTemplate(id: string): Promise<ToolResult>;

@@ -6,10 +6,11 @@ import { sample } from "#actors/chat/machine/print-table.ts";
 import { transition } from "#actors/chat/machine/state.ts";
 import { updateBy } from "#db/engine/sql.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
-import { updateUser } from "#db/users/users.ts";
+import { findUserByName } from "#db/users/users.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { getContext } from "#test/support/seed.ts";
+import { ADMIN } from "#test/support/server.ts";
 import { callTools, Follower, joinOutput, listMessages, openChat, openToolWorld } from "./world.ts";
 
 /** Returns true while a process with this ID exists. */
@@ -149,10 +150,11 @@ test("[TO-6] the model learns that a workspace has failed, is dormant, deleted o
   const away = await callTools(world, dormant.next, read, ["execute", { command: "true" }]);
   const unreachable = { error: expect.stringContaining("cannot be reached") };
   expect(away.results).toMatchObject([unreachable, unreachable]);
-  await store.commit([updateUser(world.seeded.owner_id, { status: "suspended" })]);
+  const admin = await store.get(findUserByName({ username: ADMIN.username }));
+  await store.commit([updateWorkspace(id, { owner_id: admin?.id ?? "" })]);
   const forbidden = await callTools(world, away.next, read);
   expect(forbidden.results).toMatchObject([{ error: expect.stringContaining("may no longer use") }]);
-  await store.commit([updateUser(world.seeded.owner_id, { status: "active" })]);
+  await store.commit([updateWorkspace(id, { owner_id: world.seeded.owner_id })]);
   // The latest build has created no agent. A stopped one would be started (WO-9).
   await store.commit([updateWorkspace(id, { status: "failed", latest_build_id: world.seeded.resource_id })]);
   const stopped = await callTools(world, forbidden.next, read);

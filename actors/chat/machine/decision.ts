@@ -143,7 +143,8 @@ export type Command = CommandBase &
     | { readonly type: "request_compaction"; readonly request: CompactionRequest; readonly is_empty: boolean }
     /** The first of `rows` replaces everything before it. `is_empty`: the model's context is already empty. */
     | { readonly type: "clear"; readonly rows: readonly NewMessage[]; readonly is_empty: boolean }
-    | { readonly type: "interrupt" }
+    /** `refusal`: why no other turn may begin, so that no queued message is promoted. */
+    | { readonly type: "interrupt"; readonly refusal?: ChatError | undefined }
     | { readonly type: "record_attempt"; readonly history_version: number }
     | { readonly type: "record_retry"; readonly fence: Fence; readonly retry: RetryState }
     | { readonly type: "commit_step"; readonly fence: Fence; readonly messages: readonly NewMessage[] }
@@ -157,7 +158,8 @@ export type Command = CommandBase &
         readonly asked?: readonly string[];
         readonly approval_ms?: number;
       }
-    | { readonly type: "finish_turn"; readonly history_version: number }
+    /** `refusal`: as for `interrupt`. */
+    | { readonly type: "finish_turn"; readonly history_version: number; readonly refusal?: ChatError | undefined }
     /** `messages`: the output before the failure. */
     | {
         readonly type: "finish_error";
@@ -165,10 +167,12 @@ export type Command = CommandBase &
         readonly error: ChatError;
         readonly messages?: readonly NewMessage[];
       }
+    /** `refusal`: why the turn was stopped and no other may begin. */
     | {
         readonly type: "finish_interruption";
         readonly history_version: number;
         readonly partial: readonly NewMessage[];
+        readonly refusal?: ChatError | undefined;
       }
     /** `rows` follow the results. */
     | {

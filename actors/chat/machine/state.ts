@@ -128,8 +128,8 @@ const cancelAndContinue = (draft: Draft<Execution>, reason: string): undefined =
 };
 
 /** Ends a turn that waits for a budget, since it has no calls to cancel. */
-const endBudgetPause = (draft: Draft<Execution>, { budget_pause }: Execution): undefined =>
-  budget_pause === null ? abandonCalls(draft) : endTurn(draft);
+const endBudgetPause = (draft: Draft<Execution>, { budget_pause }: Execution, refusal?: ChatError): undefined =>
+  budget_pause === null ? abandonCalls(draft) : endTurn(draft, refusal);
 
 const pauseForBudget: Rule<"pause_for_budget"> = (draft, { fence, pause, resets_at }, before) => {
   if (!isCurrent(fence, before) || before.pending_calls.length > 0) return "stale";
@@ -173,10 +173,14 @@ const enterRequiresAction: Rule<"enter_requires_action"> = (draft, command, befo
   return undefined;
 };
 
-/** Ends the turn. The first queued message, if any, begins the next one. */
-const endTurn = (draft: Draft<Execution>): undefined => {
+/** Ends the turn. The first queued message, if any, begins the next one; with `refusal` it stays queued. */
+const endTurn = (draft: Draft<Execution>, refusal?: ChatError): undefined => {
   if (draft.isQueueEmpty) {
     draft.become("waiting");
+    return;
+  }
+  if (refusal) {
+    draft.fail(refusal);
     return;
   }
   draft.become("running");
@@ -184,8 +188,8 @@ const endTurn = (draft: Draft<Execution>): undefined => {
   draft.generate();
 };
 
-const finishTurn: Rule<"finish_turn"> = (draft, { history_version }, before) =>
-  history_version === before.history_version ? endTurn(draft) : "stale";
+const finishTurn: Rule<"finish_turn"> = (draft, { history_version, refusal }, before) =>
+  history_version === before.history_version ? endTurn(draft, refusal) : "stale";
 
 const finishError: Rule<"finish_error"> = (draft, { fence, error, messages = [] }, before) => {
   if (!isCurrent(fence, before)) return "stale";
@@ -194,11 +198,14 @@ const finishError: Rule<"finish_error"> = (draft, { fence, error, messages = [] 
   return undefined;
 };
 
-const finishInterruption: Rule<"finish_interruption"> = (draft, { history_version, partial }, before) => {
+const finishInterruption: Rule<"finish_interruption"> = (draft, command, before) => {
+  const { history_version, partial, refusal } = command;
   if (history_version !== before.history_version) return "stale";
   for (const message of partial) draft.append(message);
   draft.cancelCalls(CALL_INTERRUPTED);
-  return endTurn(draft);
+  if (!refusal) return endTurn(draft);
+  draft.fail(refusal);
+  return undefined;
 };
 
 const CALL_INTERRUPTED = "The call was interrupted.";
@@ -280,7 +287,7 @@ const interrupting: Row = { send: queue, edit, finish_interruption: finishInterr
 const awaiting: Row = {
   complete_requires_action: completeAction,
   answer_permissions: answerPermissions,
-  interrupt: (draft, _, before) => endBudgetPause(draft, before),
+  interrupt: (draft, { refusal }, before) => endBudgetPause(draft, before, refusal),
   cancel_requires_action: cancelAction,
   budget_raised: budgetRaised,
   send: sendToAwaiting,

@@ -1,6 +1,6 @@
 // The models as chats use them: reserves a call's estimated usage before it begins, prices and records its actual usage before passing on
-// the end of its answer, and blocks calls over a limit (rules SP-1 to SP-6, BU-1 to BU-4). Every call goes through here, including calls
-// outside of turns.
+// the end of its answer, and blocks calls over a limit (rules SP-1 to SP-6, BU-1 to BU-4) or of owners who may not begin a turn
+// (rule CH-51). Every call goes through here, including calls outside of turns.
 import { log } from "#base/log.ts";
 import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
 import { findLedgerFields } from "#db/chats/spend.ts";
@@ -21,7 +21,13 @@ import type { ModelLedger, OpenCall, UsageEstimate } from "./ledger.ts";
 import type { ReachedLimit } from "./limits.ts";
 import { loadPause } from "./warnings.ts";
 
-type Deps = { readonly store: Store; readonly ledger: ModelLedger; readonly models: LanguageModels };
+type Deps = {
+  readonly store: Store;
+  readonly ledger: ModelLedger;
+  readonly models: LanguageModels;
+  /** Returns why the owner of this chat may not use models now. */
+  readonly findOwnerRefusal: (chat_id: string) => Promise<string | undefined>;
+};
 
 /** A model call that a limit blocks. The chat's turn asks whether to continue. */
 export class BudgetUsedUp extends ModelError {
@@ -96,13 +102,19 @@ export class MeteredModels implements LanguageModels {
     }
   }
 
-  /** Throws `BudgetUsedUp` when a limit is reached, and `generic` when limits cannot be read or written; then nothing is spent. */
+  /**
+   * Throws `BudgetUsedUp` when a limit is reached, and `generic` when the chat's owner may not use models or limits cannot be read or
+   * written; then nothing is spent.
+   */
   async #begin(request: ModelRequest): Promise<Call> {
     const { store, ledger } = this.#deps;
     let begun: OpenCall | ReachedLimit;
     let row: LedgerCall;
     try {
       row = await this.#buildLedgerCall(request);
+      const refusal = row.chat_id === "" ? undefined : await this.#deps.findOwnerRefusal(row.chat_id);
+      if (refusal !== undefined)
+        throw new ModelError("generic", refusal, { retryable: false, reason: "owner_refused" });
       begun = await ledger.begin(row, () => this.#estimateUsage(request), { always: false });
       if ("isHeld" in begun && !begun.isHeld) {
         throw new BudgetUsedUp(await loadPause(store, begun), () => ledger.isStillReached(row));

@@ -3,9 +3,10 @@ import { pinContextOnce } from "#db/chats/context.ts";
 import { resolveChatModel } from "#src/llm/chat-model.ts";
 import type { ModelInfo } from "#src/llm/model.ts";
 import type { Outcome } from "../../runtime/actor.ts";
-import { decideLate, toOutcome } from "../decide.ts";
+import { decideLate, toOutcome, toRefusalError, toReportOutcome } from "../decide.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
+import type { CommandInput } from "../machine/decision.ts";
 import { sortCalls } from "../machine/permissions.ts";
 import type { ReportResult, StartedAttempt, Step } from "../messages.ts";
 import { combineChanges } from "../storage/writes.ts";
@@ -20,6 +21,11 @@ export const startAttempt = async (
   state: ChatState,
   history_version: number,
 ): Answer<StartedAttempt> => {
+  const refusal = await findRefusal(deps, state, history_version);
+  if (refusal) {
+    const outcome = await toReportOutcome(deps, state, refusal);
+    return { ...outcome, reply: "stale" };
+  }
   const { calls, refused, asked } = sortCalls(state, callsToRun(state), await loadEditFolder(deps.store, state));
   // Calls that wait for permissions, or the client's calls of a step that a crash interrupted.
   const owesResults = state.pending_calls.length > 0 && calls.length === 0;
@@ -61,6 +67,18 @@ export const startAttempt = async (
   const isFirst = next.workspace_id !== null && next.generation_attempt === 1;
   const pin = isFirst ? [pinContextOnce(next.key, next.workspace_id ?? "", deps.clock.now())] : [];
   return { ...outcome, writes: [...(outcome.writes ?? []), ...pin] };
+};
+
+/** Returns the end of a turn whose owner may not continue it (rule CH-51). A requested compaction is newer than the last message. */
+const findRefusal = async (
+  { findTurnRefusal, clock }: ChatDeps,
+  { id, status, compaction, history_version, generation_attempt }: ChatState,
+  asked_version: number,
+): Promise<CommandInput | undefined> => {
+  if (status !== "running" || history_version !== asked_version) return undefined;
+  const reason = await findTurnRefusal(id, compaction ? clock.now() : undefined);
+  if (reason === undefined) return undefined;
+  return { type: "finish_error", fence: { history_version, generation_attempt }, error: toRefusalError(reason) };
 };
 
 /** Handles a finished step of the model: stores its messages and all consequences in one commit. */

@@ -16,7 +16,7 @@ import type { ChatSecrets } from "#src/tools/mask.ts";
 import type { ToolResult } from "#src/tools/result.ts";
 import type { StoredFile, ToolServices, ToolServicesFor, WorkspaceInput } from "#src/tools/services.ts";
 import { ToolError } from "#src/tools/tool.ts";
-import { canCreateChat, canUseTemplate, canUseWorkspace } from "../access.ts";
+import { canUseTemplate, canUseWorkspace } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
 import { loadVersion, requireUsableManifest } from "../builds/new-build.ts";
 import { wakeWorkspace } from "../builds/wake.ts";
@@ -30,6 +30,7 @@ import { createWorkspace } from "../workspaces/create.ts";
 import { readWorkspace } from "../workspaces/present.ts";
 import { checkType } from "./file-type.ts";
 import { loadKnownSecrets } from "./known-secrets.ts";
+import { findTurnRefusal } from "./refusal.ts";
 import { shouldAskIn } from "./starting-permissions.ts";
 
 const PAGE = 10;
@@ -72,9 +73,8 @@ export class ChatToolServices implements ToolServices {
     return loadKnownSecrets(this.#ctx, this.#scope);
   }
 
-  async canStartChats(): Promise<boolean> {
-    const owner = await this.#owner();
-    return owner !== undefined && canCreateChat(owner, this.#scope.organization_id);
+  findTurnRefusal(): Promise<string | undefined> {
+    return findTurnRefusal(this.#ctx, this.#scope.chat_id);
   }
 
   async listTemplates(query: string, page: number): Promise<ToolResult> {

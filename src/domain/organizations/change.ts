@@ -80,7 +80,7 @@ export const changeOrganization = async (
 
 /** Rejects with 400 for the default organization, with 403, and with 409 while it has templates or workspaces. */
 export const removeOrganization = async (
-  { store, clock }: DomainContext,
+  { store, clock, topics }: DomainContext,
   row: OrganizationRow,
   caller: UserCaller,
 ): Promise<void> => {
@@ -98,6 +98,7 @@ export const removeOrganization = async (
       if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
       throw conflict("The organization still has templates or workspaces. Delete those first.");
     });
+  topics.publish("access_changed", row.id, {});
 };
 
 /** Disabling it revokes the shares of every workspace and chat of the organization (rule SH-12). Rejects with 403. */

@@ -122,7 +122,7 @@ export class MachineAccounts {
     const password_hash = await this.#passwords.hash(password);
     const now = this.#clock.now();
     await this.#store.commit([
-      updateUser(user.id, { password_hash, updated_at: now }),
+      updateUser(user.id, { password_hash, password_reset_at: now, updated_at: now }),
       deleteKeysByUser({ user_id: user.id, except: "" }),
       runAsMachine(() => auditUserChanged(user, { password_hash }, now)),
     ]);

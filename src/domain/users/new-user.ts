@@ -24,5 +24,6 @@ export const makeUser = (known: NewUserInput): User => ({
   last_seen_at: null,
   deleted: false,
   second_factor_required: false,
+  password_reset_at: null,
   github_com_user_id: null,
 });

@@ -45,7 +45,7 @@ export const setPassword = async (
     guardPassword({ id: user.id, password_hash: user.password_hash }),
     // A caller who may do this only to users without roles may not when the user has been given one in the meantime.
     ...(isSelf || isOwner(caller) ? [] : [guardWithoutRoles({ id: user.id })]),
-    updateUser(user.id, { password_hash, updated_at: now }),
+    updateUser(user.id, { password_hash, updated_at: now, ...(isSelf ? {} : { password_reset_at: now }) }),
     deleteKeysByUser({ user_id: user.id, except }),
     auditUserChanged(user, { password_hash }, now),
   ]);

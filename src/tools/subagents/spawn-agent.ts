@@ -2,7 +2,7 @@
 import { Type as t } from "@sinclair/typebox";
 import { EFFORTS } from "#schema/chats/model-config.ts";
 import { oneOf } from "#schema/one-of.ts";
-import { defineTool, ToolError } from "../tool.ts";
+import { defineTool } from "../tool.ts";
 import { SUBAGENT_TYPES } from "./agents.ts";
 import description from "./spawn-agent.txt" with { type: "text" };
 
@@ -38,9 +38,7 @@ export const spawnAgent = defineTool({
     },
     { additionalProperties: false },
   ),
-  async run({ agents, services }, input) {
-    if (!(await services.canStartChats()))
-      throw new ToolError("The owner of this chat can't start chats at the moment.");
+  run({ agents }, input) {
     return agents.spawn(input);
   },
 });

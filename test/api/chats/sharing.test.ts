@@ -68,7 +68,7 @@ test("[SH-13] a share with a member is not restored when they return to the orga
   expect(await fetchStatus(bob.client, "GET", toChatPath(id))).toBe(404);
 });
 
-test("[CH-50] a user who was removed from the organization can read, stop and unshare a chat, but not send or share it", async () => {
+test("[CH-50] a user who was removed from the organization can read, unshare and archive a chat, but not send or share it", async () => {
   await using world = await openChatWorld();
   const [bob, carol] = [await addPerson(world), await addPerson(world)];
   const { id } = await createChat(world, "hello");
@@ -90,10 +90,12 @@ test("[CH-50] a user who was removed from the organization can read, stop and un
     ["PATCH", "/acl", { user_roles: { [bob.user_id]: "" }, group_roles: { [world.organization_id]: "read" } }],
   ] as const)
     expect([path, await fetchStatus(world.owner, method, toChatPath(id) + path, body)]).toEqual([path, 403]);
-  expect(await fetchStatus(world.owner, "POST", `${toChatPath(id)}/interrupt`, {})).toBe(200);
   expect(Object.keys((await world.owner.get<ChatAcl>(`${toChatPath(id)}/acl`)).user_roles)).toEqual([bob.user_id]);
   await share(world, id, { [bob.user_id]: "" });
   expect(await fetchStatus(bob.client, "GET", toChatPath(id))).toBe(404);
+  // The removal has stopped the turn (CH-51).
+  await until(async () => (await world.owner.get<Chat>(toChatPath(id))).status === "error");
+  expect(await fetchStatus(world.owner, "PATCH", toChatPath(id), { archived: true })).toBe(204);
 });
 
 test("[CS-2] a reader changes nothing: 403, and 404 for users without access; the owner's read cursor is unchanged", async () => {

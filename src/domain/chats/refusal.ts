@@ -1,0 +1,53 @@
+// Decides whether a chat's turn may go on: its owner must be able to begin it now. A turn can run for hours without its owner, so it is asked
+// before each model call and each tool call, and before a queued message begins the next one (rule CH-51).
+import { findLastPromptTime, findOwnerStanding } from "#db/chats/owner-standing.ts";
+import { readMemberships } from "#db/users/members.ts";
+import type { DomainContext } from "../context.ts";
+import { needsFactor } from "../factors/policy.ts";
+
+type Deps = Pick<DomainContext, "store" | "config">;
+type Standing = NonNullable<Awaited<ReturnType<typeof findStanding>>>;
+
+const findStanding = ({ store }: Pick<Deps, "store">, chat_id: string) => store.get(findOwnerStanding({ id: chat_id }));
+
+/** Returns why the chat's owner may not use models there now, as a sentence; undefined if they may, or if the chat does not exist. */
+export const findOwnerRefusal = async (deps: Deps, chat_id: string): Promise<string | undefined> => {
+  const standing = await findStanding(deps, chat_id);
+  return standing && refuseOwner(deps, standing);
+};
+
+/**
+ * Returns why the chat's turn may not go on, as a sentence. `prompted_at`: when the turn was asked for; by default, the time of the last
+ * message that a person wrote.
+ */
+export const findTurnRefusal = async (
+  deps: Deps,
+  chat_id: string,
+  prompted_at?: number,
+): Promise<string | undefined> => {
+  const standing = await findStanding(deps, chat_id);
+  if (!standing) return undefined;
+  return (await refuseOwner(deps, standing)) ?? (await refuseEarlierTurn(deps, standing, prompted_at));
+};
+
+const refuseOwner = async ({ store, config }: Deps, owner: Standing): Promise<string | undefined> => {
+  if (owner.deleted) return "The account of this chat's owner was deleted.";
+  if (owner.status === "suspended") return "The account of this chat's owner is suspended.";
+  if (!owner.is_member) return "The owner of this chat is not a member of its organization anymore.";
+  if (owner.has_second_factor) return undefined;
+  const policy = config.require_second_factor;
+  const organizations = policy === "administrators" ? (await readMemberships(store, owner.owner_id)).organizations : {};
+  const isMissing = needsFactor(policy, { ...owner, organizations });
+  return isMissing ? "The owner of this chat must set up a second factor first." : undefined;
+};
+
+const refuseEarlierTurn = async (
+  { store }: Deps,
+  { key, password_reset_at }: Standing,
+  prompted_at: number | undefined,
+): Promise<string | undefined> => {
+  if (password_reset_at === null) return undefined;
+  const begun_at = prompted_at ?? (await store.get(findLastPromptTime({ chat: key })))?.created_at ?? 0;
+  if (begun_at > password_reset_at) return undefined;
+  return "The password of this chat's owner was reset after the last message. Send a message to continue.";
+};
