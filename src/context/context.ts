@@ -402,7 +402,8 @@ export class Context implements ApiContext, AsyncDisposable {
         this.jobs,
         { start: () => otherJobs?.start(), stop: () => otherJobs?.stop() },
         { stop: () => this.backupsByHand.stop() },
-        this.backups,
+        // Not awaited: their folder can be on a file system that hangs.
+        { start: () => void this.backups.start(), stop: () => this.backups.stop() },
         { runsOn: "one node", releaseShards: () => this.readyTemplates.stop(), stop: () => this.readyTemplates.stop() },
         ...[...provisioners.values()].map((one) => ({
           start: () => one.followKills?.((kill) => void noteContainerKill(this, kill)),

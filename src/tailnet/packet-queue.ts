@@ -11,13 +11,34 @@ const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 /** What the queues of one relay hold together. */
 export class QueuePool {
   bytes = 0;
-  /** Number of queues with frames: each gets an equal share. */
-  filled = 0;
+  /** Queues with frames. */
+  readonly #filled = new Set<PacketQueue>();
+  #isTrimming = false;
 
-  /** Returns the most bytes that a ring may hold after one more frame. In a full pool, no ring grows. */
-  limit(held: number): number {
-    const share = Math.min(MAX_BYTES, Math.floor(MAX_TOTAL_BYTES / Math.max(1, this.filled)));
-    return this.bytes < MAX_TOTAL_BYTES ? share : Math.min(held, share);
+  /** Number of queues with frames. */
+  get filled(): number {
+    return this.#filled.size;
+  }
+
+  /** Returns the most bytes of each kind that a queue may hold: an equal share. */
+  get share(): number {
+    return Math.min(MAX_BYTES, Math.floor(MAX_TOTAL_BYTES / Math.max(1, this.#filled.size)));
+  }
+
+  /**
+   * Counts a change of a queue. When all together hold too much, every queue drops its oldest frames down to a quarter of the share, so that a
+   * client that reads slowly still gets a place beside many that read nothing.
+   */
+  count(queue: PacketQueue, before: number): void {
+    const after = queue.bytes;
+    this.bytes += after - before;
+    if (after > 0) this.#filled.add(queue);
+    else this.#filled.delete(queue);
+    if (this.bytes <= MAX_TOTAL_BYTES || this.#isTrimming) return;
+    this.#isTrimming = true;
+    const most = this.share / 4;
+    for (const one of [...this.#filled]) one.trim(most);
+    this.#isTrimming = false;
   }
 }
 
@@ -30,6 +51,11 @@ class Ring {
   put(frame: Uint8Array, most: number): number {
     this.#frames.push(frame);
     this.#bytes += frame.byteLength;
+    return this.trim(most);
+  }
+
+  /** Drops the oldest frames beyond `most` bytes. Returns how many. */
+  trim(most: number): number {
     let dropped = 0;
     while (this.#frames.length - this.#head > MAX_PACKETS || this.#bytes > most) {
       this.take();
@@ -73,15 +99,15 @@ export class PacketQueue {
   put(kind: "control" | "discovery" | "packet", frame: Uint8Array): void {
     const ring = { control: this.#control, discovery: this.#discovery, packet: this.#packets }[kind];
     const before = this.bytes;
-    this.#dropped += ring.put(frame, this.#pool.limit(ring.bytes));
-    this.#count(before);
+    this.#dropped += ring.put(frame, this.#pool.share);
+    this.#pool.count(this, before);
   }
 
   /** Returns the next frame: replies first, then discovery, then packets. */
   take(): Uint8Array | undefined {
     const before = this.bytes;
     const frame = this.#control.take() ?? this.#discovery.take() ?? this.#packets.take();
-    this.#count(before);
+    this.#pool.count(this, before);
     return frame;
   }
 
@@ -90,10 +116,11 @@ export class PacketQueue {
     while (this.take() !== undefined);
   }
 
-  #count(before: number): void {
-    const after = this.bytes;
-    this.#pool.bytes += after - before;
-    this.#pool.filled += Number(after > 0) - Number(before > 0);
+  /** Drops the oldest frames of each kind beyond `most` bytes. */
+  trim(most: number): void {
+    const before = this.bytes;
+    for (const ring of [this.#control, this.#discovery, this.#packets]) this.#dropped += ring.trim(most);
+    this.#pool.count(this, before);
   }
 
   /** Number of queued bytes. */

@@ -17,7 +17,7 @@ const MAX_PAYLOAD_ALONE = 256 * 1024;
 const WINDOW_GROWTH_BYTES = 1024 * 1024;
 const GROWN_WINDOW = 2 * INITIAL_WINDOW;
 /** The window of each stream while the session holds a lot of unread bytes: reached by withholding window updates. */
-const CROWDED_WINDOW = INITIAL_WINDOW / 4;
+export const CROWDED_WINDOW = INITIAL_WINDOW / 4;
 const MAX_WINDOW = 0xffff_ffff;
 
 /** The session's interface for its streams. */
@@ -101,7 +101,12 @@ export class YamuxStream implements Duplex {
   }
 
   reset(reason = "The stream was reset."): void {
-    if (this.#over) return;
+    if (this.#over) {
+      // The reader has left the rest.
+      this.#count(-this.#received.unread);
+      this.#received.clear();
+      return;
+    }
     this.#host.sendWindow(this.id, FLAG.rst, 0);
     this.fail(new WireError("reset", reason));
   }

@@ -7,7 +7,7 @@ import { Keepalive } from "./keepalive.ts";
 import { Wakeup } from "./wakeup.ts";
 import { toWireError, WireError } from "./wire-error.ts";
 import { encodeHeader, FLAG, FRAME, type FrameHeader, FrameParser, GO_AWAY } from "./yamux-frame.ts";
-import { type StreamHost, YamuxStream } from "./yamux-stream.ts";
+import { CROWDED_WINDOW, type StreamHost, YamuxStream } from "./yamux-stream.ts";
 
 /** The connection of a session; a `ByteStream`. */
 export type Transport = Pick<ByteStream, "read" | "write" | "send" | "close">;
@@ -250,6 +250,8 @@ export class YamuxSession {
     // Streams that have ended hold bytes too, but cannot be reset.
     let fullest = arrived;
     for (const stream of this.#streams.values()) if (stream.unread > fullest.unread) fullest = stream;
+    // The bytes are those of ended streams: nothing is won by resetting one that holds little.
+    if (fullest.unread <= CROWDED_WINDOW) return;
     fullest.reset("The connection holds too many bytes that were not read.");
   }
 

@@ -377,7 +377,7 @@ test("[CA-24] commands that the agent runs through its client follow the chat's 
   await answer(id, "allow");
   await waitForStatus(id, "waiting");
   const lines = await describeMessages(id);
-  expect(lines.join("\n")).toContain('{"output":"e two three four","success":true}');
+  expect(lines.join("\n")).toContain('{"output":"one two three four","success":true}');
   expect(lines.join("\n")).toContain('"output":"a b\\n","success":true,"exit_code":0');
   expect(lines.at(-1)).toBe("assistant: done");
   expect(readAgentLog(world, id).filter((line) => line.startsWith("terminal"))).toEqual([

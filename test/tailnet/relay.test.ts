@@ -56,6 +56,12 @@ describe("connecting", () => {
     for (let round = 0; round < 40; round += 1) for (const queue of queues) queue.put("packet", frame);
     expect(pool.bytes).toBeLessThanOrEqual(64 * 1024 * 1024 + frame.byteLength);
     expect(pool.filled).toBe(500);
+    // Another client gets its place although the others hold all there is.
+    const slow = new PacketQueue(pool);
+    slow.put("control", new Uint8Array(100));
+    slow.put("packet", new Uint8Array(1_000));
+    expect(slow.bytes).toBe(1_100);
+    slow.clear();
     for (const queue of queues) queue.clear();
     expect([pool.bytes, pool.filled]).toEqual([0, 0]);
     const alone = queues[0] as PacketQueue;

@@ -43,6 +43,7 @@ export const aiBudgets = (ctx: ApiContext) =>
         example: { scope: "everyone", period: "month", unit: "usd", amount: 500_000_000 },
         audit: writes(newBudget),
         access: "admins",
+        outlivesGrant: true,
         scope: "chat:update",
       }),
     })
@@ -63,6 +64,7 @@ export const aiBudgets = (ctx: ApiContext) =>
           description: "Chats that wait for it continue.",
           audit: writes(budget),
           access: "users",
+          outlivesGrant: true,
           scope: "chat:update",
         }),
       },
@@ -90,6 +92,7 @@ export const aiBudgets = (ctx: ApiContext) =>
           example: { amount: 5_000_000 },
           audit: writes(raisedBudget),
           access: "users",
+          outlivesGrant: true,
           scope: "chat:update",
         }),
       },

@@ -118,7 +118,7 @@ export class AiGateway {
     const place = this.#calls.open(caller.payer.user_id, maxBodyBytes(request));
     if ("status" in place) return place;
     try {
-      const bytes = await readBytes(request, MAX_BODY_BYTES);
+      const bytes = await readBytes(request, MAX_BODY_BYTES, caller.payer.user_id);
       place.weigh(bytes.byteLength);
       const body = readCallBody(endpoint, bytes);
       refuseSelection(dialect, request);

@@ -1,5 +1,5 @@
-// Decides which headers of a model call are sent to the provider and which are returned. The caller's credentials are removed on the way
-// out, and headers that reveal the provider account on the way back. Pure.
+// Decides which headers of a model call are sent to the provider and which are returned. Only headers of the APIs go out, and headers that
+// reveal the provider account don't come back. Pure.
 import type { ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { CallBodyError } from "#src/llm/gateway/call-body.ts";
 import type { Dialect } from "#src/llm/gateway/endpoint.ts";
@@ -15,35 +15,18 @@ const HOP_BY_HOP = [
   "upgrade",
 ];
 
-/** Credentials, headers about the connection to this server, and headers that select the account to charge. */
-const DROPPED_REQUEST_HEADERS = new Set([
-  ...HOP_BY_HOP,
-  ...[
-    "authorization",
-    "proxy-authorization",
-    "x-api-key",
-    "x-goog-api-key",
-    "x-goog-user-project",
-    "api-key",
-    "cookie",
-  ],
-  ...["service-session-token", "coder-session-token", "openai-organization", "openai-project"],
-  ...[
-    "x-http-method-override",
-    "x-http-method",
-    "x-method-override",
-    "host",
-    "content-length",
-    "accept-encoding",
-    "expect",
-    "forwarded",
-    "via",
-    "x-real-ip",
-    "origin",
-    "referer",
-  ],
+/**
+ * Headers that model APIs and their clients define. Others are dropped, because a provider can be a gateway that takes its instructions from
+ * headers, such as another host to send the organization's key to. Credentials and the account to charge are never passed on.
+ */
+const PASSED_REQUEST_HEADERS = new Set([
+  ...["accept", "accept-language", "content-type", "user-agent", "idempotency-key", "traceparent", "tracestate"],
+  ...["x-request-id", "x-client-request-id", "x-server-timeout", "x-goog-api-client", "x-app", "openai-beta"],
+  ...["anthropic-version", "anthropic-beta", "anthropic-dangerous-direct-browser-access"],
+  // Codex.
+  ...["originator", "version", "session_id", "session-id", "conversation_id"],
 ]);
-const DROPPED_REQUEST_PREFIX = /^(x-forwarded-|x-slipway-|sec-|cf-)/;
+const PASSED_REQUEST_PREFIX = /^(?:x-stainless-|x-codex-)/;
 
 /** Headers that change what a browser does on the server's own origin. The server sets its own. */
 const ORIGIN_HEADERS =
@@ -84,8 +67,8 @@ export const toProviderHeaders = (from: Headers, dialect: Dialect, key: string):
   const sent = new Headers();
   const named = new Set((from.get("connection") ?? "").split(",").map((name) => name.trim().toLowerCase()));
   for (const [name, value] of from) {
-    if (!DROPPED_REQUEST_HEADERS.has(name) && !DROPPED_REQUEST_PREFIX.test(name) && !named.has(name))
-      sent.append(name, value);
+    const isPassed = PASSED_REQUEST_HEADERS.has(name) || PASSED_REQUEST_PREFIX.test(name);
+    if (isPassed && !named.has(name)) sent.append(name, value);
   }
   // Usage is read from the response while it passes, so it must not be compressed.
   sent.set("accept-encoding", "identity");

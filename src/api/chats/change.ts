@@ -49,6 +49,9 @@ const buildPatch = async (
   }
   checkModes(permission_mode, mode);
   if (caller.is_application) await requireNotLoosened(ctx, chat.id, body);
+  // A coding agent's options include modes without approvals.
+  if (caller.is_application && body.agent_options)
+    throw forbidden("An application cannot set a coding agent's options.");
   const change = { patch, pin: pin_order ?? null };
   if (permission_mode !== undefined) return { ...change, permission_mode };
   return { ...change, asks: await shouldStartAsking(ctx, chat.id, patch) };

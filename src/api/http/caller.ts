@@ -74,10 +74,10 @@ export const requireKnownCaller = (request: Request): void => {
   if (!findSender(identities.get(request) ?? SIGNED_OUT)) getCaller(request);
 };
 
-/** Returns the ID of the user who sent a request, or whose agent did; undefined if unknown. */
+/** Returns the ID of the user or agent that sent a request; undefined if unknown. */
 export const findSenderId = (request: Request): string | undefined => {
   const sender = findSender(identities.get(request) ?? SIGNED_OUT);
-  return sender && (sender.kind === "user" ? sender.user_id : sender.owner_id);
+  return sender && (sender.kind === "user" ? sender.user_id : sender.agent_id);
 };
 
 /** Returns the caller, including a user who must enroll a second factor first. */

@@ -147,8 +147,9 @@ const listLimits = ({ usage }: Endpoint, json: Json, kind: ProviderKind): unknow
     const google = getGenerationConfig(json);
     return [google?.maxOutputTokens ?? google?.max_output_tokens];
   }
-  // Some servers with OpenAI's API know only the older member.
-  const isAlone = kind === "openai-compat" && typeof json.max_tokens !== "number";
+  // Some servers with OpenAI's API know only the older member, and take -1 for no limit.
+  const { max_tokens } = json;
+  const isAlone = kind === "openai-compat" && !(typeof max_tokens === "number" && max_tokens > 0);
   return usage === "openai_chat" && !isAlone ? [json.max_tokens, json.max_completion_tokens] : [];
 };
 

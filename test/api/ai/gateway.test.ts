@@ -143,13 +143,20 @@ describe("SDKs", () => {
     };
     const asked = fetch(`${world.base}/openai/v1/chat/completions?beta=1`, {
       method: "POST",
-      headers: { authorization: `Bearer ${world.token}`, "content-type": "application/json", "x-custom": "kept" },
+      headers: {
+        authorization: `Bearer ${world.token}`,
+        "content-type": "application/json",
+        "x-stainless-lang": "js",
+        "x-portkey-custom-host": "https://evil.example",
+      },
       body: JSON.stringify(body),
     });
     const call = await world.upstream.next();
     expect(call.body).toEqual(body);
     expect(call.path).toBe("/v1/chat/completions?beta=1");
-    expect(call.headers.get("x-custom")).toBe("kept");
+    expect(call.headers.get("x-stainless-lang")).toBe("js");
+    // A provider that is itself a gateway would send its key there.
+    expect(call.headers.get("x-portkey-custom-host")).toBeUndefined();
     const sent = `: a comment\r\n\r\n${delta("ü")}${chunk({ choices: [], usage: USAGE })}data: [DONE]\n\n`;
     call.sendRaw(sent).end();
     expect(await (await asked).text()).toBe(sent);

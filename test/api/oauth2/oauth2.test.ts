@@ -458,7 +458,7 @@ test("[OA-23] an application sets nothing that runs or instructs something after
     ["PUT", "/chats/config/default-permissions", loose, "chat_config:update"],
     ["PUT", "/chats/config/plan-mode-instructions", { plan_mode_instructions: "evil" }, "chat_config:update"],
     ["PUT", "/chats/config/system-prompt", { system_prompt: "evil" }, "chat_config:update"],
-    ["PATCH", `/templates/${seeded.template_id}/versions`, { id: uuid() }, "template:update"],
+    ["PATCH", `/templates/${uuid()}/versions`, { id: uuid() }, "template:update"],
   ];
   for (const [method, path, body, scope] of forAll) {
     const { access_token } = await granted(asking({ scope }), admin);

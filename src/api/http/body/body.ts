@@ -50,8 +50,15 @@ export const tooManyChunks = (): AppError =>
 const bodies = new BodyBudget(512 * 1024 * 1024, 128 * 1024 * 1024);
 const ANONYMOUS = "anonymous";
 
-/** Returns the body's bytes. Rejects with 413 as soon as more than `limit` have come in, and with 503 while too many are being read. */
-export const readBytes = async (request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> => {
+/**
+ * Returns the body's bytes. Rejects with 413 as soon as more than `limit` have come in, and with 503 while too many bodies of the sender, or of
+ * all, are being read.
+ */
+export const readBytes = async (
+  request: Request,
+  limit: number,
+  sender = findSenderId(request) ?? ANONYMOUS,
+): Promise<Uint8Array<ArrayBuffer>> => {
   const encoding = request.headers.get("content-encoding");
   if (encoding !== null && encoding !== "identity") {
     throw new AppError("unsupported_media", "Compressed request bodies are not supported.", {
@@ -60,10 +67,10 @@ export const readBytes = async (request: Request, limit: number): Promise<Uint8A
   }
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   if (declared > limit) throw tooLarge(limit);
-  const reserved = bodies.open(findSenderId(request) ?? ANONYMOUS);
+  const reserved = bodies.open(sender);
   try {
     if (!(declared >= 0)) return await readChunks(request, limit, reserved);
-    reserved.add(declared);
+    if (declared > MIN_BODY_LIMIT) reserved.add(declared);
     // Bun never returns more than was declared.
     return new Uint8Array(await request.arrayBuffer());
   } finally {
