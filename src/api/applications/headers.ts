@@ -105,6 +105,9 @@ const isOurPair = (pair: string): boolean => {
   return OUR_QUERY_PARAMETERS.has(name) || (name === "access_token" && API_KEY_FORMAT.test(value));
 };
 
+/** Instructions to a proxy in front of this server, such as to send a file of its own. */
+const PROXY_HEADERS = /^x-(?:accel-|sendfile|lighttpd-send-file|litespeed-)/;
+
 /** Headers an app may set on its own host but not below the access URL, where they would apply to the whole origin. */
 const ORIGIN_WIDE = new Set(["strict-transport-security", "public-key-pins", "nel", "report-to"]);
 
@@ -128,7 +131,7 @@ export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by, parts }
   for (const [name, value] of from) {
     if (HOP_BY_HOP.has(name) || named.has(name) || name === "alt-svc" || name === "set-cookie") continue;
     // Browsers clear the cookies of the whole domain, the server's among them.
-    if (NODE_HEADERS.has(name) || name === "clear-site-data") continue;
+    if (NODE_HEADERS.has(name) || name === "clear-site-data" || PROXY_HEADERS.test(name)) continue;
     if (prefix !== "" && name === "service-worker-allowed") {
       headers.append(name, limitScope(prefix, value));
       continue;

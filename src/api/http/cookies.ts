@@ -20,12 +20,15 @@ export const toHostCookie = (name: string, accessUrl: URL): string =>
 export const formatCookieAttributes = (accessUrl: URL, max_age: number): string =>
   `Path=/; HttpOnly; SameSite=Lax; Max-Age=${max_age}${accessUrl.protocol === "https:" ? "; Secure" : ""}`;
 
+/** Only the blanks of HTTP: `trim` removes others too, which browsers take for a part of another name. */
+const trimBlanks = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "");
+
 /** Returns the different values of the cookies of this name in a Cookie header. */
 export const readCookies = (cookies: string, name: string): string[] => {
   const values = new Set<string>();
   for (const part of cookies.split(";")) {
     const at = part.indexOf("=");
-    if (at > 0 && part.slice(0, at).trim() === name) values.add(part.slice(at + 1).trim());
+    if (at > 0 && trimBlanks(part.slice(0, at)) === name) values.add(trimBlanks(part.slice(at + 1)));
   }
   values.delete("");
   return [...values];

@@ -155,6 +155,8 @@ describe("an app", () => {
       'alt-svc:h2="evil:443"',
       "x-slipway-node:sign",
       "x-slipway-part:7",
+      "x-accel-redirect:/internal/key",
+      "x-sendfile:/etc/shadow",
       "x-own:yes",
     );
     const below = await world.get(world.path("mine", path), { token });
@@ -167,6 +169,8 @@ describe("an app", () => {
     expect(kept.map((name) => below.headers.get(name))).toEqual([null, null, "/@ada/dev.dev/apps/mine/", null, "yes"]);
     // Apps cannot set the headers that nodes use among themselves.
     expect(["x-slipway-node", "x-slipway-part"].map((name) => below.headers.get(name))).toEqual([null, null]);
+    // Nor instructions to a proxy in front of the server.
+    expect(["x-accel-redirect", "x-sendfile"].map((name) => below.headers.get(name))).toEqual([null, null]);
     const onHost = await world.at("mine", path, { token });
     expect(onHost.headers.getSetCookie()).toEqual(["a=1; Path=/; HttpOnly", "b=2; SameSite=Lax"]);
     expect(kept.map((name) => onHost.headers.get(name))).toEqual([null, "max-age=1", "/", null, "yes"]);

@@ -57,6 +57,7 @@ describe("signing in", () => {
       (await client.fetch("GET", "/api/v2/users/me", undefined, { headers: { cookie, ...headers } })).status;
     const page = { "sec-fetch-site": "same-origin" };
     expect(await read(`service_session_token=planted; __Host-service_session_token=${token}`, page)).toBe(200);
+    expect(await read(`\u00a0__Host-service_session_token=${token}`, page)).toBe(401);
     expect(await read(`coder_session_token=planted; __Host-service_session_token=${token}`, page)).toBe(200);
     for (const name of ["service_session_token", "coder_session_token"]) {
       expect(await read(`${name}=${token}`, page)).toBe(401);
