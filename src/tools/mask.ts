@@ -2,6 +2,7 @@
 // tokens of linked accounts, SSH keys, keys of model providers (rule TO-21). A secret known as text is also matched in common encodings, and
 // its lines and values one by one; one known only by its digest only in plain form. Pure.
 import { sha256 } from "#base/ids.ts";
+import { nextTurn } from "#base/retry.ts";
 import { MIN_FOUND_CHARS, type Span, TextFinder } from "#base/secrets/finder.ts";
 import { listSecretParts } from "#base/secrets/parts.ts";
 import { listEncodings } from "#base/secrets/spellings.ts";
@@ -31,20 +32,34 @@ const KEY_SECRET_CHARS = 22;
 const KEY_CHARS = KEY_ID_CHARS + 1 + KEY_SECRET_CHARS;
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi;
 const UUID_LENGTH = 36;
+/** Characters that are masked without a pause. */
+const PIECE = 131_072;
 const LAST_UUID_PART = 12;
 
 export class SecretMask {
   readonly #finder: TextFinder;
   readonly #secrets: ChatSecrets;
 
-  constructor(secrets: ChatSecrets) {
+  /** With `whole`, lines and values of secrets are masked only within the entire secret. */
+  constructor(secrets: ChatSecrets, { whole = false }: { readonly whole?: boolean } = {}) {
     this.#secrets = secrets;
-    this.#finder = new TextFinder(listSpellings(secrets.texts));
+    this.#finder = new TextFinder(listSpellings(secrets.texts, whole ? () => [] : listSecretParts));
   }
 
   /** Returns the text with every secret replaced by `[hidden]`. Secrets that overlap are replaced together. */
   text(text: string): string {
     return replaceSpans(text, this.#findSpans(text));
+  }
+
+  /** Like `text`, for text of any length: other work proceeds in between. */
+  async longText(text: string): Promise<string> {
+    const stream = this.stream();
+    const parts: string[] = [];
+    for (let at = 0; at < text.length; at += PIECE) {
+      parts.push(stream.push(text.slice(at, at + PIECE)));
+      await nextTurn();
+    }
+    return parts.join("") + stream.end();
   }
 
   /** Returns the lines of the text, of which none is left out: each line of a secret is replaced. */
@@ -142,11 +157,11 @@ export class SecretMask {
 }
 
 /** Returns what to search for: all secrets, then their lines and values, then encodings of them as far as the limit allows. */
-const listSpellings = (secrets: readonly string[]): Set<string> => {
+const listSpellings = (secrets: readonly string[], listParts: (secret: string) => readonly string[]): Set<string> => {
   const fits = ({ length }: string): boolean => length >= MIN_FOUND_CHARS && length <= MAX_LENGTH;
   // Programs leave out the line end after a secret, or add one.
   const whole = [...new Set(secrets.flatMap((one) => [one, one.trim()]))].filter(fits).slice(0, MAX_TEXTS);
-  const parts = whole.flatMap(listSecretParts).filter(fits).slice(0, MAX_PARTS);
+  const parts = whole.flatMap(listParts).filter(fits).slice(0, MAX_PARTS);
   const all = new Set([...whole, ...parts]);
   for (const one of [...all]) {
     if (all.size > MAX_SPELLINGS) break;

@@ -110,3 +110,35 @@ test("[TO-21] secrets of the workspace's owner are masked in what its agent push
     ],
   });
 }, 20_000);
+
+test("[TO-21] names of skills, tools and arguments, and paths, stay usable when they contain words of a secret", async () => {
+  await using server = await startTestServer();
+  const seeded = await seedAgent(server);
+  const { store } = getContext(server);
+  const owner = new Client(server.url, seeded.owner_token);
+  await owner.post("/api/v2/users/me/secrets", { name: "env", value: "PASSWORD=sunshine\nPORT=1\n" });
+  await using connection = await connectAgent(server, seeded.agent_token);
+  const inputSchema = { type: "object", properties: { sunshine: { title: "in sunshine" } }, required: ["sunshine"] };
+  await connection.agent.pushContextState({
+    version: 1n,
+    initial: true,
+    resources: [
+      file("/sunshine/AGENTS.md", Buffer.from("use sunshine")),
+      {
+        source: "tools",
+        status: 1,
+        body: {
+          case: "mcpServer" as const,
+          value: { serverName: "tools", tools: [{ name: "query_sunshine", description: "of sunshine", inputSchema }] },
+        },
+      },
+    ],
+  });
+  const row = await store.get(findWorkspaceContext({ workspace_id: seeded.workspace_id }));
+  const snapshot = await store.get(findSnapshot({ id: row?.snapshot ?? "" }));
+  const input_schema = { type: "object", properties: { sunshine: { title: "in [hidden]" } }, required: ["sunshine"] };
+  expect(snapshot?.resources).toMatchObject([
+    { source: "/sunshine/AGENTS.md", body: "use [hidden]" },
+    { source: "tools", tools: [{ name: "query_sunshine", description: "of [hidden]", input_schema }] },
+  ]);
+}, 20_000);

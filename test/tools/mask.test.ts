@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { sha256, uuid } from "#base/ids.ts";
+import { TextFinder } from "#base/secrets/finder.ts";
 import { HIDDEN, SecretMask } from "#src/tools/mask.ts";
 
 const TOKEN = "3f2a8c1e-0b5d-4e6f-9a7b-1c2d3e4f5a6b";
@@ -126,6 +127,37 @@ describe("a mask", () => {
     expect(mask.text(joined)).toBe(`11111111-2222-3333-4444-5555${HIDDEN}`);
   });
 
+  test("[TO-21] takes steps in proportion to the text, however many secrets begin with the same characters", () => {
+    const lines = Array.from({ length: 20_000 }, (_, index) => `aaaaaaaa${`${index}`.padStart(6, "0")}`);
+    const finder = new TextFinder([...lines, "a".repeat(16_000), `${"a".repeat(16_000)}b`]);
+    const text = "a".repeat(65_536);
+    expect(finder.findAll(text)).toHaveLength(65_536 - 16_000 + 1);
+    expect(finder.findOpenStart(text)).toBe(65_536 - 16_000);
+    expect(finder.findAll("aaaaaaaa0".repeat(7_000))).toEqual([]);
+    expect(finder.findAll(lines.join(" "))).toHaveLength(20_000);
+    expect(finder.steps).toBeLessThan(2_500_000);
+  });
+
+  test("[TO-21] finds each of many similar texts, and the beginnings of others at the end", () => {
+    const word = fc.string({ unit: fc.constantFrom("a", "b"), minLength: 8, maxLength: 14 });
+    const letters = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 60 });
+    fc.assert(
+      fc.property(fc.array(word, { minLength: 1, maxLength: 8 }), letters, (texts, text) => {
+        const finder = new TextFinder(texts);
+        const starts = [...text].map((_, at) => at);
+        const found = finder.findAll(text);
+        for (const at of starts) {
+          for (const one of texts.filter((known) => text.startsWith(known, at))) {
+            expect(found.some(({ from, to }) => from <= at && to === at + one.length)).toBe(true);
+          }
+        }
+        for (const { from, to } of found) expect(texts).toContain(text.slice(from, to));
+        const isOpen = (tail: string): boolean => texts.some((one) => one.startsWith(tail) && one !== tail);
+        expect(finder.findOpenStart(text)).toBe(starts.find((at) => isOpen(text.slice(at))) ?? text.length);
+      }),
+    );
+  });
+
   test("[TO-21] hides the start of a secret if the stream is left before its end", () => {
     const stream = mask.stream();
     expect(stream.push(`key ${LINKED.slice(0, 30)}`) + stream.leave()).toBe(`key ${HIDDEN}`);
@@ -225,6 +257,43 @@ import os
       ...["postgres://app:p4ssw0rd99@db.internal:5432/app", "p4ssw0rd99", "correct-horse", ...LINES],
     ];
     for (const one of secret) expect(all.text(`: ${one} :`)).toBe(`: ${HIDDEN} :`);
+  });
+
+  test("[TO-21] does not redact ordinary words, comments, and lines of programs and settings", () => {
+    const env = `# Connection to the database
+AUTH_METHOD=password
+X_AUTH=required
+SESSION_DRIVER=database
+KEY_FILE=/etc/ssl/private/server.pem
+DB_PASSWORD=postgres
+PASSWORD=\${DB_PASSWORD}
+MAIL_PASSWORD=correct-horse
+# OLD_PASSWORD=former-horse
+`;
+    const program = `#!/bin/bash
+set -euo pipefail
+if __name__ == '__main__':
+from pathlib import Path
+password = getpass("Password: ")
+author=Ada Lovelace
+`;
+    const ssh = `StrictHostKeyChecking yes
+KexAlgorithms curve25519-sha256
+Ciphers chacha20-poly1305@openssh.com
+credential_source = Ec2InstanceMetadata
+`;
+    const netrc = "machine github.com\nlogin ada\npassword sunny-weather\n";
+    const codes = "# Recovery\n4f2a-9c1e-77b0\nk3Jf-9sLq-2mNp\nfoo-bar-baz\n";
+    const extra = JSON.stringify({ token_type: "installation", scope: "repository" });
+    const all = maskOf(env, program, ssh, netrc, codes, extra, "# For the archive\nhorse battery staple\n");
+    const ordinary = `<input type="password" required> // Connection to the database, see database.ts and postgres
+/etc/ssl/private/server.pem \${DB_PASSWORD} foo-bar-baz installation repository For the archive
+machine github.com
+${`${program}${ssh}`.split("\n").reverse().join("\n")}`;
+    expect(all.text(ordinary)).toBe(ordinary);
+    const secret = ["DB_PASSWORD=postgres", "correct-horse", "former-horse", "sunny-weather", "4f2a-9c1e-77b0"];
+    for (const one of [...secret, "k3Jf-9sLq-2mNp", "horse battery staple"])
+      expect(all.text(`: ${one} :`)).toBe(`: ${HIDDEN} :`);
   });
 
   test("[TO-21] costs little, whatever its text", () => {

@@ -4,9 +4,6 @@ import { tryParseJson } from "../json/read.ts";
 
 /** Shorter parts could match by accident. */
 const MIN_PART_CHARS = 8;
-/** A line of ordinary words that is shorter could be in any text, such as `import os`; and so could a longer single word. */
-const MIN_WORDS_CHARS = 12;
-const MIN_WORD_CHARS = 20;
 /** Maximum depth of values in JSON. */
 const MAX_DEPTH = 16;
 
@@ -20,12 +17,32 @@ const NAMED_VALUE = /^["']?([\w.:/@-]*?[\w.@-])["']?\s*(?:=>?|:=?(?=\s|["'[{]|$)
 const TAGGED_VALUE = /^<([\w:.-]+)(?:\s[^<>]*)?>([^<>]*)<\/[\w:.-]+>$/;
 /** A lone tag, the header of a section, the first line of a script, or punctuation. */
 const STRUCTURE = /^(?:<[^<>]*>|\[[^\]=]*\]|#!.*|\W*)$/;
-/** Names of values that are secrets whatever they look like. */
-const SECRET_NAME = /pass|pwd|secret|token|key|cred|auth|cookie|session|private|salt|signature|(?:^|_)pin(?:$|_)/i;
+/** A line that is a comment in one of the usual languages. */
+const COMMENT = /^(?:#|\/\/|;|--|\/?\*)/;
+/** Ends of names of passwords, whose values can be ordinary words. Names are in snake case. */
+const PASSWORD_NAME = /(?:password|passwd|passphrase|pwd|secret|(?:^|[^a-z])(?:pass|pin))$/;
+/** Ends of names of other secrets, which are no ordinary words. */
+const SECRET_NAME =
+  /(?:token|(?:api|access|auth|private|secret|encryption|signing|master)[^a-z]?key|(?:^|[^a-z])(?:credentials?|cookie|salt|signature))$/;
+/** Values that many texts contain: the passwords of examples, and words for types and settings. */
+const DEFAULT_PASSWORD = /^(?:change-?me|database|example|password|postgres(?:ql)?)$/i;
+const KEYWORD =
+  /^(?:boolean|bytes|disabled|enabled|false|none|null|number|optional|prompt|required|str|string|true|undefined)$/i;
+/** A variable, a call or a placeholder in a program or template. */
+const EXPRESSION = /^(?:\$[\w{(]|\{\{|<[^<>]*>$|[\w.]+\(|(?:os|process|import|env)\.)/;
+const PATH = /^(?:~|\.{0,2})\/[\w@./-]*$/;
+/** The password in a line of .netrc. */
+const NETRC_PASSWORD = /^(?:default\s+|(?:machine|login|account)\s+\S+\s+)*password\s+(\S+)$/;
 const PLAIN_URL = /^[a-z][a-z0-9+.-]*:\/\/[^\s@]*$/i;
 const URL_WITH_PASSWORD = /:\/\/[^/\s:@]*:[^/\s@]+@/;
-/** Letters and digits as in words, names and numbers: `production`, `apiVersion2`, `20240131`. */
-const ORDINARY_RUN = /^(?:(?:[a-z]{2,}(?![a-z])|[A-Z]+(?![A-Z]))+\d{0,2}|\d{1,9})$/;
+/**
+ * Letters and digits as in words, names and numbers: `production`, `apiVersion2`, `20240131`, `Ec2InstanceMetadata`; and the names of
+ * algorithms.
+ */
+const ORDINARY_RUN =
+  /^(?:(?:[A-Z][a-z]\d{1,3}(?=[A-Z]))?(?:(?:[a-z]{2,}(?![a-z])|[A-Z]+(?![A-Z]))+(?:\d{1,3}(?=[A-Z]?[a-z]{3}))?){1,2}(?:(?<!\d)\d{1,2})?|\d{1,9}|(?:chacha20)?poly1305|curve25519|(?:nistp|sha)\d{3})$/;
+/** Groups of letters and digits, as in recovery codes. */
+const CODE = /^[A-Za-z0-9]{3,8}(?:-[A-Za-z0-9]{3,8})+$/;
 
 /** Returns the lines and values that must not be shown without the rest. Does not contain the secret itself. */
 export const listSecretParts = (secret: string): string[] => {
@@ -52,39 +69,57 @@ const addJson = (text: string, found: Set<string>): void => {
 const addLines = (text: string, found: Set<string>): void => {
   const lines = text.split(LINE_END).map((line) => line.trim());
   if (lines.length === 1) return;
+  const contents = lines.filter((line) => !STRUCTURE.test(line) && !COMMENT.test(line) && !PEM_BORDER.test(line));
   let isKey = false;
   for (const line of lines) {
     const border = PEM_BORDER.exec(line)?.[1];
     if (border !== undefined) isKey = border === "BEGIN";
-    else if (!isKey) addLine(line, found);
+    else if (!isKey) addLine(line, contents.length === 1, found);
     else if (line.length >= MIN_PART_CHARS) found.add(line);
   }
 };
 
-const addLine = (line: string, found: Set<string>): void => {
+/** `isOnly`: the others are comments and the like, so the line is the secret itself, such as a passphrase. */
+const addLine = (line: string, isOnly: boolean, found: Set<string>): void => {
   const text = line.replace(LINE_START, "");
   if (STRUCTURE.test(line) || STRUCTURE.test(text)) return;
+  const isComment = COMMENT.test(line);
   const [, name, rest = ""] = NAMED_VALUE.exec(text) ?? TAGGED_VALUE.exec(text) ?? [];
   // The end of base64 is no value.
   if (name === undefined || (/^=?$/.test(rest) && isOpaque(name))) {
-    if (isOpaque(text) ? text.length >= MIN_PART_CHARS : isLongLine(text)) found.add(text);
+    const isSecret = isComment
+      ? isOpaque(text) && !/\s/.test(text)
+      : isOpaque(text) || (isOnly && !PLAIN_URL.test(text));
+    if (isSecret && text.length >= MIN_PART_CHARS) found.add(text);
     addRuns(text, found);
+    const password = NETRC_PASSWORD.exec(text)?.[1];
+    if (password !== undefined) addValue("password", password, found);
     return;
   }
   const value = unquote(rest);
+  // A sentence in a comment can look like a name and a value.
+  if (isComment && /\s/.test(value)) {
+    addRuns(value, found);
+    return;
+  }
   addValue(name, value, found);
-  // The value is too short to be hidden everywhere, but not with its name.
-  const isShort = value.length < MIN_PART_CHARS && text.length >= MIN_PART_CHARS;
-  if (isShort && SECRET_NAME.test(name) && !STRUCTURE.test(value)) found.add(text);
+  // The value is too short or too common to be hidden everywhere, but not with its name.
+  const isCommon = value.length < MIN_PART_CHARS || DEFAULT_PASSWORD.test(value);
+  if (isCommon && text.length >= MIN_PART_CHARS && isNamedSecret(name, value)) found.add(text);
 };
-
-const isLongLine = (text: string): boolean =>
-  text.length >= (/^[A-Za-z]+$/.test(text) ? MIN_WORD_CHARS : MIN_WORDS_CHARS) && !PLAIN_URL.test(unquote(text));
 
 const addValue = (name: string, value: string, found: Set<string>): void => {
   if (value.length < MIN_PART_CHARS || LINE_END.test(value)) return;
-  if (isOpaque(value) || (SECRET_NAME.test(name) && !PLAIN_URL.test(value))) found.add(value);
+  if (isOpaque(value) || (isNamedSecret(name, value) && !DEFAULT_PASSWORD.test(value))) found.add(value);
   addRuns(value, found);
+};
+
+/** Returns whether the value is a secret because of its name. */
+const isNamedSecret = (name: string, value: string): boolean => {
+  if (STRUCTURE.test(value) || KEYWORD.test(value) || EXPRESSION.test(value) || PLAIN_URL.test(value)) return false;
+  const words = name.replace(/([a-z\d])([A-Z])/g, "$1_$2").toLowerCase();
+  if (PASSWORD_NAME.test(words)) return true;
+  return SECRET_NAME.test(words) && /\d/.test(value) && !/\s/.test(value) && !PATH.test(value);
 };
 
 /** Adds the words of a line that look like secrets, such as the password of a URL. */
@@ -108,4 +143,5 @@ const unquote = (text: string): string => {
 /** Returns whether a text contains letters and digits as no word or number has them, or a password in a URL. */
 const isOpaque = (text: string): boolean =>
   URL_WITH_PASSWORD.test(text) ||
-  text.split(/[^A-Za-z0-9]+/).some((run) => run.length >= MIN_PART_CHARS && !ORDINARY_RUN.test(run));
+  text.split(/[^A-Za-z0-9]+/).some((run) => run.length >= MIN_PART_CHARS && !ORDINARY_RUN.test(run)) ||
+  (CODE.test(text) && text.split("-").filter((run) => !ORDINARY_RUN.test(run)).length > 1);

@@ -1,7 +1,6 @@
 // The tool `attach_file`: stores a file of the workspace with the chat, for users to open (facts/chats 5.1, 3.4). Its type is detected from
 // its content, as for uploads.
 import { Type as t } from "@sinclair/typebox";
-import { nextTurn } from "#base/retry.ts";
 import type { SecretMask } from "../mask.ts";
 import { defineTool, ToolError } from "../tool.ts";
 import description from "./attach-file.txt" with { type: "text" };
@@ -42,27 +41,14 @@ export const attachFile = defineTool({
   },
 });
 
-/** Characters that are masked without a pause. */
-const PIECE = 262_144;
-
 /** Returns the file without secrets, or the same bytes if it has none; undefined for a file with secrets that is not UTF-8 text. */
 export const maskFile = async (bytes: Uint8Array, mask: SecretMask): Promise<Uint8Array | undefined> => {
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
-  const masked = await maskLongText(text, mask);
+  const masked = await mask.longText(text);
   // Text in UTF-16 has a zero byte next to each letter.
   const dense = text.includes("\0") ? text.replaceAll("\0", "") : text;
-  const isClean = masked === text && (dense === text || (await maskLongText(dense, mask)) === dense);
+  const isClean = masked === text && (dense === text || (await mask.longText(dense)) === dense);
   if (isClean) return bytes;
   const isText = dense === text && Buffer.from(text).equals(bytes);
   return isText ? new TextEncoder().encode(masked) : undefined;
-};
-
-const maskLongText = async (text: string, mask: SecretMask): Promise<string> => {
-  const stream = mask.stream();
-  const parts: string[] = [];
-  for (let at = 0; at < text.length; at += PIECE) {
-    parts.push(stream.push(text.slice(at, at + PIECE)));
-    await nextTurn();
-  }
-  return parts.join("") + stream.end();
 };

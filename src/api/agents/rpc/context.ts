@@ -1,6 +1,7 @@
 // Converts the workspace context that an agent pushes into what is stored, within upstream's limits (facts/wire 1.5, rule CX-6). A context
 // over a limit is rejected as a whole.
-import { invalid, invalidField, notFound } from "#base/errors.ts";
+import { AppError, invalid, invalidField, notFound } from "#base/errors.ts";
+import { createSerialQueue, nextTurn, restAfter } from "#base/retry.ts";
 import { findAgentById } from "#domain/agents/find.ts";
 import { loadKnownSecrets } from "#domain/chats/known-secrets.ts";
 import { RESOURCE_STATUSES, type StoredResource } from "#schema/chats/chat-context.ts";
@@ -11,26 +12,110 @@ import type { ApiContext } from "../../context.ts";
 import { toWord } from "./translate.ts";
 
 const MAX = { resources: 1_000, body: 256 * 1024, total: 4 * 1024 * 1024, words: 4_096 };
+/** Characters of a schema that are masked without a pause. */
+const MASKED_PER_TURN = 65_536;
+
+/** Contexts are masked one after the other. An agent waits for its answer, so only one that does not can have more in the queue. */
+const MAX_WAITING = 4;
+const waiting = new Map<string, number>();
+const inTurn = createSerialQueue();
 
 export const contextService = (ctx: ApiContext, agent_id: string): Pick<AgentHandlers, "pushContextState"> => ({
   async pushContextState(request) {
-    const mask = await loadMask(ctx, agent_id);
+    const resources = toResources(request);
+    const masked = await takeTurn(agent_id, async () => {
+      const began = ctx.clock.monotonic();
+      const masks = await loadMasks(ctx, agent_id);
+      const error = masks.texts.text(request.snapshotError.slice(0, MAX.total)).slice(0, MAX.words);
+      const list: StoredResource[] = [];
+      for (const one of resources) list.push(await maskResource(one, masks));
+      await restAfter(ctx.clock, began);
+      return { error, resources: list };
+    });
     const accepted = await ctx.agents.ask(agent_id, "reportContext", {
       version: toCount(request.version),
       initial: request.initial,
-      error: mask.text(request.snapshotError).slice(0, MAX.words),
-      resources: toResources(request).map((one) => mask.result(one)),
+      ...masked,
     });
     return { accepted };
   },
 });
 
+const takeTurn = async <T>(agent_id: string, work: () => Promise<T>): Promise<T> => {
+  const before = waiting.get(agent_id) ?? 0;
+  if (before >= MAX_WAITING) {
+    throw new AppError("too_many_requests", "The agent sends its context too often.", { detail: "Try again later." });
+  }
+  waiting.set(agent_id, before + 1);
+  try {
+    return await inTurn(work);
+  } finally {
+    const left = (waiting.get(agent_id) ?? 1) - 1;
+    if (left === 0) waiting.delete(agent_id);
+    else waiting.set(agent_id, left);
+  }
+};
+
+/** For texts, and for names and paths: without them as they are, tools cannot be called and files cannot be read. */
+type Masks = { readonly texts: SecretMask; readonly names: SecretMask };
+
 /** Models read the context, like the results of tools: neither may contain secrets of the workspace's owner. */
-const loadMask = async (ctx: ApiContext, agent_id: string): Promise<SecretMask> => {
+const loadMasks = async (ctx: ApiContext, agent_id: string): Promise<Masks> => {
   const place = await findAgentById(ctx.store, agent_id);
   if (!place) throw notFound();
   const { owner_id, workspace_id } = place;
-  return new SecretMask(await loadKnownSecrets(ctx, { chat_id: "", owner_id, workspace_id }));
+  const secrets = await loadKnownSecrets(ctx, { chat_id: "", owner_id, workspace_id });
+  return { texts: new SecretMask(secrets), names: new SecretMask(secrets, { whole: true }) };
+};
+
+const maskResource = async (resource: StoredResource, { texts, names }: Masks): Promise<StoredResource> => {
+  const { source, error, body, skill_name, skill_description, tools } = resource;
+  const maskedTools: NonNullable<StoredResource["tools"]>[number][] = [];
+  for (const { name, description, input_schema } of tools ?? []) {
+    maskedTools.push({
+      name: names.text(name),
+      description: await texts.longText(description),
+      input_schema: await maskSchema(input_schema, { texts, names }),
+    });
+  }
+  return {
+    ...resource,
+    source: names.text(source),
+    error: texts.text(error),
+    ...(body === undefined ? {} : { body: await texts.longText(body) }),
+    ...(skill_name === undefined ? {} : { skill_name: names.text(skill_name) }),
+    ...(skill_description === undefined ? {} : { skill_description: texts.text(skill_description) }),
+    ...(tools === undefined ? {} : { tools: maskedTools }),
+  };
+};
+
+/** The names of arguments are members of `properties`, and in `required`. */
+const maskSchema = async (schema: unknown, masks: Masks): Promise<Record<string, unknown>> => {
+  let left = MASKED_PER_TURN;
+  const maskText = async (mask: SecretMask, text: string): Promise<string> => {
+    left -= text.length + 1;
+    if (left < 0) {
+      left = MASKED_PER_TURN;
+      await nextTurn();
+    }
+    return mask.text(text);
+  };
+  const maskDeep = async (value: unknown, mask: SecretMask): Promise<unknown> => {
+    if (typeof value === "string") return maskText(mask, value);
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) {
+      const list: unknown[] = [];
+      for (const one of value) list.push(await maskDeep(one, mask));
+      return list;
+    }
+    const members: [string, unknown][] = [];
+    for (const [name, one] of Object.entries(value)) {
+      const inner = await maskDeep(one, name === "required" ? masks.names : masks.texts);
+      members.push([await maskText(masks.names, name), inner]);
+    }
+    return Object.fromEntries(members);
+  };
+  return (await maskDeep(schema, masks.texts)) as Record<string, unknown>;
 };
 
 const toResources = ({ resources }: PushContextStateRequest): StoredResource[] => {
