@@ -56,6 +56,38 @@ describeInside("secrets in files", () => {
     expectHidden(shown, LINES);
   });
 
+  test("[TO-21] no tool writes the mark of a hidden secret over the secret; where it is ordinary text, it can be written", async () => {
+    const secret = "sk-live-4f9a8b7c6d5e";
+    await world.owner.post("/api/v2/users/me/secrets", { name: "live", value: secret });
+    const config = `const key = "${secret}";\nconst port = 1;\n`;
+    await Bun.write(join(world.home, "config.ts"), config);
+    const css = "[hidden] { display: none; }\n";
+    await Bun.write(join(world.home, "other.css"), "a {}\n");
+    const { call } = await openChat(world);
+    const edit = (path: string, old_text: string, new_text: string) =>
+      ["edit_files", { files: [{ path, edits: [{ old_text, new_text }] }] }] as const;
+    const { results, next } = await callTools(
+      world,
+      call,
+      ["write_file", { path: "config.ts", content: config.replace(secret, "[hidden]").replace("1", "2") }],
+      edit("config.ts", "const port = 1;", 'const other = "[hidden]";'),
+      edit("config.ts", 'const key = "[hidden]";', 'const key = "[hidden]"; // live'),
+      edit("config.ts", "const port = 1;", "const port = 2;"),
+      ["write_file", { path: "page.css", content: css }],
+      edit("other.css", "a {}", "a[hidden] {}"),
+    );
+    next.finish("stop");
+    expect(results.map(({ error }) => error)).toEqual([
+      expect.stringContaining("contains a secret that the chat doesn't show"),
+      expect.stringContaining("contains a secret that the chat doesn't show"),
+      expect.stringContaining("edit the text around it"),
+      ...[undefined, undefined, undefined],
+    ]);
+    expect(readFileSync(join(world.home, "config.ts"), "utf8")).toBe(config.replace("1;", "2;"));
+    expect(readFileSync(join(world.home, "page.css"), "utf8")).toBe(css);
+    expect(readFileSync(join(world.home, "other.css"), "utf8")).toBe("a[hidden] {}\n");
+  });
+
   test("[TO-21] the SSH keys that the server hands to workspaces are hidden when they are first used", async () => {
     const { url, ssh_url } = await world.owner.post<{ url: string; ssh_url: string }>("/api/v2/users/me/deploy-keys", {
       url: "https://github.com/acme/app",

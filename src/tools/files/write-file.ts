@@ -1,6 +1,7 @@
 // The tool `write_file`: creates or replaces a file of the workspace (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import { defineTool } from "../tool.ts";
+import { requireNoLiteralMask } from "./literal-mask.ts";
 import description from "./write-file.txt" with { type: "text" };
 
 export const writeFile = defineTool({
@@ -13,7 +14,8 @@ export const writeFile = defineTool({
     },
     { additionalProperties: false },
   ),
-  async run({ agent }, { path, content }, signal) {
+  async run({ agent, mask }, { path, content }, signal) {
+    await requireNoLiteralMask({ agent, mask }, { path, text: content }, signal);
     const query = new URLSearchParams({ path });
     const body = new TextEncoder().encode(content);
     await agent.call({ method: "POST", path: `/write-file?${query}`, body, signal, patient: true });
