@@ -67,16 +67,17 @@ const operations = (scopes: Scopes): string =>
   );
 
 /** The page of roles. */
-export const roleDocs = (): string => `# Who may do what
+export const roleDocs = (): string => `# Permissions
 
-Printed from the tables that the tests ask; \`bun run access\` writes this page, and a test compares. It also writes \`dist/operations.md\`:
-what each operation of the API answers to whom, and which scope it takes.
+Generated from the permission tables that the tests check. \`bun run access\` updates this page, and a test fails if it is out of date. The
+command also writes \`dist/operations.md\`: the response of each API operation to each kind of caller, and the scope that it requires.
 
 ## Roles
 
-The questions of [access.ts](../domain/access.ts), which is where every route asks. Site roles count everywhere, those of an organization (org.) in
-theirs. *banned* is a member with the role that takes away making workspaces; *admin elsewhere* looks after another organization. What one
-may not see is answered 404, what one may see but not do 403.
+The rows are the checks in [access.ts](../domain/access.ts), which every route uses. Site roles apply everywhere, organization roles (org.)
+only in their organization. *banned* is a member with the role that forbids creating workspaces; *admin elsewhere* is an administrator of
+another organization. The API responds with 404 if the caller may not see the resource, and with 403 if they may see it but may not perform
+the action.
 
 ${actions()}
 `;
