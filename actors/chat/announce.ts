@@ -29,7 +29,10 @@ export const announce = ({ topics, effects }: Deps, before: ChatState, change: C
   }
 };
 
-/** Announces a state after a commit that could not be confirmed, so that every affected reader reloads it. The turn already continues. */
+/**
+ * Announces a state after a commit that could not be confirmed, so that every affected reader reloads it. Reloading the state has already
+ * resumed the turn.
+ */
 export const announceReload = ({ topics, effects }: Deps, before: ChatState | undefined, found: ChatState): void => {
   effects.searchTextAdded();
   topics.publish("chat", found.id, { ...toPicture(found), messages: [], reset: true });

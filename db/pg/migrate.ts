@@ -59,7 +59,7 @@ const runInTransaction = async (
 ): Promise<void> => {
   await connection.unsafe("begin");
   try {
-    // A commit's transaction never waits for its node, but a migration with many statements may, on a busy machine.
+    // An ordinary transaction is never idle, but one with a migration's many statements may be, on a busy machine.
     await connection.unsafe("set local idle_in_transaction_session_timeout = '1min'");
     for (const text of statements) await connection.unsafe(text);
     await last();

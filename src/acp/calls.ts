@@ -1,5 +1,5 @@
-// Maps a coding agent's tool calls to those of a chat: with the names and arguments of Slipway's own tools where they do the same, so that
-// rules, hooks, diffs and approvals recognize them. The agent's own tool names are never treated as ours. Pure.
+// Maps a coding agent's tool calls to chat tool calls. Calls that do what one of Slipway's own tools does get its name and arguments, so
+// that rules, hooks, diffs and approvals recognize them. The agent's own tool names are never treated as ours. Pure.
 import type { ToolCallContent, ToolCallUpdate, ToolKind } from "./connection.ts";
 
 /** A call, merged from all of its updates. */
@@ -27,7 +27,10 @@ const EMPTY_CALL: Omit<AgentToolCall, "id"> = {
 /** Maximum size of a call's arguments and of its result. Larger ones are not readable and would slow everyone down. */
 const MAX_VALUES = 20_000;
 const MAX_CHARACTERS = 1024 * 1024;
-/** Diffs, texts and files of a call. An edit that shows only some of its changes would mislead the person who approves it, so none are kept. */
+/**
+ * Maximum number of diffs, texts and files of a call. An edit that shows only some of its changes would mislead the person who approves it,
+ * so none are kept.
+ */
 const MAX_ENTRIES = 500;
 const TOO_LARGE_NOTICE = { left_out: "This is too large to be shown." };
 
@@ -49,7 +52,7 @@ const isShowable = (value: unknown): boolean => {
   return true;
 };
 
-/** Returns whether everything in an update is small enough to be shown: otherwise it isn't asked about. */
+/** Returns whether everything in an update is small enough to be shown. Users are not asked to approve larger ones. */
 export const isShowableUpdate = ({ rawInput, content, locations }: ToolCallUpdate): boolean =>
   isShort(content) && isShort(locations) && isShowable(rawInput);
 
@@ -165,7 +168,7 @@ const toEditTool = (call: AgentToolCall, changes: readonly Change[]): ChatTool =
   return { tool_name: "edit_files", args: { files, title: call.title } };
 };
 
-/** Returns the files of an edit that includes no changes. */
+/** Returns the files that a call names: its locations, or else the path in its arguments. */
 const listEditedFiles = (call: AgentToolCall): readonly string[] =>
   call.paths.length > 0 ? call.paths : [findPath(call)].flatMap((path) => (path === undefined ? [] : [path]));
 

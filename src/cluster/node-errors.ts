@@ -1,5 +1,5 @@
-// Transfers errors between nodes. Errors that callers distinguish arrive as what they were. All others become internal errors, whose text
-// stays in the log of the node where they happened.
+// Transfers errors between nodes. Errors that callers distinguish keep their type. All others become internal errors, whose text stays in
+// the log of the node where they happened.
 import { AppError, NotStartedError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError, type Refusal } from "#db/engine/store.ts";
@@ -14,7 +14,7 @@ type ErrorMessage =
   | ({ readonly type: "app" } & Pick<AppError, Member>)
   | { readonly type: "internal" };
 
-/** Returns the error as text for the wire; `doing` is used in the log for errors that callers do not know. */
+/** Returns the error as text for the wire; `doing` names the operation in the log, for errors that are not transferred. */
 export const formatWireError = (error: unknown, doing: string): string => JSON.stringify(toMessage(error, doing));
 
 const toMessage = (error: unknown, doing: string): ErrorMessage => {

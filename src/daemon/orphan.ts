@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 
 export type OrphanOptions = {
-  /** Folders and files without which the daemon has nothing to work for. */
+  /** Folders and files that the daemon needs; it ends when one of them is removed. */
   readonly paths: readonly string[];
   /** Milliseconds without a connection to the server; undefined waits forever. */
   readonly timeout: number | undefined;
@@ -27,12 +27,12 @@ export const waitUntilOrphaned = async (
   const known = new Map(paths.map((path) => [path, readIdentity(path)]));
   let heard_at = clock.monotonic();
   while (!signal.aborted) {
-    // A file that was missing before the first check also counts as missing, because nothing would change later.
+    // A file that is missing at the start counts as removed, because a later check would find no difference.
     const gone = paths.find((path) => known.get(path) === MISSING_IDENTITY || readIdentity(path) !== known.get(path));
     if (gone !== undefined) return { reason: `${gone} was removed`, isGone: true };
     if (isConnected()) heard_at = clock.monotonic();
     else if (timeout !== undefined && clock.monotonic() - heard_at >= timeout)
-      return { reason: "the server has been away too long", isGone: false };
+      return { reason: "the server has been unreachable for too long", isGone: false };
     await pause(clock, Math.min(POLL_INTERVAL_MS, timeout ?? POLL_INTERVAL_MS), signal);
   }
   return undefined;

@@ -1,6 +1,6 @@
 // The coordinator of the private network: peers by ID, and directed tunnels between IDs. Two peers see each other if there is a tunnel
 // between them in either direction (facts/wire 2.2). In memory only: after a restart, peers reconnect and send their state again, and
-// existing tunnels continue. All methods are synchronous; the peers' rules decide about access. [TL-8] .. [TL-14]
+// existing tunnels continue. All methods except serve are synchronous. Each peer's rules control access. [TL-8] .. [TL-14]
 import {
   type CoordinateRequest,
   CoordinateResponse_PeerUpdate_Kind as Kind,
@@ -160,7 +160,7 @@ export class Coordinator {
     return this.#lost.has(id);
   }
 
-  /** Tells the partners of a lost peer, or this one of them, that it may not return. */
+  /** Tells the partners of a lost peer, or only the given partner, that the peer may not return. */
   revoke(id: string, partner_id?: string): void {
     const keepers = this.#lost.get(id) ?? [];
     this.others?.revoke(id, partner_id);
@@ -169,7 +169,7 @@ export class Coordinator {
     }
   }
 
-  /** Its partners no longer keep it. */
+  /** Forgets a lost peer whose partners no longer keep it. */
   releaseLost(id: string): void {
     this.#lost.delete(id);
     this.others?.releaseLost(id);

@@ -33,7 +33,7 @@ test("[DP-10] an owner sets name and announcements; everyone reads them, and inv
   expect((await anybody.get<Appearance>("/api/v2/appearance")).application_name).toBe("Slipway");
 });
 
-test("[DP-11] theme and font are per user, and so are the values last given", async () => {
+test("[DP-11] theme, font and the most recent parameter values are stored per user", async () => {
   await using server = await startTestServer();
   const { template_id, organization_id } = await seedTemplate(server, {
     ...ECHO,
@@ -73,7 +73,7 @@ test("[DP-11] theme and font are per user, and so are the values last given", as
   expect(await fetchStatus(elsewhere, "GET", path)).toBe(404);
 });
 
-test("[DP-12] jobs of an organization are listed with their logs; versions are found by name, and the previous one", async () => {
+test("[DP-12] lists an organization's jobs with their logs, and returns a template version by name and the version before it", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { template_id, version_id, organization_id } = await seedTemplate(server, {

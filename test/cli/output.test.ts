@@ -1,5 +1,5 @@
-// A verb's output arrives completely with any reader: slow readers, readers that disconnect, full disks; and control sequences in it cannot
-// affect the terminal.
+// A command's output arrives in full even if the reader is slow; a reader that disconnects or a full disk ends the command. Control
+// sequences in the output cannot affect the terminal.
 import { describe, expect, test } from "bun:test";
 import { escapeAllHidden, escapeHidden } from "#base/visible-text.ts";
 import { Output, OutputGone } from "#src/cli/output.ts";
@@ -20,7 +20,7 @@ for (let i = 0; i < 24; i++) {
   await awaitBuild(admin, id);
 }
 
-/** Runs a shell line with the program in it, and returns the output at its end. */
+/** Runs a shell command line and returns its output and exit code. */
 const runInShell = async (line: string): Promise<{ out: string; shown: string; code: number }> => {
   await using terminal = world.runOnTerminal(`( ${line} ) >out 2>err`);
   const code = await terminal.exited;

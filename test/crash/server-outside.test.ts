@@ -1,4 +1,4 @@
-// The short form of the tests of a server's environment; `bun run torture` has the long one.
+// Short versions of the tests with a full disk, a locked database and a read-only directory; `bun run torture` runs the long ones.
 import { expect } from "bun:test";
 import { testNeeding } from "#test/support/needs.ts";
 import { smallDiskSkipReason } from "./disk/small-disk.ts";

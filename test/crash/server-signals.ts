@@ -64,7 +64,7 @@ export const checkFrozenServer = async ({ rounds, seed, log }: CheckOptions, sec
   assertNoProblems(seed, "the end", await torture.finish());
   await torture.place.stop();
   assertNoProblems(seed, "the end", await findDatabaseProblems(torture.place.directory));
-  return `${rounds} times ${seconds} s frozen, ${torture.acknowledged} acknowledged calls, none lost or doubled`;
+  return `${rounds} times ${seconds} s frozen, ${torture.acknowledged} acknowledged calls, none lost or duplicated`;
 };
 
 /** SIGTERM under load: followers are notified, everything acknowledged is stored, and it exits in time. */

@@ -1,6 +1,6 @@
 // Parses strace's output of a server: incoming requests, outgoing responses, and what was written and flushed in between.
 
-/** The strace options that this file can parse. The server stays the direct child (-D), so that signals reach it. */
+/** Returns a strace command whose output this file can parse. The server stays the direct child (-D), so that signals reach it. */
 export const traceCommand = (file: string): string[] => {
   const calls = "recvfrom,sendto,sendmsg,write,writev,pwrite64,ftruncate,fsync,fdatasync";
   return ["strace", "-D", "-f", "-yy", "-s", "256", "-e", `trace=${calls}`, "-o", file];
@@ -19,7 +19,7 @@ export type TracedResponse = {
   unflushed: number;
 };
 
-/** At the end of a call that was interrupted by another thread's; its second half resumes here. */
+/** Marks the first half of a call that another thread's call interrupted; a later `resumed` line has the second half. */
 const UNFINISHED = " <unfinished ...>";
 const REQUEST = /^recvfrom\(\d+<TCP.*?\]>, "((?:GET|POST|PUT|PATCH|DELETE) [^ ]+) HTTP/;
 const ANSWER = /^send(?:to|msg)\(\d+<TCP.*"HTTP\/1\.1 (\d{3})/;
@@ -32,7 +32,7 @@ export const readAnswers = (trace: string): TracedResponse[] => {
   let unflushed = 0;
   for (const line of trace.split("\n")) {
     const [, pid = "", rest = ""] = /^(\d+)\s+(.*)$/.exec(line) ?? [];
-    // A long call has two lines: what it changes counts from its start, what it flushes from its end.
+    // An interrupted call has two lines. A write counts from its start, a flush from its end.
     const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest);
     const begin = resumed ? (begun.get(pid) ?? "") : rest;
     if (!resumed && rest.endsWith(UNFINISHED)) begun.set(pid, rest.slice(0, -UNFINISHED.length));

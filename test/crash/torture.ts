@@ -53,7 +53,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "store: failing disk", numbers: "5, 6", rounds: 30, full: 200 },
   { name: "server: kill -9", numbers: "1, 19", rounds: 50, full: 200 },
   { name: "server: claims of prebuilds", numbers: "1", rounds: 20, full: 100 },
-  { name: "server: builds by people and by the clock", numbers: "1", rounds: 20, full: 100 },
+  { name: "server: builds by people and by the scheduler", numbers: "1", rounds: 20, full: 100 },
   { name: "terraform: server killed, beginning", numbers: "1", rounds: 2, full: 30 },
   { name: "terraform: server killed, ending", numbers: "1", rounds: 2, full: 30 },
   { name: "terraform: worker killed, beginning", numbers: "1", rounds: 2, full: 30 },
@@ -115,7 +115,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
 const ON_ANY_DATABASE = [
   "server: kill -9",
   "server: claims of prebuilds",
-  "server: builds by people and by the clock",
+  "server: builds by people and by the scheduler",
   "server: chats",
   "server: hooks",
   "server: families of chats",

@@ -116,7 +116,7 @@ test("[LP-14] each connection resets the timeout; without one it waits forever",
   await advance(clock, 58_000);
   expect(await Promise.race([limited, Promise.resolve("waits")])).toBe("waits");
   await advance(clock, 4_000);
-  expect(await limited).toEqual({ reason: "the server has been away too long", isGone: false });
+  expect(await limited).toEqual({ reason: "the server has been unreachable for too long", isGone: false });
   await advance(clock, 3_600_000);
   expect(await Promise.race([patient, Promise.resolve("waits")])).toBe("waits");
   stopping.abort();

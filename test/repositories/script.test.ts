@@ -75,7 +75,7 @@ test("[RW-8] an interrupted clone starts again; any other content of the folder 
   expect((await start(home.path)).output).toContain("The last clone was interrupted.");
   expect([existsSync(join(clone, "half")), readFileSync(join(clone, "a.txt"), "utf8")]).toEqual([false, "two"]);
   writeFileSync(join(clone, "a.txt"), "mine");
-  expect((await start(home.path)).output).toContain("holds the repository already");
+  expect((await start(home.path)).output).toContain("Leaving it unchanged.");
   expect(readFileSync(join(clone, "a.txt"), "utf8")).toBe("mine");
 
   using other = tempDirectory();
@@ -85,7 +85,7 @@ test("[RW-8] an interrupted clone starts again; any other content of the folder 
   mkdirSync(join(full.path, "app"));
   writeFileSync(join(full.path, "app", "notes"), "mine");
   const { codes, output } = await start(full.path);
-  expect([codes, output.includes("holds other files, so nothing is cloned")]).toEqual([[0], true]);
+  expect([codes, output.includes("contains other files. Skipping the clone.")]).toEqual([[0], true]);
   expect(readFileSync(join(full.path, "app", "notes"), "utf8")).toBe("mine");
 });
 
@@ -99,7 +99,7 @@ test("[RW-12] a refused clone fails with the host's name and a remedy, and later
   expect(output).toContain("These commands were skipped");
   using other = tempDirectory();
   const byKey = await start(other.path, { ssh_url: "ssh://git@127.0.0.1:1/acme/app.git" });
-  expect(byKey.output).toContain("Check that your deploy key is still in the repository's settings at 127.0.0.1:1");
+  expect(byKey.output).toContain("Check that your deploy key is listed in the repository's settings at 127.0.0.1:1");
   expect(existsSync(join(home.path, "app", "never"))).toBe(false);
 });
 

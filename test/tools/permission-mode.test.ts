@@ -49,7 +49,7 @@ test("[PE-11] in ask mode a chat reads without approval and asks for everything 
   }
 });
 
-test("[PE-11] in accept_edits mode it also edits below the agent's folder, except hidden files", () => {
+test("[PE-11] in accept_edits mode a chat also edits below the agent's folder without approval, except hidden files", () => {
   const place = { use: "yes", folder: "/home/ada/work" } as const;
   const edit = (path: string) => decide("accept_edits", "edit_files", { files: [{ path: "a.ts" }, { path }] }, place);
   for (const path of ["b.ts", "src/b.ts", "./b.ts", "/home/ada/work/src/b.ts"]) {
@@ -71,7 +71,7 @@ test("[PE-11] in accept_edits mode it also edits below the agent's folder, excep
   expect(decide("accept_edits", "execute", { command: "ls" }, place)).toBe("ask");
 });
 
-test("[PE-11] in plan mode its plan and read-only programs need no approval; other programs ask", () => {
+test("[PE-11] in plan mode the plan file and read-only programs need no approval; other programs do", () => {
   const reading = { use: "read_only", folder: undefined } as const;
   expect(decide("ask", "execute", { command: "git log | head" }, reading)).toBe("allow");
   expect(decide("ask", "execute", { command: "curl example.com" }, reading)).toBe("ask");
@@ -101,7 +101,7 @@ test("[PE-11] rules take precedence over the mode, and a stricter default is kep
   expect(toPermissionMode({ ...planning, plan_mode: null })).toBe("accept_edits");
 });
 
-test("[PE-12] a person's chat in a workspace on the server's machine starts in ask, one that moves there asks from then on; chats of programs and on other machines do not", async () => {
+test("[PE-12] chats that people create in, or move to, a workspace on the server's machine are in ask mode; chats created by programs or on other machines are not", async () => {
   await using world = await openToolWorld({ seed: { provisioner: "local" } });
   const { owner } = world;
   const { workspace_id } = world.seeded;
@@ -238,7 +238,7 @@ test("[PE-17] an accepted edit never follows a symbolic link out of the folder o
   const asking = await world.models.next();
   expect(readFileSync(join(outside, "keep"), "utf8")).toBe("two\n");
 
-  // A person who approves an edit sees the path as written, so it must be that of the file, now and when the edit runs.
+  // A person who approves an edit sees only the path as written, so it must be the file's real path, both then and when the edit runs.
   writeFileSync(join(home, "plain"), "one\n");
   asking.callTool("linked", "write_file", { path: "inner/deep/new", content: "x" });
   asking.callTool("dotted", "write_file", { path: "src/../src/keep", content: "x" }).finish("tool_calls");

@@ -53,7 +53,7 @@ export class StillClock implements Clock {
   }
 }
 
-/** Resolves when everything possible without time or input has happened. */
+/** Resolves after all work that needs neither time nor input. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** One end of the connection. */
@@ -134,7 +134,7 @@ export const sessionPair = (
   return { client, server, a, b, clock };
 };
 
-/** A server session whose peer is the test, byte by byte. */
+/** Opens a server session; the test acts as its peer, byte by byte. */
 export const openBarePeer = (
   options: Partial<YamuxOptions> = {},
 ): { session: YamuxSession; peer: ByteStream; end: End; clock: StillClock } => {

@@ -14,7 +14,7 @@ const MAX_HISTORY = 200_000;
 const MAX_RESULT = 2_000;
 
 export type Handover = {
-  /** Whether a session that knows the chat up to `through` has everything except new messages. */
+  /** Whether the stored session still matches the history, so that only newer messages need to be sent. */
   readonly isKnown: boolean;
   /** New text from people and hooks. */
   readonly fresh: string;
@@ -41,7 +41,7 @@ export const buildHandover = (history: readonly Row[], stored: StoredSession | n
 export const listFiles = (rows: readonly Row[]): readonly MessagePart[] =>
   rows.flatMap(({ role, content }) => (role === "user" ? content.filter(({ type }) => type === "file") : []));
 
-/** Returns the last prompt of people, which the agent may have missed because of a crash. */
+/** Returns the messages that people sent last, which the agent may have missed because of a crash. */
 export const findLastPrompt = (history: readonly Row[]): Prompt => {
   const last = history.findLastIndex(({ role }) => role !== "user");
   const rows = history.slice(last + 1);
@@ -49,9 +49,9 @@ export const findLastPrompt = (history: readonly Row[]): Prompt => {
 };
 
 export const CONTINUE =
-  "The connection to you broke off while you were working. Look at the state of the files first, then continue where you left off.";
+  "The connection to you was lost while you were working. Look at the state of the files first, then continue where you left off.";
 
-/** Formats the history as text for a session that does not know it. Instructions are provided separately: see ./given.ts. */
+/** Formats the history as text for a session that does not know it. Instructions are provided separately: see ./agent-home.ts. */
 export const formatHistory = (all: readonly Row[]): string => {
   const history = all.filter(({ role }) => role !== "system");
   const last = history.findLastIndex(({ role }) => role !== "user");

@@ -5,12 +5,12 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Answers are fresh for this long. No request makes the server ask the host more often. */
+/** Results are reused for this long, so that no request makes the server call the host more often. */
 export const FRESH_MS = 10_000;
 
 type Standing = { readonly pr_state: string | null; readonly pushed_at: number; readonly failures: number };
 
-/** Milliseconds from `now` until the next request; null: only after the chat has been active again. */
+/** Returns the milliseconds from `now` until the next request, or null to wait until the chat is active again. */
 export const nextCheckDelay = ({ pr_state, pushed_at, failures }: Standing, now: number): number | null => {
   if (failures > 0) return Math.min(MINUTE * 2 ** Math.min(failures - 1, 10), 6 * HOUR);
   if (pr_state === "merged" || pr_state === "closed") return null;

@@ -53,7 +53,7 @@ export class Recorder {
   }
 }
 
-/** The chat and model of a recorded call. `settings`: where the call has already read them. */
+/** The chat and model of a recorded call. `settings` is set if the call has already read them. */
 export type RecordedCall = Pick<StartedAttempt, "chat_key" | "model_id" | "provider"> & {
   readonly about: Pick<StartedAttempt["about"], "owner_id">;
   readonly settings?: CallSettings;
@@ -80,8 +80,8 @@ export class Recording {
   }
 
   /**
-   * Records the beginning of a model call. Returns a function for its end, or undefined, without waiting, when recording is off. Never
-   * rejects.
+   * Records the beginning of a model call. Returns a function that records its end, or undefined when recording is off. Waits for the
+   * database only at the first call. Never rejects.
    */
   async call(begun: RecordedCall, request: ModelRequest): Promise<RecordEnd | undefined> {
     if (this.#run === undefined) this.#run = await this.#begin(begun).catch(() => null);

@@ -1,4 +1,5 @@
-// Which tool calls of a history still lack a result, and which question an answer. Pure; used by the state machine and by tests that read whole histories.
+// Finds the tool calls of a history that have no result yet, and the question that has no answer yet. Pure; used by the state machine and
+// by tests that read whole histories.
 import { getNote } from "#src/llm/call-notes.ts";
 import type { Message, PendingCall } from "./decision.ts";
 
@@ -23,8 +24,8 @@ export const updatePendingCalls = (pending: readonly PendingCall[], message: Mes
 const QUESTIONS: readonly string[] = ["ask_user_question", "propose_plan"];
 
 /**
- * The tool whose question waits for a person after one more message; null: none does. A person's message answers it, and a model's message
- * continues from it.
+ * Returns the tool whose question still waits for a person after one more message, or null. A person's message answers the question; a
+ * model's message moves past it.
  */
 export const questionAfter = (
   asked: string | null,

@@ -26,7 +26,7 @@ export class ContainerWatch implements SocketHandler {
   open(socket: Socket): void {
     this.#pass(socket).then(
       () => socket.close(CLOSE.internal, "the agent has ended the stream"),
-      (error) => socket.close(CLOSE.internal, `the agent has gone away: ${toWireError(error).message}`),
+      (error) => socket.close(CLOSE.internal, `the agent disconnected: ${toWireError(error).message}`),
     );
   }
 

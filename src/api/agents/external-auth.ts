@@ -45,8 +45,10 @@ export const agentExternalAuth = (ctx: ApiContext) =>
       {
         agent: true,
         query: t.Object({
-          match: t.Optional(t.String({ description: "A URL of the provider, such as one git asks a password for." })),
-          id: t.Optional(t.String({ description: "The provider's id. Exactly one of `match` and `id`." })),
+          match: t.Optional(
+            t.String({ description: "A URL at the provider, such as one for which Git asks for a password." }),
+          ),
+          id: t.Optional(t.String({ description: "The provider's ID. Required unless `match` is set." })),
           listen: flagQuery("Wait until the owner has linked an account."),
         }),
         response: { 200: AgentExternalAuth, ...fails(400, 401, 403, 404, 503) },
@@ -54,7 +56,7 @@ export const agentExternalAuth = (ctx: ApiContext) =>
           tags: ["Agents"],
           operationId: "getAgentExternalAuth",
           access: "agent",
-          summary: "Get the owner's token at a provider",
+          summary: "Get the owner's token for a provider",
           description:
             "The token is renewed when it is about to expire. If no account is linked, only `url` is set: the page where the owner can link one. `match` and `id` can both be given if they name the same provider.",
           placement: "token",
@@ -62,10 +64,12 @@ export const agentExternalAuth = (ctx: ApiContext) =>
       },
     );
 
-/** Requires exactly one of the two, or both if they agree (facts/platform 10.1). */
+/** Returns the provider that `match` and `id` name. Rejects with 400 if both are missing or if they disagree (facts/platform 10.1). */
 const resolveProvider = ({ links }: ApiContext, { match = "", id = "" }: { match?: string; id?: string }): Provider => {
   if (match === "" && id === "") {
-    throw invalid("Query parameters have invalid values.", [{ field: "match", detail: "give match or id" }]);
+    throw invalid("Query parameters have invalid values.", [
+      { field: "match", detail: "is required unless id is set" },
+    ]);
   }
   const matched = match === "" ? undefined : links.providerFor(match);
   if (id === "") {
@@ -75,7 +79,7 @@ const resolveProvider = ({ links }: ApiContext, { match = "", id = "" }: { match
   const provider = links.provider(id);
   if (match === "" || matched === provider) return provider;
   throw invalid("Query parameters have invalid values.", [
-    { field: "match", detail: "means another provider than id" },
+    { field: "match", detail: "names a different provider than id" },
   ]);
 };
 
@@ -127,7 +131,7 @@ class LinkWait {
       this.#wake?.();
     };
     this.#cleanups = [
-      // First, because it can reject.
+      // First, because it can throw, and nothing else needs cleanup yet.
       streams.add({ end: () => this.end(), ping: () => {}, isPoll: true }, agent_id, request),
       topics.subscribe("external_auth", owner_id, ({ provider_id }) => {
         if (provider_id === provider) onLinkChanged();

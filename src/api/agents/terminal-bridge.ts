@@ -54,8 +54,8 @@ export class TerminalBridge implements SocketHandler {
 
   open(socket: Socket): void {
     this.#run(socket).catch((error) => {
-      log("agents").error("a terminal of agent {agent_id} broke: {error}", { agent_id: this.#agentId, error });
-      socket.close(CLOSE.internal, "the terminal broke");
+      log("agents").error("a terminal of agent {agent_id} failed: {error}", { agent_id: this.#agentId, error });
+      socket.close(CLOSE.internal, "the terminal failed");
     });
   }
 
@@ -70,7 +70,7 @@ export class TerminalBridge implements SocketHandler {
     }
     this.#waiting += bytes.byteLength;
     if (this.#waiting > MAX_WAITING) {
-      socket.close(CLOSE.policy, "more input than the terminal reads");
+      socket.close(CLOSE.policy, "the client sent more input than the terminal can buffer");
       return;
     }
     this.#input.push(bytes);
@@ -88,7 +88,7 @@ export class TerminalBridge implements SocketHandler {
   }
 
   close(_socket: Socket, _code: number, reason: string): void {
-    this.#endConnection?.(reason || "the client has gone");
+    this.#endConnection?.(reason || "the client disconnected");
     this.#closed.abort();
     this.#input = [];
     this.#inputAdded.wake();
@@ -158,7 +158,7 @@ export class TerminalBridge implements SocketHandler {
   }
 }
 
-const formatGone = (message: string): string => `the agent has gone away: ${message}`;
+const formatGone = (message: string): string => `the agent disconnected: ${message}`;
 
 const formatError = (error: unknown): string => {
   if (!(error instanceof AppError)) return "the terminal could not be opened";

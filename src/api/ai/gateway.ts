@@ -1,6 +1,6 @@
-// The AI gateway: forwards calls in the Anthropic, OpenAI and Gemini formats to the providers that an administrator has configured. Bytes
-// pass unchanged. The provider's key is added here and appears nowhere else. Each call is reserved in the ledger before it begins and
-// settled when it ends.
+// The AI gateway: forwards calls in the Anthropic, OpenAI and Gemini formats to the providers that an administrator has configured. Bodies
+// pass unchanged, except for a mapped model name, the request for usage and masked keys. The provider's key is added here and appears
+// nowhere else. Each call is reserved in the ledger before it begins and settled when it ends.
 import type { OpenCall } from "#actors/chat/spending/ledger.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -76,7 +76,7 @@ export class AiGateway {
     if (metrics) this.#figures.register(metrics, () => this.#calls.count);
   }
 
-  /** Answers a gateway request. Errors, too, have the form of its dialect. */
+  /** Responds to a gateway request. Errors also use the format of its dialect. */
   async answer(request: Request): Promise<Response> {
     return addBrowserHeaders(await this.#respond(request));
   }
@@ -233,7 +233,7 @@ export class AiGateway {
       } catch (error) {
         if (signal.aborted) throw error;
         const reason = error instanceof ModelError ? error.message : "it cannot be reached";
-        log("models").warn("the provider {provider} did not answer a call of the gateway: {error}", {
+        log("models").warn("the provider {provider} did not respond to a gateway call: {error}", {
           provider: getProviderName(target),
           error: maskSecrets(String(error), key),
         });
@@ -245,7 +245,7 @@ export class AiGateway {
     return unreachable ?? { status: 502, code: "provider_unreachable", message: "No model provider answered." };
   }
 
-  /** Passes on a provider's error without the provider's key and anything else that looks like a key. */
+  /** Passes on a provider's error without the provider's key or anything else that looks like a key. */
   async #passError(
     { recording }: Call,
     { target, response, key }: ProviderResponse,
@@ -304,7 +304,7 @@ export class AiGateway {
         tap.end();
       }
       const { usage, failed, text_bytes } = tap.tapped;
-      // An error instead of an answer has used nothing.
+      // A response that consists only of an error used nothing.
       const was_begun = !(failed && text_bytes === 0);
       const reached = outcome === "ok" && failed ? "failed" : outcome;
       const text = call.endpoint.kind === "embed" ? 0 : text_bytes;
@@ -318,7 +318,7 @@ export class AiGateway {
       });
     };
     const logBreak = (error: unknown): void =>
-      log("models").warn("the answer of the provider {provider} broke off: {error}", {
+      log("models").warn("the response from the provider {provider} was interrupted: {error}", {
         provider: getProviderName(target),
         error: maskSecrets(String(error), key),
       });
@@ -337,7 +337,8 @@ export class AiGateway {
       if (isOver) return;
       isOver = true;
       await end(abort.signal.aborted ? "aborted" : "failed");
-      // Cuts the connection, so that the caller does not mistake the answer for whole. The runtime would print a reason.
+      // Cuts the connection, so that the caller does not mistake the response for a complete one. No reason is given: the runtime would log
+      // it.
       controller.error(undefined);
     };
     const stream = new ReadableStream<Uint8Array>(
@@ -414,7 +415,7 @@ export class AiGateway {
         await endCall(this.#ctx, reserved, { payer: caller.payer, target, body, recording }, whole);
       } catch (error) {
         // The reservation expires and is settled at the reserved amount, which is an upper estimate of the usage.
-        log("models").error("a model call could not be written into the ledger: {error}", { error });
+        log("models").error("a model call could not be recorded in the ledger: {error}", { error });
       }
     };
   }
@@ -463,7 +464,7 @@ const getProviderName = ({ provider }: Target): string => provider.display_name 
 const toUnreadable = (name: string): Refusal => ({
   status: 502,
   code: "provider_unreadable",
-  message: `The answer of the model provider ${name} was interrupted or could not be read.`,
+  message: `The response from the model provider ${name} was interrupted or could not be read.`,
 });
 
 /** Returns the maximum size of a request's body: its declared length, unless it is compressed. */
@@ -475,13 +476,13 @@ const maxBodyBytes = ({ headers }: Request): number => {
 const unknownModel = (model: string): Refusal => ({
   status: 404,
   code: "model_not_found",
-  message: `The model "${model.slice(0, 100)}" is not available through this gateway. GET models lists the names you can use.`,
+  message: `The model "${model.slice(0, 100)}" is not available through this gateway. Use a name from the model list (GET models).`,
 });
 
 const withoutPrice = (model: string): Refusal => ({
   status: 403,
   code: "model_without_price",
-  message: `The model "${model.slice(0, 100)}" has no price, and a limit in dollars applies to you. Ask an administrator to add the model with a price.`,
+  message: `The model "${model.slice(0, 100)}" has no price, so it cannot be used under your spending limit. Ask an administrator to set its price.`,
 });
 
 const toRefusal = (error: unknown, request: Request): Refusal => {
@@ -499,12 +500,12 @@ const toRefusal = (error: unknown, request: Request): Refusal => {
     return {
       status: 503,
       code: "unavailable",
-      message: "The call could not be written into the ledger. Try again.",
+      message: "The call could not be recorded in the ledger. Try again.",
       retry_after: 1,
     };
   }
   // Only name and message, because a stack can contain lines of the request.
-  if (!request.signal.aborted) log("models").error("a call of the gateway failed: {error}", { error: String(error) });
+  if (!request.signal.aborted) log("models").error("a gateway call failed: {error}", { error: String(error) });
   return { status: 500, code: "internal_error", message: "The gateway failed. Try again." };
 };
 

@@ -25,7 +25,7 @@ export class Relay {
   run(socket: Socket, shown: ConvertMessage): void {
     this.#forward(socket, shown).then(
       (reason) => socket.close(CLOSE.internal, reason || "the agent has ended the stream"),
-      (error) => socket.close(CLOSE.internal, `the agent has gone away: ${toWireError(error).message}`),
+      (error) => socket.close(CLOSE.internal, `the agent disconnected: ${toWireError(error).message}`),
     );
   }
 

@@ -43,7 +43,7 @@ export const versionsByName = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getOrganizationTemplateVersionByName",
-          summary: "Get a version by the names of template and version",
+          summary: "Get a template version by name",
           access: "members",
           scope: "template:read",
         }),
@@ -65,7 +65,7 @@ export const versionsByName = (ctx: ApiContext) =>
           tags,
           operationId: "getPreviousTemplateVersion",
           summary: "Get the previous version",
-          description: "404 for the first one.",
+          description: "Returns 404 for the first version.",
           access: "members",
           scope: "template:read",
         }),

@@ -61,7 +61,7 @@ export const snapshots = (ctx: ApiContext) =>
           operationId: "createSnapshot",
           summary: "Create a snapshot",
           description:
-            "Copies the workspace's files as they are at one moment; the workspace is paused while they are copied. Returns immediately; `status` shows when the snapshot is ready.",
+            "Copies the workspace's files at a single point in time. The workspace is paused during the copy. Returns immediately; `status` shows when the snapshot is ready.",
           example: { name: "Before the upgrade" },
           audit: target.creates(target.newSnapshot),
           access: "owner",
@@ -110,7 +110,8 @@ export const snapshots = (ctx: ApiContext) =>
           tags,
           operationId: "deleteSnapshot",
           summary: "Delete a snapshot",
-          description: "Its files are removed in the background. 409 while it is being created or restored.",
+          description:
+            "The files are removed in the background. Returns 409 while the snapshot is being created or restored.",
           audit: target.deletes(target.snapshot),
           access: "owner",
           scope: "workspace:update",

@@ -1,5 +1,5 @@
-// Ports that a peer of the private network uses, for the connection log. The many streams of a browser are one connection until none has
-// been open for a while.
+// Reports the ports that a peer of the private network uses to the connection log. A browser's many streams count as one connection, which
+// ends when none has been open for a while.
 import type { Clock, Timer } from "#base/clock.ts";
 import type { ConnectionReports, ReportEnd } from "../connection/connection-reports.ts";
 
@@ -31,7 +31,7 @@ export class PortVisits {
       if (visit.streams > 0) return;
       visit.silence = this.#clock.after(IDLE_TIMEOUT_MS, () => {
         this.#open.delete(key);
-        visit.ended("the port was not used any more");
+        visit.ended("the port has been idle");
       });
     };
   }

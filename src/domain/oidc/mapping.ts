@@ -1,5 +1,5 @@
 // Applies the group mapping at each sign-in: site roles, organization memberships and roles there are set exactly as the mapping says (rule
-// OI-7). The last owner stays one, and everyone stays in the default organization.
+// OI-7). The last owner keeps that role, and everyone stays in the default organization.
 
 import type { Statement } from "#db/engine/sql.ts";
 import { insertNotification } from "#db/notifications/notifications.ts";
@@ -76,7 +76,7 @@ const applyMemberships = async (
 ): Promise<Statement[]> => {
   const statements: Statement[] = [];
   const now = ctx.clock.now();
-  // A new account has the memberships it is created with.
+  // For a new account, `memberships` holds those that it is being created with.
   const present = memberships ?? (await ctx.store.all(listMemberships({ user_id: user.id })));
   for (const [name, given] of Object.entries(wanted)) {
     const organization = await ctx.store.get(findOrganizationByName({ name }));

@@ -1,4 +1,5 @@
-// Personal skills, which apply to all of a user's chats; only for oneself (facts/chats 5.5, rule CX-13). At most 100 of 64 KiB each.
+// Personal skills, which apply to all of a user's chats. Users manage only their own (facts/chats 5.5, rule CX-13). At most 100 of 64 KiB
+// each.
 import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -40,7 +41,7 @@ export const findSkill = async (
   return row;
 };
 
-/** Rejects with 400, or 409 for a name that is taken and when there are too many. */
+/** Rejects with 400 for invalid values, and with 409 if the name is taken or the user has too many skills. */
 export const createSkill = async (
   { store, clock }: DomainContext,
   user_id: string,
@@ -92,7 +93,8 @@ export const removeSkill = async ({ store, clock }: DomainContext, row: UserSkil
 
 const checkSkill = <S extends UpdateUserSkill>(given: S): S => {
   const { name, description, content } = given;
-  if (name !== undefined && !NAME.test(name)) throw invalidField("name", "must be lower-case words joined by dashes");
+  if (name !== undefined && !NAME.test(name))
+    throw invalidField("name", "must be lowercase words separated by hyphens");
   if (description !== undefined && description.trim() === "") throw invalidField("description", "must not be empty");
   if (content !== undefined && content.trim() === "") throw invalidField("content", "must not be empty");
   if (content !== undefined && Buffer.byteLength(content) > MAX_CONTENT_BYTES) {
@@ -103,7 +105,7 @@ const checkSkill = <S extends UpdateUserSkill>(given: S): S => {
 
 type Change = { readonly before?: UserSkillRow; readonly after?: UserSkillRow };
 
-/** The text is private and not audited. */
+/** Omits the skill's content, which is private. */
 const writeAuditEntry = (
   row: UserSkillRow,
   action: "create" | "write" | "delete",

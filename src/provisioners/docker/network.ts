@@ -19,7 +19,7 @@ export const checkNetwork = (network: string): string => {
   return network;
 };
 
-/** Returns true if the engine has no addresses for another network. By default, it has them for about thirty. */
+/** Returns true if the engine has no addresses for another network. By default, it has addresses for about thirty networks. */
 export const isOutOfAddresses = (error: unknown): boolean =>
   error instanceof EngineError && /address pool|free subnet/i.test(error.message);
 

@@ -1,5 +1,5 @@
-// The scripts of a workspace for a repository: the first clones it once and runs its commands up to the step that the start waits for, the
-// second runs the rest. Values are quoted for the shell. Pure.
+// Builds the start scripts of a workspace with a repository. The first clones the repository once and runs its commands up to the step that
+// the start waits for; the second runs the rest. Values are quoted for the shell. Pure.
 import { sha256 } from "#base/ids.ts";
 import type { ManifestScript } from "#schema/templates/manifest.ts";
 import {
@@ -16,7 +16,7 @@ export type ScriptPlace = {
   readonly root: string;
   /** The folder to open, in the same syntax. */
   readonly folder: string;
-  /** The folder that records which commands have run, in the same syntax. It must live as long as what the commands change. */
+  /** The folder that records which commands have run, in the same syntax. It must persist as long as the files that the commands change. */
   readonly state: string;
 };
 
@@ -74,7 +74,7 @@ const listPrelude = (plan: RepositoryPlan, { root, folder, state }: ScriptPlace)
   'mark="$state/start-$SLIPWAY_WORKSPACE_AGENT_ID"',
 ];
 
-/** Tells the second script how the first one has ended, however it ends. */
+/** Reports the outcome of the first script to the second one, even if the first one is killed by a signal. */
 const CLAIM = [
   'rm -f "$state"/start-*',
   'finish() { trap - EXIT; echo "$1" >"$mark"; }',
@@ -85,7 +85,7 @@ const CLAIM = [
 const AWAIT = [
   'until [ -s "$mark" ]; do sleep 1; done',
   'if [ "$(cat "$mark")" != ready ]; then',
-  '  echo "These commands were skipped because the script Repository failed." >&2',
+  '  echo "These commands were skipped because the Repository script failed." >&2',
   "  exit 1",
   "fi",
 ];
@@ -107,8 +107,8 @@ fi`;
 
 const ACCESS = {
   account:
-    "If it is private, link your account at $host under Account, Git and linked accounts, and start the workspace again.",
-  key: "Check that your deploy key is still in the repository's settings at $host and under Account, Git and linked accounts, and start the workspace again.",
+    "If it is private, link your account at $host on the page Account > Git and linked accounts, then restart the workspace.",
+  key: "Check that your deploy key is listed in the repository's settings at $host and on the page Account > Git and linked accounts, then restart the workspace.",
 };
 
 const toRefusedFunction = ({ ssh_url }: RepositoryPlan): string => `refused() {
@@ -125,9 +125,9 @@ const listCloneCommands = (plan: RepositoryPlan): string[] => [
   '  find "$dir" -mindepth 1 -maxdepth 1 -exec rm -rf {} +',
   "fi",
   'if [ -e "$dir/.git" ]; then',
-  '  echo "$dir holds the repository already; it stays as it is."',
+  '  echo "The repository is already in $dir. Leaving it unchanged."',
   'elif [ -n "$(find "$dir" ! -type d 2>/dev/null | head -n 1)" ]; then',
-  '  echo "$dir holds other files, so nothing is cloned."',
+  '  echo "$dir contains other files. Skipping the clone."',
   "else",
   GIT,
   '  echo "Cloning $url into $dir."',
@@ -150,7 +150,7 @@ const listCloneCommands = (plan: RepositoryPlan): string[] => [
   '  rm -f "$dir/.git/slipway-cloning"',
   ...(plan.full_history
     ? ['  echo "Cloned."']
-    : ['  echo "Cloned the newest commit. For the whole history run: git fetch --unshallow"']),
+    : ['  echo "Cloned the latest commit only. To fetch the full history, run: git fetch --unshallow"']),
   "fi",
   'mkdir -p "$folder"',
 ];
@@ -198,7 +198,10 @@ const listCheckoutCommands = ({ ref, ref_kind, full_history }: RepositoryPlan): 
   }
 };
 
-/** Returns the commands of these steps, in order. All but those of the last step run once, until they change. */
+/**
+ * Returns the commands of these steps, in order. The commands of post_start run at every start; all others run once, and again when they
+ * change.
+ */
 const listStepCommands = ({ lifecycle }: RepositoryPlan, steps: readonly LifecycleStep[]): string[] =>
   steps.flatMap((step) => {
     const groups = lifecycle[step];

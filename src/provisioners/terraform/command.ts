@@ -40,7 +40,7 @@ export type CommandOptions = {
   readonly countsProcessor?: boolean;
   /** Milliseconds between interrupting and killing it. */
   readonly grace: number;
-  /** False: runs with the server's priority. */
+  /** Whether the command runs with a lower priority than the server. Default: true. */
   readonly givesWay?: boolean;
   /** Maximum bytes of output; a program that prints more is ended. */
   readonly most?: number;
@@ -84,8 +84,8 @@ const APPEND =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | (constants.O_NOATIME ?? 0);
 
 /**
- * Resolves or rejects only after the process has ended. Rejects with errors of `line`; a failed command is a result. Reads large output in
- * chunks, between which the event loop runs.
+ * Resolves or rejects only after the process has ended. Rejects with errors that `line` throws; resolves with a result if the command
+ * fails. Reads large output in chunks, between which the event loop runs.
  */
 export const runCommand = async (options: CommandOptions): Promise<CommandResult> => {
   const { folder, clock, signal, line, most = MAX_OUTPUT_BYTES } = options;
@@ -212,9 +212,9 @@ const FAILED = 1;
 const toSignal = (code: number): string | undefined =>
   Object.entries(system.signals).find(([, number]) => code === 128 + number)?.[0];
 
-/** Describes the signal for people who read why a build has failed. */
+/** Returns the sentence about the signal for a build's error message. */
 export const describeKill = (command: string, signal: string): string =>
-  `${command} was killed by ${signal}${signal === "SIGKILL" ? ", perhaps because this machine ran out of memory: its kernel's log says so" : ""}.`;
+  `${command} was killed by ${signal}${signal === "SIGKILL" ? "; the machine may have run out of memory. Check its kernel log" : ""}.`;
 
 const sendSignal = (pid: number, signal: "SIGINT" | "SIGKILL"): void => {
   try {

@@ -15,9 +15,9 @@ const TABLE = 1 << 16;
 
 export class Mask {
   readonly #known = new Set<string>();
-  /** Spellings by the hash of their head, longest first. */
+  /** Encodings of secrets by the hash of their head, longest first. */
   readonly #byHead = new Map<number, string[]>();
-  /** 1 if a head has this hash, which rules out most positions of a text. */
+  /** 1 for hashes of heads. A 0 rules out a position of a text without a comparison. */
   readonly #heads = new Uint8Array(TABLE);
 
   add(...secrets: readonly (string | undefined)[]): void {
@@ -79,8 +79,8 @@ const computeHead = (text: string, at: number): number => {
 const SECRETS = new Set(["token", "session_token", "ssh_private_key", "oidc_access_token", "access_token"]);
 
 /**
- * Returns the secrets of the provider `coder` in a state file; none if the text is not a state. Throws ProvisionError for one with too many
- * values.
+ * Returns the secrets of the provider `coder` in a state file; none if the text is not a state. Throws ProvisionError if the state has too
+ * many values.
  */
 export const parseStateSecrets = (state: string): string[] => {
   try {

@@ -197,7 +197,7 @@ const ESCAPES: Readonly<Record<string, string>> = { "\\": "\\\\", '"': '\\"', "\
 
 const quoteHcl = (value: string): string =>
   `"${value
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what HCL wants escaped
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: HCL requires these to be escaped
     .replace(/[\\"\u0000-\u001f]/g, (one) => ESCAPES[one] ?? `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`)
     .replace(/\$(?=\{)/g, "$$$$")
     .replace(/%(?=\{)/g, "%%")}"`;

@@ -161,7 +161,7 @@ describe("failures", () => {
     other.daemon.process.kill("SIGKILL");
     const { code, reason } = await terminal.socket.closed;
     expect(code).toBe(1011);
-    expect(reason).toContain("the agent has gone away");
+    expect(reason).toContain("the agent disconnected");
     await other.daemon.process.exited;
     await using _again = await startAgentProcess(other.server, other.seeded, other.home);
     using fresh = await TestTerminal.open(other, { id: terminal.id, command: "echo back" });

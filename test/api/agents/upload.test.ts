@@ -55,14 +55,14 @@ test("[PT-8] a file is uploaded to the terminal's current folder, byte for byte,
   });
 });
 
-test("[PT-8] names with folders, more than 32 MiB, folders with that name and users without access are refused", async () => {
+test("[PT-8] rejects names with folders, files above 32 MiB, names of existing folders, and users without access", async () => {
   for (const name of ["", ".", "..", "../a", "a/b", "a\\b", "a\nb", "ä".repeat(200)])
     expect([name, (await uploadFile({ name }, "x")).status]).toEqual([name, 400]);
   mkdirSync(join(world.home, "folder"));
   expect((await uploadFile({ name: "folder", replace: "true" }, "x")).status).toBe(400);
   const before = readdirSync(world.home);
   expect((await uploadFile({ name: "big" }, new Uint8Array(MAX_AGENT_FILE_BYTES + 1))).status).toBe(413);
-  // Without a declared length, it is detected during the upload, and nothing is stored.
+  // Without a declared length, an upload that is too large is detected while it runs, and nothing is stored.
   const endless = new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(1_000_000)) });
   const streamed = await fetch(new URL(world.path("files?name=big"), world.server.url), {
     method: "POST",
@@ -112,7 +112,7 @@ test("[PT-10] folders are listed, files are read as bytes, and a file is uploade
   expect(status).toBe(404);
 });
 
-test("[HT-43] a file that the daemon's user may not read is 403 and not logged as an error", async () => {
+test("[HT-43] returns 403 for a file that the daemon's user may not read, without logging an error", async () => {
   const lines: string[] = [];
   configureLogging({ level: "info", format: "json", write: (line) => void lines.push(line) });
   using _quiet = { [Symbol.dispose]: resetLogging };

@@ -1,4 +1,4 @@
-// How widely apps are shared, declared by the template or by a program inside a workspace: never beyond the template's settings.
+// The sharing level of apps that the template or a program in the workspace declares: never above the maximum in the template's settings.
 
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -15,7 +15,7 @@ const world = await forFile(
   startAppWorld({ apps: (port) => [{ slug: "declared", url: `http://localhost:${port}`, share: "public" }] }),
 );
 
-/** A devcontainer's agent with a public app, connected. */
+/** Starts and connects the agent of a dev container with a public app. */
 const startChild = async () => {
   const [id, agent_token] = [uuid(), uuid()];
   const app = {

@@ -1,4 +1,4 @@
-// Large and stalled bodies of apps: bounded memory at the speed of the slower side, without blocking other requests.
+// Large and stalled bodies of apps use a bounded amount of memory, flow at the speed of the slower side, and do not block other requests.
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { RawConnection } from "#test/support/net/raw.ts";
 import { type Echo, startApp, startAppWorld } from "./app-world.ts";
 
 const MiB = 1024 * 1024;
-/** A soak test sets more, such as 2048. */
+/** Increase for a soak test, for example to 2048 MiB. */
 const DOWNLOAD = 64 * MiB;
 const world = await forFile(startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] }));
 
@@ -47,7 +47,7 @@ describe("a body", () => {
     for (const reader of stalled) reader[Symbol.dispose]();
   }, 60_000);
 
-  test("[AX-15] of hundreds of concurrent requests reaches the right one, while others stall", async () => {
+  test("[AX-15] reaches the right one of hundreds of concurrent requests while others stall", async () => {
     const late = new AbortController();
     const stalled = Array.from({ length: 5 }, () => requestApp("/stall", { signal: late.signal }).catch(() => "cut"));
     const paths = Array.from({ length: 300 }, (_, i) => `/n/${i}?${"q".repeat(i + 1)}`);
@@ -57,7 +57,7 @@ describe("a body", () => {
     expect(await Promise.all(stalled)).toEqual(Array.from({ length: 5 }, () => "cut"));
   }, 30_000);
 
-  test("[AX-15] that breaks off midway is cut off, never ended as if it were complete", async () => {
+  test("[AX-15] that is interrupted is aborted, never ended as if it were complete", async () => {
     await using other = await startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] });
     const response = await other.get(other.path("mine", `/bytes?n=${512 * MiB}`), { token: other.token });
     const reader = response.body?.getReader();

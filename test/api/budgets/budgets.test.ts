@@ -48,7 +48,7 @@ const use = async ({ base, token, upstream }: GatewayWorld, completion_tokens: n
   return response.status;
 };
 
-test("[BU-1] [BU-7] calls are charged to the budgets of everyone, user, group and organization, in money and in tokens, also to those set later", async () => {
+test("[BU-1] [BU-7] charges calls to the budgets of everyone, the user and the organization, in money and in tokens, including budgets that are set later", async () => {
   await using world = await openWorld();
   const { owner } = world;
   const { id: user_id, organization_ids } = await owner.get<{ id: string; organization_ids: string[] }>(
@@ -92,7 +92,7 @@ test("[BU-9] calls with a user's token are charged only to their home organizati
   expect(await use(world, 20, token)).toBe(200);
 });
 
-test("[BU-4] each SDK raises its own error for a used-up budget, with the amount, the end and who may raise it; a raise applies to the period", async () => {
+test("[BU-4] each SDK raises its own error for a used-up budget, with the amount, the reset time and who can raise it; a raise lasts for the period", async () => {
   await using world = await openWorld();
   const { base, token, owner } = world;
   const { id } = await setBudget(owner, { amount: 0 });
@@ -156,7 +156,7 @@ test("[BU-5] while open calls may use up the budget, another call is asked to re
 
 type Inbox = { readonly notifications: readonly { readonly title: string; readonly content: string }[] };
 
-test("[BU-3] at 80 % and at the end, people who may raise it and the user are notified, once per period", async () => {
+test("[BU-3] notifies the user and those who can raise the budget when 80% and all of it are used, once per period", async () => {
   await using world = await openWorld();
   const { owner } = world;
   const mia = await newPerson(owner, "mia");
@@ -256,7 +256,7 @@ testInside("[BU-5] a reservation that is not renewed is settled in full while th
   } as const;
   const opened = await ctx.ledger.begin(call, () => ({ micros: 400, tokens: 40 }), { always: true });
   expect("reserved" in opened).toBe(true);
-  // A call of another server, which ended with it.
+  // A call of another server that has crashed.
   const row = { ...call, id: "lost", reserved_micros: 300, reserved_tokens: 30, created_at: 0, alive_until: 1 };
   const { insertReservation } = await import("#db/chats/reservations.ts");
   await ctx.store.commit([insertReservation(row)]);

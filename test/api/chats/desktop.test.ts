@@ -19,12 +19,12 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 
 const path = (id: string): string => `/api/experimental/chats/${id}/stream/desktop`;
 
-/** A viewer's connection; only the required parts of a channel. */
+/** Adapts a viewer's socket to the part of Duplex that RfbClient uses. */
 const toDuplex = (socket: ClientSocket): Duplex =>
   ({
     read: async () => {
       const message = await socket.next();
-      if (typeof message === "string") throw new Error("text came where bytes were expected");
+      if (typeof message === "string") throw new Error("received text instead of bytes");
       return message;
     },
     write: async (bytes: Uint8Array<ArrayBuffer>) => socket.send(bytes),
@@ -59,7 +59,7 @@ testNeeding(
         .toString(),
     ).toBe("PNG");
     expect((await family.read(agent.id)).files.map(({ id }) => id)).toEqual([image.file_id]);
-    // Programs that the agent starts appear there.
+    // Programs that the agent starts appear on the desktop.
     next.callTool("three", "execute", { command: "echo $DISPLAY" }).finish("tool_calls");
     const last = await family.call("look at the screen");
     const shown = last.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : [])).at(-1);
@@ -72,7 +72,7 @@ testNeeding(
 
 testNeeding(
   [needs.xvnc],
-  "[DT-2] several viewers speak RFB with the workspace's desktop concurrently, until they lose their permission",
+  "[DT-2] several viewers use the workspace's desktop concurrently until the agent disconnects; users with read access get 403",
   async () => {
     const { id, call } = await openChat(world);
     call.finish();
@@ -101,7 +101,7 @@ testNeeding(
   120_000,
 );
 
-test("[DT-2] without a VNC server the response is 409 and says so", async () => {
+test("[DT-2] returns 409 with the reason if the workspace has no VNC server", async () => {
   await using bare = await openToolWorld({ agentEnv: { SLIPWAY_DESKTOP_VNC: "/no/such/socket" } });
   const { id, call } = await openChat(bare);
   call.finish();

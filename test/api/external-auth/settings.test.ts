@@ -23,7 +23,7 @@ const getProblems = (list: unknown): string => {
 
 const HUB = { id: "hub", type: "github", client_id: "abc", client_secret: "hush-hush" } as const;
 
-test("[EA-4] providers are a list in the settings file or JSON; a listing hides them", () => {
+test("[EA-4] providers are read from a list in the settings file or from JSON, and a list of settings hides their values", () => {
   const yaml = "external_auth:\n  - id: hub\n    type: github\n    client_id: abc\n    client_secret: hush-hush\n";
   const loaded = load({}, yaml);
   expect(loaded.config.external_auth).toEqual([HUB]);
@@ -92,7 +92,7 @@ test("[EA-4] each type knows its addresses, on the public service and on a self-
   expect(provider({ type: "gitea", base_url: "http://gitea.lan" }).pattern?.test("http://gitea.lan/a")).toBe(true);
 });
 
-test("[EA-5] the URL of the provider's page keeps its own query and has a challenge, never the verifier or a secret", () => {
+test("[EA-5] the authorization URL keeps its own query and includes the challenge, but neither the verifier nor a secret", () => {
   const made = provider({ auth_url: "https://h.example/a?tenant=7", scopes: ["a b", "c"] });
   const redirect = new URL("https://slipway.example/external-auth/hub/callback");
   const url = authorizeUrl(made, { redirect, state: "s&t", verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" });

@@ -64,14 +64,14 @@ const measure = async ({ sides }: Bench) => {
 export const first: Row = {
   name: "web-first",
   title:
-    "Somebody new: npm start in an empty clone, packages and all, then the screen alone until a chat answers in a running workspace",
+    "New user: npm start in a fresh clone, including package installation, then only the browser until a chat answers in a running workspace",
   sides: ["product"],
   maxRounds: 1,
   measure,
   figures: {
     start_s: "npm start to the setup link s",
-    screen_s: "from there to an answer s",
-    whole_s: "together s",
+    screen_s: "setup link to an answer s",
+    whole_s: "total s",
     presses: "presses",
   },
   verdicts: [

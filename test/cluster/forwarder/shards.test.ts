@@ -19,10 +19,13 @@ afterEach(() => {
   for (const one of open.splice(0)) one.stop();
 });
 
-/** Nodes with the shards in their list; a request for `/part/N` is about shard N, and the node that handles it names itself. */
+/**
+ * Starts one node per list, which owns the listed shards. A request for `/part/N` belongs to shard N; the response names the node that
+ * handled it.
+ */
 const startNodes = (...lists: number[][]) => startNodesThatKnow(undefined, ...lists);
 
-/** `shardOf`: determines a request's shard from its head. */
+/** `shardOf` returns the shard that a node assumes for a request's path. */
 const startNodesThatKnow = (shardOf: ((path: string) => number | undefined) | undefined, ...lists: number[][]) => {
   const has = lists.map((list) => new Set(list));
   const ports: number[] = [];
@@ -37,7 +40,7 @@ const startNodesThatKnow = (shardOf: ((path: string) => number | undefined) | un
         const shard = Number(new URL(request.url).pathname.split("/")[2]);
         asked.push(`${i} ${shard}`);
         if (!own.has(shard)) return decline(request, TOKEN, systemClock, shard);
-        // A server that does a lookup.
+        // Simulates a lookup in the server.
         await pause(systemClock, 5);
         const handled = { node: i, client, bytes: (await request.bytes()).length };
         return Response.json(handled, { headers: { connection: "close" } });
@@ -136,7 +139,7 @@ test("[CL-30] a node that finds a request's shard by its head forwards to the ow
   const lookUpShard = (path: string): number | undefined => {
     const shard = Number(path.split("/")[2]);
     if (shard === 4) throw new Error("the database does not answer");
-    // It does not know about 5, and mistakes 6 for another.
+    // Does not know shard 5 and mistakes 6 for 0.
     return shard === 5 ? undefined : shard === 6 ? 0 : shard;
   };
   const { nodes, asked } = startNodesThatKnow(lookUpShard, [0, 1], [2, 4, 5, 6]);

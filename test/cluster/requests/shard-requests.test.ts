@@ -1,4 +1,4 @@
-// Work that belongs to a request with a shard, and the requests that a node waits for before handing over their shard.
+// The shard that running work is attributed to, and the requests that a node waits for before it hands over their shard.
 import { expect, test } from "bun:test";
 import { Mailbox, runOutsideMailbox } from "#actors/runtime/mailbox.ts";
 import { systemClock } from "#base/clock.ts";
@@ -44,7 +44,7 @@ test("[CL-40] actor messages belong to no request: neither to the sender's nor t
   expect(await runInRequest(3, async () => runOutsideMailbox(currentShard))).toBeUndefined();
 });
 
-test("[CL-41] a request refused because its shard has moved goes to another node, unless part of it was or may be executed", async () => {
+test("[CL-41] a request refused because its shard has moved goes to another node, unless part of it was, or may have been, executed", async () => {
   const requests = new Requests(systemClock, 10);
   const moved = new CommitError("moved", "another node does this now");
   const isRetriedAfter = async (work: (now: ShardRequest) => unknown, why: Error = moved): Promise<boolean> => {
@@ -66,7 +66,7 @@ test("[CL-41] a request refused because its shard has moved goes to another node
   expect(await isRetriedAfter(failChanging(new CommitError("unknown", "lost")))).toBe(false);
   expect(await isRetriedAfter((now) => void now.trackChange(neverResolves(), isNothing))).toBe(false);
   expect(await isRetriedAfter((now) => now.begin())).toBe(false);
-  expect(await isRetriedAfter(() => {}, new CommitError("overloaded", "too much waits"))).toBe(false);
+  expect(await isRetriedAfter(() => {}, new CommitError("overloaded", "too many requests are waiting"))).toBe(false);
 });
 
 test("[CL-42] a handover waits for requests of its shards that change something, and for no others", async () => {

@@ -55,7 +55,7 @@ test("[GW-3] [GW-5] [GW-6] [GW-11] killed during calls, the ledger keeps reporte
   };
   expect(await readOn().catch(() => "cut")).toBe("cut");
   // One line of the log, and nothing from the runtime.
-  const logged = await until(() => place.newest.errors.includes("broke off") && place.newest.errors);
+  const logged = await until(() => place.newest.errors.includes("was interrupted") && place.newest.errors);
   expect(logged.trim().split("\n")).toHaveLength(1);
   const open = [callModel(100), callModel(200)];
   for (const _ of open) (await upstream.next()).sendRaw(event({ type: "message_start", message: {} }));

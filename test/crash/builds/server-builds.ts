@@ -1,6 +1,6 @@
 // The server is killed at random moments while people build and claim prebuilt workspaces, and while it automatically stops, starts, makes
-// dormant and deletes workspaces: no build is lost, duplicated or left pending, no workspace has two at a time, and no claim is given twice
-// (rules CR-2, CR-17).
+// dormant and deletes workspaces: no build is lost, duplicated or left pending, no workspace has two at a time, and no prebuilt workspace
+// is claimed twice (rules CR-2, CR-17).
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -19,7 +19,7 @@ import { PrebuildClaimer } from "./server-prebuilds.ts";
 const ENV = { SLIPWAY_PROVISIONER_SLOTS: "5" };
 const FLEET = 6;
 const PREBUILD_COUNT = 4;
-/** Scheduled actions fall due while the next server runs: its clock ticks once a second. */
+/** How far ahead scheduled actions are moved, so that they fall due while the next server runs; its scheduler ticks once a second. */
 const NEAR_MS = 1_600;
 /** How long a person keeps a claimed workspace, so that others can be prebuilt. */
 const TAKING_MS = 250;
@@ -49,7 +49,7 @@ const makeOffer = async (world: World): Promise<object> => {
   return { template_id, template_version_preset_id: presets[0]?.id };
 };
 
-/** Returns problems with the workspaces claimed by these people; `holders` has all earlier claims. */
+/** Returns problems with the workspaces claimed by these people; `holders` has all earlier claims and receives these. */
 const findClaimProblems = async (
   world: World,
   takers: readonly PrebuildClaimer[],
@@ -66,7 +66,10 @@ const findClaimProblems = async (
   return wrong;
 };
 
-/** Returns true if no prebuilt workspace is being built: all are ready, or a pause follows one that failed with two servers (rule PB-4). */
+/**
+ * Returns true if no prebuilt workspace is being built: all are ready, or one failed because its server was killed, and the retry waits
+ * (rule PB-4).
+ */
 const isKept = async ({ admin }: World): Promise<boolean> => {
   const { workspaces } = await read<{ workspaces: Workspace[] }>(admin, "/api/v2/workspaces?q=owner:prebuilds");
   const all = workspaces.map(({ latest_build }) => latest_build);
@@ -152,11 +155,11 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   const built = builders.reduce((sum, { counts }) => sum + counts.builds, 0);
   return (
     `${rounds} kills (${during} within 20 ms of a scheduled build), ${built} builds by people, ${fleet.scheduled} scheduled, ` +
-    `${alone.count} workspaces left alone, ${holders.size} taken (${claimed} kept ready before), none lost or doubled`
+    `${alone.count} workspaces left alone, ${holders.size} taken (${claimed} kept ready before), none lost or duplicated`
   );
 };
 
-/** Waits for the moment of the kill: immediately after the next scheduled build, or anywhere. Returns true for the first. */
+/** Waits for the moment of the kill: just after the next scheduled build starts, or a random one. Returns true in the first case. */
 const waitForKill = async (fleet: Fleet, random: () => number): Promise<boolean> => {
   const end = performance.now() + 100 + random() * (NEAR_MS + 800);
   if (random() < 0.4) {
@@ -173,4 +176,4 @@ const waitForKill = async (fleet: Fleet, random: () => number): Promise<boolean>
   return false;
 };
 
-export const checks: readonly Check[] = [{ name: "server: builds by people and by the clock", run: serverBuilds }];
+export const checks: readonly Check[] = [{ name: "server: builds by people and by the scheduler", run: serverBuilds }];

@@ -1,4 +1,4 @@
-// The victims of server-terraform.ts: a server, or its worker.
+// The victims of server-terraform.ts: a server, its worker, or the Terraform program.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "#src/client.ts";
@@ -7,7 +7,7 @@ import { until } from "#test/support/until.ts";
 import { makeKey, startWorker, type WorkerProcess } from "#test/support/worker.ts";
 import type { ServerPlace } from "../server.ts";
 
-/** A process that is killed or stopped and returns. */
+/** A process that a test kills or pauses, and later restarts or resumes. */
 export type Victim = AsyncDisposable & {
   /** Restarts it with a failpoint, at which it will die. */
   readonly arm: (point: string) => Promise<void>;
@@ -47,10 +47,10 @@ export const makeServerVictim = ({ place, env }: Stage): Victim => ({
   },
 });
 
-/** A stopped process dies at no failpoint. */
+/** A paused process cannot die at a failpoint. */
 const rejectDeath = (): Promise<never> => Promise.reject(new Error("it does not die"));
 
-/** Milliseconds after which a worker gives up an unresponsive server. */
+/** Milliseconds after which a worker gives up on an unresponsive server. */
 const UNHEARD_MS = 22_000;
 
 /** A server paused for longer than its workers' timeout. */
@@ -114,9 +114,9 @@ export const makeWorkerVictim = async (stage: Stage): Promise<Victim> => {
   };
 };
 
-const GIVE_UP_WAIT = { patience: 60_000, what: "the server gives the worker up" };
+const GIVE_UP_WAIT = { patience: 60_000, what: "the server gives up on the worker" };
 
-/** A worker that is paused until the server has given it up, and returns while another one with the same tags is connected. */
+/** A worker that is paused until the server has given up on it, and resumed while another worker with the same tags is connected. */
 export const makeStoppedWorker = async (stage: Stage): Promise<Victim> => {
   const { directory, start } = await createWorker(stage, "victim");
   const another = await createWorker(stage, "other");
@@ -164,7 +164,7 @@ type Pausable = Pick<Victim, "root" | "directories" | "logged"> & {
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 };
 
-/** Pauses it in the middle; it then continues with the same peer. */
+/** Pauses the process while it works; it then continues with the same peer. */
 const makePaused = ({ signal, ...rest }: Pausable): Victim => {
   let times = 0;
   return {
@@ -197,7 +197,7 @@ export const makePausedWorker = async (stage: Stage): Promise<Victim> => {
   });
 };
 
-/** The program itself; `running` returns the processes below a folder. */
+/** Pauses the Terraform program itself; `running` returns the processes whose working directory is below a folder. */
 export const makePausedProgram = ({ place }: Stage, running: (root: string) => readonly { pid: number }[]): Victim => {
   const root = join(place.directory, "terraform");
   let pids: readonly number[] = [];

@@ -204,7 +204,7 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
   const commands = sum(groups.map(({ answers }) => answers));
   const connections = sum(groups.flatMap(({ readers }) => readers.map((one) => one.connections)));
   return (
-    `${rounds} kills, ${commands} commands, ${acknowledged} acknowledged messages, none lost or doubled; ${moved.running} running, ` +
+    `${rounds} kills, ${commands} commands, ${acknowledged} acknowledged messages, none lost or duplicated; ${moved.running} running, ` +
     `${moved.interrupting} interrupting and ${moved.requires_action} awaiting chats went on; ${connections} connections of followers`
   );
 };

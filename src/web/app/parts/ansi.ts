@@ -4,7 +4,7 @@ export type Piece = { readonly text: string; readonly class: string };
 
 const COLOR_CLASSES = ["a-d", "a-r", "a-g", "a-y", "a-b", "a-m", "a-c", ""];
 // Colors and weights (m), other control sequences, titles and links.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this pattern matches control characters
 const SEQUENCE = /\x1b\[([\d;:]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f]/g;
 
 /** Returns the pieces of one line. A carriage return restarts the line, as progress bars expect. */

@@ -1,4 +1,4 @@
-// Sections as pages or as tabs. On a page with sections, their names are at the side and one section is open, each with its own address.
+// Shows sections with a side navigation (Sections) or as tabs (Tabs). One section is open at a time; each has its own URL.
 import type { ComponentType, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Empty } from "./empty.tsx";
@@ -49,7 +49,7 @@ export const Sections = ({ label, path, sections, open }: SectionsProps) => {
 };
 
 type TabsProps = {
-  /** Accessible name of the list: Workspace sections. */
+  /** Accessible name of the list, such as "Workspace sections". */
   readonly label: string;
   readonly tabs: readonly Name[];
   /** The name of the open section. */
