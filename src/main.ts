@@ -9,7 +9,7 @@ import { escapeHidden } from "#base/visible-text.ts";
 import { type Globals, loadHeaders, readGlobals } from "./cli/globals.ts";
 import { findSubVerb } from "./cli/group.ts";
 import { formatProgramHelp, formatUnknownVerb, formatVerbHelp } from "./cli/help.ts";
-import { Output, OutputGone } from "./cli/output.ts";
+import { Output, OutputClosedError } from "./cli/output.ts";
 import { createSignalListener } from "./cli/signals.ts";
 import { createProcessStreams } from "./cli/streams.ts";
 import { EXIT, type VerbInput } from "./cli/verb.ts";
@@ -152,9 +152,9 @@ async function flush(code: number): Promise<number> {
   if (stopping.signal.aborted && !wasStopped) return EXIT.interrupted;
   const { failure } = output;
   // A server that was asked to stop has succeeded even if its output was closed.
-  const isNoMatter = failure instanceof OutputGone && wasStopped;
+  const isNoMatter = failure instanceof OutputClosedError && wasStopped;
   if (failure === undefined || isNoMatter) return code;
-  if (!(failure instanceof OutputGone)) {
+  if (!(failure instanceof OutputClosedError)) {
     printError(`slipway: standard output cannot be written: ${failure.message}\n`);
     await errors.flush();
   }

@@ -71,5 +71,5 @@ export const resume = (effects: ChatEffects, state: ChatState): void => {
   if (name.startsWith("I")) effects.stopTurn({ ...state, about: toPromptScope(state) }, state.history_version);
 };
 
-export const startTurn = (effects: ChatEffects, state: ChatState, goesOn = false): void =>
-  effects.startTurn(state, { goesOn, retry: state.retry_state });
+export const startTurn = (effects: ChatEffects, state: ChatState, isResumed = false): void =>
+  effects.startTurn(state, { isResumed, retry: state.retry_state });

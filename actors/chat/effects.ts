@@ -7,10 +7,10 @@ import type { CopiedMessages } from "./turn/checkpoints.ts";
 import type { PartBatch } from "./turn/stream-buffer.ts";
 
 /**
- * How a turn starts. `goesOn`: another server had started it, so its workspace may not be reconnected yet. `retry`: wait for this
+ * How a turn starts. `isResumed`: another server had started it, so its workspace may not be reconnected yet. `retry`: wait for this
  * time first, as a provider requested (rule CH-16).
  */
-export type TurnStart = { readonly goesOn?: boolean; readonly retry?: RetryState | null };
+export type TurnStart = { readonly isResumed?: boolean; readonly retry?: RetryState | null };
 
 /** An interrupted chat, with its tool calls that had no result yet. */
 export type InterruptedChat = {

@@ -83,7 +83,7 @@ export const applyUpdate = (known: AgentToolCall | undefined, update: ToolCallUp
 };
 
 /** Returns an update that changes the paths of an edit's files. */
-export const moveFiles = (call: AgentToolCall, paths: ReadonlyMap<string, string>): ToolCallUpdate => {
+export const replacePaths = (call: AgentToolCall, paths: ReadonlyMap<string, string>): ToolCallUpdate => {
   const movePath = (path: string): string => paths.get(path) ?? path;
   return {
     toolCallId: call.id,

@@ -2,8 +2,8 @@
 // per stream, and the program waits for the pending writes of `print` before it exits.
 
 /** The reader of the output has closed, as in `slipway ... | head -1`. */
-export class OutputGone extends Error {
-  override readonly name = "OutputGone";
+export class OutputClosedError extends Error {
+  override readonly name = "OutputClosedError";
 }
 
 /** The target of an output; in the program, the process's own streams. */
@@ -33,13 +33,13 @@ export class Output {
     return this.#failure;
   }
 
-  /** Writes bytes. Resolves when they were written. Rejects with OutputGone, or with the system's error. */
+  /** Writes bytes. Resolves when they were written. Rejects with OutputClosedError, or with the system's error. */
   write(data: Uint8Array | string): Promise<void> {
     const length = typeof data === "string" ? Buffer.byteLength(data) : data.byteLength;
     this.#waiting += length;
     return new Promise((resolve, reject) => {
       this.#sink.write(data, (error) => {
-        if (error) this.#failure ??= isClosedPipe(error) ? new OutputGone("the output was closed") : error;
+        if (error) this.#failure ??= isClosedPipe(error) ? new OutputClosedError("the output was closed") : error;
         this.#onWritten(length);
         if (error) reject(this.#failure);
         else resolve();

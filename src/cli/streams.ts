@@ -13,7 +13,7 @@ export interface Streams {
   readonly outputIsTerminal: boolean;
   /** Yields the input until its end. One reader at a time; leaving the loop stops reading. */
   input(): AsyncIterable<Uint8Array>;
-  /** Writes to standard output; resolves when written. Rejects with OutputGone. */
+  /** Writes to standard output; resolves when written. Rejects with OutputClosedError. */
   write(data: Uint8Array | string): Promise<void>;
   /** Writes to standard error, in the same way. */
   writeError(data: Uint8Array): Promise<void>;

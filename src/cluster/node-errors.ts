@@ -34,12 +34,13 @@ const toMessage = (error: unknown, doing: string): ErrorMessage => {
 
 /** Returns the error sent by another node. */
 export const parseWireError = (text: string, node: string): Error => {
-  const said = JSON.parse(text) as ErrorMessage;
-  if (said.type === "wire") return new WireError(said.failure, said.message);
-  if (said.type === "not_begun") return new NotStartedError(said.message);
-  if (said.type === "commit") return new CommitError(said.reason, said.message, { constraint: said.constraint });
-  if (said.type === "internal") return new Error(`node ${node} failed; its log says why`);
-  const { kind, message, detail, validations, members, retry_after, reason } = said;
+  const received = JSON.parse(text) as ErrorMessage;
+  if (received.type === "wire") return new WireError(received.failure, received.message);
+  if (received.type === "not_begun") return new NotStartedError(received.message);
+  if (received.type === "commit")
+    return new CommitError(received.reason, received.message, { constraint: received.constraint });
+  if (received.type === "internal") return new Error(`node ${node} failed; its log says why`);
+  const { kind, message, detail, validations, members, retry_after, reason } = received;
   const known = { ...(retry_after === undefined ? {} : { retry_after }), ...(reason === undefined ? {} : { reason }) };
   return new AppError(kind, message, { detail, validations, members, ...known });
 };

@@ -72,7 +72,7 @@ const endWork = async (
   isLeaving: (shard: number) => boolean,
 ): Promise<void> => {
   // Writes after this are rejected by the database once another node owns the shards.
-  await Promise.all([requests.waitUntilLeft(isLeaving), services.releaseShards(isLeaving)]);
+  await Promise.all([requests.waitUntilDrained(isLeaving), services.releaseShards(isLeaving)]);
   // Messages that were waiting may have started something.
   await Promise.all([generations.releaseShards(isLeaving), jobs.releaseShards(isLeaving)]);
   // What runs on one node is idle by now; the next node starts it.

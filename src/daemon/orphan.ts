@@ -25,13 +25,13 @@ export const waitUntilOrphaned = async (
   { clock, signal, isConnected }: OrphanDeps,
 ): Promise<OrphanReason | undefined> => {
   const known = new Map(paths.map((path) => [path, readIdentity(path)]));
-  let heard_at = clock.monotonic();
+  let lastConnectedAt = clock.monotonic();
   while (!signal.aborted) {
     // A file that is missing at the start counts as removed, because a later check would find no difference.
     const gone = paths.find((path) => known.get(path) === MISSING_IDENTITY || readIdentity(path) !== known.get(path));
     if (gone !== undefined) return { reason: `${gone} was removed`, isGone: true };
-    if (isConnected()) heard_at = clock.monotonic();
-    else if (timeout !== undefined && clock.monotonic() - heard_at >= timeout)
+    if (isConnected()) lastConnectedAt = clock.monotonic();
+    else if (timeout !== undefined && clock.monotonic() - lastConnectedAt >= timeout)
       return { reason: "the server has been unreachable for too long", isGone: false };
     await pause(clock, Math.min(POLL_INTERVAL_MS, timeout ?? POLL_INTERVAL_MS), signal);
   }

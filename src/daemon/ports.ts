@@ -81,15 +81,15 @@ export const parseListeners = (table: string): Listener[] =>
 /** Yields the processes of the user that hold these sockets; a socket may have several. */
 function* findOwners(sockets: ReadonlySet<string>, uid: number): Generator<{ pid: number; inode: string }> {
   if (sockets.size === 0) return;
-  for (const name of findProcessNames("/proc")) {
+  for (const name of listNames("/proc")) {
     if (!/^\d+$/.test(name) || readOwner(`/proc/${name}`) !== uid) continue;
-    for (const fd of findProcessNames(`/proc/${name}/fd`)) {
-      const inode = /^socket:\[(\d+)\]$/.exec(toPortTarget(`/proc/${name}/fd/${fd}`))?.[1];
+    for (const fd of listNames(`/proc/${name}/fd`)) {
+      const inode = /^socket:\[(\d+)\]$/.exec(readLinkTarget(`/proc/${name}/fd/${fd}`))?.[1];
       if (inode !== undefined && sockets.has(inode)) yield { pid: Number(name), inode };
     }
   }
 }
 
-const findProcessNames = (folder: string): string[] => tryOr(() => readdirSync(folder), []);
-const toPortTarget = (link: string): string => tryOr(() => readlinkSync(link), "");
+const listNames = (folder: string): string[] => tryOr(() => readdirSync(folder), []);
+const readLinkTarget = (link: string): string => tryOr(() => readlinkSync(link), "");
 const readOwner = (path: string): number => tryOr(() => statSync(path).uid, -1);

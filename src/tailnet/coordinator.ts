@@ -68,9 +68,9 @@ export class Coordinator {
   }
 
   /** Lists the peers and their tunnels, for administrators. */
-  listPeers(most: number): PeerSummary[] {
+  listPeers(limit: number): PeerSummary[] {
     const own = [...this.#peers.values()].filter(({ isGuest }) => !isGuest);
-    return own.slice(0, most).map(({ id, known }) => ({
+    return own.slice(0, limit).map(({ id, known }) => ({
       id,
       addresses: known?.node.addresses ?? [],
       preferred_derp: known?.node.preferredDerp ?? 0,

@@ -68,9 +68,9 @@ test("[DP-11] theme, font and the most recent parameter values are stored per us
   await awaitBuild(ada, made.id);
   expect(await listAutofill(ada)).toEqual([{ name: "size", value: "large" }]);
   expect(await listAutofill(bob)).toEqual([]);
-  const elsewhere = new Client(server.url, (await seedUser(server)).token);
+  const outsider = new Client(server.url, (await seedUser(server)).token);
   const path = `/users/me/autofill-parameters?template_id=${template_id}`;
-  expect(await fetchStatus(elsewhere, "GET", path)).toBe(404);
+  expect(await fetchStatus(outsider, "GET", path)).toBe(404);
 });
 
 test("[DP-12] lists an organization's jobs with their logs, and returns a template version by name and the version before it", async () => {

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { ECHO, openWorld } from "#test/support/workspaces.ts";
-import { listOwnComplaints, runStory } from "./story.ts";
+import { listPageErrors, runStory } from "./story.ts";
 
 const GRACE = { email: "grace@example.com", username: "grace", password: "nine grey herons at noon" };
 
@@ -23,7 +23,7 @@ testNeeding(
     expect(result.before).toEqual(["Overview", "Versions"]);
     expect(result.after).toEqual(["Overview", "Versions", "Files", "Variables", "Access", "Settings"]);
     expect(await admin.get(`/api/v2/templates/${template.id}/acl`)).toMatchObject({ users: [], group: [] });
-    expect(listOwnComplaints(result).filter((text) => !/status of (400|404)/.test(text))).toEqual([]);
+    expect(listPageErrors(result).filter((text) => !/status of (400|404)/.test(text))).toEqual([]);
   },
   180_000,
 );

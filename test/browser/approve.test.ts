@@ -16,7 +16,7 @@ import { PushService } from "#test/support/push-service.ts";
 import { makeRepository } from "#test/support/repository.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
+import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 /** The agent on the laptop: Claude Code if it is cached, else the test agent. */
 const CLAUDE = {
@@ -116,7 +116,7 @@ testNeeding(
     expect(readFileSync(join(story.home, agent.file), "utf8")).toBe(agent.text);
     expect(await isWaiting()).toBe(true);
     expect(listStrayRequests(result, story.place.client.url.origin)).toEqual([]);
-    expect(listOwnComplaints(result)).toEqual([]);
+    expect(listPageErrors(result)).toEqual([]);
   },
   180_000,
 );

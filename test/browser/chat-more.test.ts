@@ -5,7 +5,7 @@ import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
+import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
@@ -30,7 +30,7 @@ testNeeding(
     const chats = await admin.get<Chat[]>("/api/v2/chats");
     expect(chats.find(({ title }) => title === "The shelf")).toMatchObject({ last_reasoning_effort: "high" });
     expect(listStrayRequests(result, story.place.client.url.origin)).toEqual([]);
-    expect(listOwnComplaints(result)).toEqual([]);
+    expect(listPageErrors(result)).toEqual([]);
   },
   400_000,
 );

@@ -7,7 +7,7 @@ import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
+import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.xvnc, needs.xterm],
@@ -24,7 +24,7 @@ testNeeding(
     expect(readFileSync(file, "utf8")).toBe("hello from afar\n");
     expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);
     // The story itself reads the canvas repeatedly.
-    expect(listOwnComplaints(result).filter((text) => !text.startsWith("Canvas2D"))).toEqual([]);
+    expect(listPageErrors(result).filter((text) => !text.startsWith("Canvas2D"))).toEqual([]);
   },
   180_000,
 );

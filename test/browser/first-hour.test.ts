@@ -13,7 +13,7 @@ import { requireSingleServer } from "#test/support/one-server.ts";
 import { findCompiledProgram } from "#test/support/program.ts";
 import { serveReleases } from "#test/support/release-server.ts";
 import { readSetupLink } from "./setup-link.ts";
-import { listOwnComplaints, runStory } from "./story.ts";
+import { listPageErrors, runStory } from "./story.ts";
 
 const WITHOUT_ADMIN = {
   SLIPWAY_ADMIN_EMAIL: "",
@@ -58,7 +58,7 @@ const playDeveloper = async (releases: string, isGenuine: boolean): Promise<{ sh
   const given = [setup, git.link("shop"), releases, isGenuine ? "yes" : "no"];
   const shown = await runStory<Developer>("first-hour.mjs", given);
   expect(shown.wrong).toEqual([]);
-  if (!isGenuine) expect(listOwnComplaints(shown)).toEqual([]);
+  if (!isGenuine) expect(listPageErrors(shown)).toEqual([]);
   const workspaces = join(place.directory, "workspaces");
   const homes = readdirSync(workspaces).map((id) => join(workspaces, id, "home"));
   const home = homes.find((one) => readdirSync(one).includes("shop")) ?? "";
@@ -121,7 +121,7 @@ testNeeding(
     const shown = await runStory<{ presses: number }>("first-hour-lead.mjs", [setup.href]);
     expect(shown).toMatchObject({ wrong: [], warnings: 0 });
     expect(shown.presses).toBeLessThanOrEqual(25);
-    expect(listOwnComplaints(shown)).toEqual([]);
+    expect(listPageErrors(shown)).toEqual([]);
     const lead = await admin.signIn("lead@example.com", "four quiet harbours at night");
     const { workspaces } = await lead.get<Workspaces>("/api/v2/workspaces");
     const owners = workspaces.map(({ owner_name, latest_build }) => [owner_name, latest_build.status]);

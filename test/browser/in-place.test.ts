@@ -7,7 +7,7 @@ import { startMcpHost } from "#test/mcp/support.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
-import { listOwnComplaints, runStory } from "./story.ts";
+import { listPageErrors, runStory } from "./story.ts";
 
 const GRACE = { email: "grace@example.com", username: "grace", password: "nine grey herons at noon" };
 
@@ -42,7 +42,7 @@ testNeeding(
     expect(
       mcp.seen.some((headers) => headers.get("x-tide") === "canary-high" && headers.get("x-moon") === "canary-full"),
     ).toBe(true);
-    expect(listOwnComplaints(result)).toEqual([]);
+    expect(listPageErrors(result)).toEqual([]);
   },
   360_000,
 );

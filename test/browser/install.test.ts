@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
+import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -29,7 +29,7 @@ testNeeding(
     }
     expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);
     // Ignores the expected complaint about the Trusted Types policy that the story tries to create.
-    expect(listOwnComplaints(result).filter((text) => !text.includes("slipway-worker"))).toEqual([]);
+    expect(listPageErrors(result).filter((text) => !text.includes("slipway-worker"))).toEqual([]);
   },
   240_000,
 );

@@ -4,7 +4,7 @@ import { CLIENT, OidcServer } from "#test/api/oidc/provider.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { seedTemplate } from "#test/support/workspaces.ts";
-import { listOwnComplaints, runStory } from "./story.ts";
+import { listPageErrors, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -40,7 +40,7 @@ testNeeding(
       whom: expect.stringContaining(ADMIN.username),
       again: expect.stringContaining("This invitation does not exist."),
     });
-    expect(listOwnComplaints(result)).toEqual([]);
+    expect(listPageErrors(result)).toEqual([]);
   },
   300_000,
 );

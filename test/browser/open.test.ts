@@ -7,7 +7,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, awaitWorkspace, createWorkspace } from "#test/support/workspaces.ts";
-import { listOwnComplaints, runStory } from "./story.ts";
+import { listPageErrors, runStory } from "./story.ts";
 
 const OTHER_TOKEN = "22222222-2222-4333-8444-555555555555";
 const APPS = [
@@ -96,7 +96,7 @@ testNeeding(
     expect(result.row).toEqual(
       expect.arrayContaining(["Terminal", "New chat", "By command", "Bridge", "Handbook", "Cursor"]),
     );
-    expect(listOwnComplaints(result)).toEqual([]);
+    expect(listPageErrors(result)).toEqual([]);
   },
   240_000,
 );

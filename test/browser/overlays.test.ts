@@ -6,7 +6,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { listOwnComplaints, runStory } from "./story.ts";
+import { listPageErrors, runStory } from "./story.ts";
 
 type Ids = Readonly<Record<"workspace" | "agent" | "chat" | "template", string>>;
 
@@ -90,7 +90,7 @@ testNeeding(
     const result = await runStory<{ wrong: string[]; opened: string[] }>("overlays.mjs", given);
     expect(result.wrong).toEqual([]);
     expect(result.opened).toEqual(all.map(([name = ""]) => name));
-    expect(listOwnComplaints(result)).toEqual([]);
+    expect(listPageErrors(result)).toEqual([]);
   },
   300_000,
 );

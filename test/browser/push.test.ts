@@ -7,7 +7,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { PushService } from "#test/support/push-service.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
+import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.openssl],
@@ -56,7 +56,7 @@ testNeeding(
       shown: [{ title: "Test notification", data: { path: "/" } }],
     });
     expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);
-    expect(listOwnComplaints(result)).toEqual([]);
+    expect(listPageErrors(result)).toEqual([]);
   },
   360_000,
 );

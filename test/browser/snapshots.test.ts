@@ -6,7 +6,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer } from "#test/support/one-server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
-import { listOwnComplaints, runStory } from "./story.ts";
+import { listPageErrors, runStory } from "./story.ts";
 
 const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
@@ -27,7 +27,7 @@ testNeeding(
     expect(result).toMatchObject({ wrong: [], asks: expect.stringContaining("The workspace restarts.") });
     expect(result.hint).toContain("not available for this template");
     expect(readFileSync(kept, "utf8")).toBe("mine");
-    expect(listOwnComplaints(result)).toEqual([]);
+    expect(listPageErrors(result)).toEqual([]);
   },
   120_000,
 );

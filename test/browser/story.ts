@@ -41,7 +41,7 @@ export const runStory = async <Own = unknown>(
 };
 
 /** Returns the browser's complaints about the page, without 4xx responses that the story provokes and messages about software rendering. */
-export const listOwnComplaints = ({ complaints }: StoryResult): string[] =>
+export const listPageErrors = ({ complaints }: StoryResult): string[] =>
   complaints.filter((text) => !/^Failed to load resource|GPU stall|WebSocket connection to|net::ERR/.test(text));
 
 /** Returns requests to other hosts. Workspace apps have their own hosts on the server, and a sign-in uses its other loopback name. */

@@ -6,7 +6,7 @@ import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
+import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
@@ -25,7 +25,7 @@ testNeeding(
     expect(result.refused).not.toBe("");
     expect(await admin.get("/api/v2/users/me/secrets")).toMatchObject([{ name: "registry" }]);
     expect(listStrayRequests(result, url.origin)).toEqual([]);
-    expect(listOwnComplaints(result)).toEqual([]);
+    expect(listPageErrors(result)).toEqual([]);
   },
   400_000,
 );

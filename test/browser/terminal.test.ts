@@ -7,7 +7,7 @@ import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
+import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -36,7 +36,7 @@ testNeeding(
     expect(result.copied).toMatch(/^copy/);
     expect(readFileSync(join(home, "deep/dropped.txt"), "utf8")).toBe("second of two");
     expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);
-    expect(listOwnComplaints(result)).toEqual([]);
+    expect(listPageErrors(result)).toEqual([]);
   },
   240_000,
 );

@@ -10,7 +10,7 @@ import { requireSingleServer } from "#test/support/one-server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
-import { listOwnComplaints, runStory } from "./story.ts";
+import { listPageErrors, runStory } from "./story.ts";
 
 const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
@@ -33,7 +33,7 @@ testNeeding(
     expect(seen.second).toContain("1 file +1 −1");
     expect(seen.asks).toContain("A snapshot of the current files is created first.");
     expect(readFileSync(answer, "utf8")).toBe("two\n");
-    expect(listOwnComplaints(seen)).toEqual([]);
+    expect(listPageErrors(seen)).toEqual([]);
   },
   120_000,
 );

@@ -7,7 +7,7 @@ import { ServerPlace } from "#test/crash/server.ts";
 import { BROKEN_SCRIPT, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { readSetupLink } from "./setup-link.ts";
-import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
+import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 /** How long the network is down; a minute in the long form, on request. */
 const CUT_SECONDS = process.env.SLIPWAY_TEST_CUT_SECONDS ?? "3";
@@ -64,7 +64,7 @@ testNeeding(
       BROKEN_SCRIPT,
     );
     expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);
-    expect(listOwnComplaints(result)).toEqual([]);
+    expect(listPageErrors(result)).toEqual([]);
 
     const phone = await runStory("whole-phone.mjs", [place.client.url.href, EMAIL, PASSWORD, String(result.chat)]);
     expect(phone.wrong).toEqual([]);

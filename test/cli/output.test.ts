@@ -2,7 +2,7 @@
 // sequences in the output cannot affect the terminal.
 import { describe, expect, test } from "bun:test";
 import { escapeAllHidden, escapeHidden } from "#base/visible-text.ts";
-import { Output, OutputGone } from "#src/cli/output.ts";
+import { Output, OutputClosedError } from "#src/cli/output.ts";
 import { toPlainLine, toPlainLines } from "#src/cli/text.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -21,11 +21,11 @@ for (let i = 0; i < 24; i++) {
 }
 
 /** Runs a shell command line and returns its output and exit code. */
-const runInShell = async (line: string): Promise<{ out: string; shown: string; code: number }> => {
+const runInShell = async (line: string): Promise<{ out: string; errors: string; code: number }> => {
   await using terminal = world.runOnTerminal(`( ${line} ) >out 2>err`);
   const code = await terminal.exited;
-  const [out, shown] = [Bun.file(`${world.home}/out`), Bun.file(`${world.home}/err`)];
-  return { code, out: await out.text(), shown: await shown.text() };
+  const [out, errors] = [Bun.file(`${world.home}/out`), Bun.file(`${world.home}/err`)];
+  return { code, out: await out.text(), errors: await errors.text() };
 };
 
 describe("into a pipe", () => {
@@ -36,29 +36,29 @@ describe("into a pipe", () => {
     "templates push . --help && slipway config example && slipway help && slipway workspaces list --json",
   ];
 
-  test.each(LONG)("[CV-36] prints all of `%s` for a reader that is slow", async (verb) => {
-    const whole = await runInShell(`slipway ${verb}`);
-    const { out } = await runInShell(`{ slipway ${verb}; echo code $? >&2; } | { sleep 0.3; cat; }`);
+  test.each(LONG)("[CV-36] prints all of `%s` for a reader that is slow", async (command) => {
+    const whole = await runInShell(`slipway ${command}`);
+    const { out } = await runInShell(`{ slipway ${command}; echo code $? >&2; } | { sleep 0.3; cat; }`);
     expect(whole.out.length).toBeGreaterThan(PIPE_BYTES);
     expect(out).toBe(whole.out);
   });
 
   test.each(["workspaces list --json", "workspaces logs w1", "logs w1 --follow", "help"])(
     "[CV-36] `%s` exits quietly when the reader of its output has exited",
-    async (verb) => {
-      const { out, shown } = await runInShell(`{ slipway ${verb}; echo code $? >&2; } | head -c 5`);
+    async (command) => {
+      const { out, errors } = await runInShell(`{ slipway ${command}; echo code $? >&2; } | head -c 5`);
       expect(out).toHaveLength(5);
       // Output that fits into the pipe may have been written before the reader disconnected.
-      expect(shown).toMatch(/^code [01]\n$/);
-      const closed = await runInShell(`{ sleep 0.2; slipway ${verb}; echo code $? >&2; } | true`);
-      expect(closed).toMatchObject({ out: "", shown: "code 1\n" });
+      expect(errors).toMatch(/^code [01]\n$/);
+      const closed = await runInShell(`{ sleep 0.2; slipway ${command}; echo code $? >&2; } | true`);
+      expect(closed).toMatchObject({ out: "", errors: "code 1\n" });
     },
   );
 
   test("[CV-36] names the reason why output cannot be written, and fails", async () => {
-    const { shown, code } = await runInShell("sh -c 'slipway workspaces list --json >/dev/full'");
-    expect({ shown, code }).toEqual({
-      shown: expect.stringMatching(/^slipway: standard output cannot be written: .*ENOSPC.*\n$/),
+    const { errors, code } = await runInShell("sh -c 'slipway workspaces list --json >/dev/full'");
+    expect({ errors, code }).toEqual({
+      errors: expect.stringMatching(/^slipway: standard output cannot be written: .*ENOSPC.*\n$/),
       code: 1,
     });
   });
@@ -84,12 +84,12 @@ describe("into a pipe", () => {
 
 describe("the writer", () => {
   test("[CV-36] waits for the output, in order, and keeps the first failure", async () => {
-    const taken: (() => void)[] = [];
+    const completions: (() => void)[] = [];
     const written: string[] = [];
     const output = new Output({
       write(data, done) {
         written.push(String(data));
-        taken.push(() => done());
+        completions.push(() => done());
       },
     });
     output.print("one");
@@ -98,16 +98,16 @@ describe("the writer", () => {
     const flushed = output.flush().then(() => {
       isFlushed = true;
     });
-    taken.shift()?.();
+    completions.shift()?.();
     await Promise.resolve();
     expect({ isFlushed, written }).toEqual({ isFlushed: false, written: ["one", "two"] });
-    taken.shift()?.();
+    completions.shift()?.();
     await flushed;
     const gone = new Output({ write: (_, done) => done(Object.assign(new Error("EPIPE"), { code: "EPIPE" })) });
     gone.print("one");
     await gone.flush();
-    expect(gone.failure).toBeInstanceOf(OutputGone);
-    await expect(gone.write("two")).rejects.toBeInstanceOf(OutputGone);
+    expect(gone.failure).toBeInstanceOf(OutputClosedError);
+    await expect(gone.write("two")).rejects.toBeInstanceOf(OutputClosedError);
   });
 
   test("[CV-36] an unread log is truncated at 16 MiB, and says so once it is read again", async () => {

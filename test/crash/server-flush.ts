@@ -10,7 +10,7 @@ import { until } from "#test/support/until.ts";
 import { MANIFESTS } from "./oracle/build-load.ts";
 import { ServerPlace } from "./server.ts";
 import { assertNoProblems } from "./server-crash.ts";
-import { readAnswers, type TracedResponse, traceCommand } from "./server-trace.ts";
+import { parseResponses, type TracedResponse, traceCommand } from "./server-trace.ts";
 import { makeAgents, makeTemplate, makeWriters, signInAdmin, type World, waitForBuild } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 import { powerSkipReason } from "./store/store-power.ts";
@@ -121,7 +121,7 @@ export const serverFlush = async ({ rounds, seed, log }: CheckOptions): Promise<
   await place.stop();
   // strace keeps writing slightly longer than the server lives.
   await until(async () => /^\d+ +\+\+\+ exited with 0 \+\+\+\n$/m.test(readFileSync(file, "utf8").slice(-100)));
-  const answers = readAnswers(readFileSync(file, "utf8"));
+  const answers = parseResponses(readFileSync(file, "utf8"));
   const border = answers.findIndex(({ request }) => request === `GET ${BORDER}`);
   const [alone, together] = [answers.slice(0, border), answers.slice(border + 1)];
   const enough = border > 0 && together.length >= rounds * 100;

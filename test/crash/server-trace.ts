@@ -25,10 +25,10 @@ const REQUEST = /^recvfrom\(\d+<TCP.*?\]>, "((?:GET|POST|PUT|PATCH|DELETE) [^ ]+
 const ANSWER = /^send(?:to|msg)\(\d+<TCP.*"HTTP\/1\.1 (\d{3})/;
 
 /** Returns the responses of a server with sequential requests, in order. */
-export const readAnswers = (trace: string): TracedResponse[] => {
+export const parseResponses = (trace: string): TracedResponse[] => {
   const answers: TracedResponse[] = [];
   const begun = new Map<string, string>();
-  let now = emptyResponse("");
+  let current = emptyResponse("");
   let unflushed = 0;
   for (const line of trace.split("\n")) {
     const [, pid = "", rest = ""] = /^(\d+)\s+(.*)$/.exec(line) ?? [];
@@ -38,18 +38,18 @@ export const readAnswers = (trace: string): TracedResponse[] => {
     if (!resumed && rest.endsWith(UNFINISHED)) begun.set(pid, rest.slice(0, -UNFINISHED.length));
     const isDone = resumed !== null || !rest.endsWith(UNFINISHED);
     const request = isDone && REQUEST.exec(resumed ? begin + (resumed[1] ?? "") : rest)?.[1];
-    if (request) now = emptyResponse(request);
+    if (request) current = emptyResponse(request);
     if (!resumed && /^pwrite64\(\d+<[^>]*slipway\.db-wal>/.test(rest)) {
-      now.writes += 1;
+      current.writes += 1;
       unflushed += 1;
     }
     if (isDone && /^f(data)?sync\(\d+<[^>]*slipway\.db-wal>/.test(begin) && / = 0$/.test(rest)) {
-      now.flushes += 1;
+      current.flushes += 1;
       unflushed = 0;
     }
-    if (isDone && /^f(data)?sync\(\d+<[^>]*\/files/.test(begin)) now.fileFlushes += 1;
+    if (isDone && /^f(data)?sync\(\d+<[^>]*\/files/.test(begin)) current.fileFlushes += 1;
     const status = !resumed && ANSWER.exec(rest)?.[1];
-    if (status) answers.push({ ...now, status: Number(status), unflushed });
+    if (status) answers.push({ ...current, status: Number(status), unflushed });
   }
   return answers;
 };

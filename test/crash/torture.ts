@@ -31,10 +31,10 @@ import { checks as serverSessions } from "./network/server-sessions.ts";
 import { checks as serverConnections } from "./server-connections.ts";
 import { checks as serverCrash } from "./server-crash.ts";
 import { checks as serverDownloads } from "./server-downloads.ts";
+import { checks as serverEnvironment } from "./server-environment.ts";
 import { checks as serverFailpoints } from "./server-failpoints.ts";
 import { checks as serverFaults } from "./server-faults.ts";
 import { checks as serverFlush } from "./server-flush.ts";
-import { checks as serverOutside } from "./server-outside.ts";
 import { checks as serverSignals } from "./server-signals.ts";
 import { checks as serverSlow } from "./server-slow.ts";
 import { checks as serverSoak } from "./server-soak.ts";
@@ -144,7 +144,7 @@ const CHECKS: readonly NamedCheck[] = [
     ...serverFaults,
   ],
   ...[...serverChats, ...serverHooks, ...serverFamilies, ...serverStory, ...serverChatsRandom],
-  ...[...serverOutside, ...serverConnections],
+  ...[...serverEnvironment, ...serverConnections],
   ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams, ...serverDownloads, ...serverSoak],
   ...serverCluster,
   ...serverNetworks,

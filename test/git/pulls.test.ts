@@ -1,6 +1,6 @@
 // Pull requests at git hosts, against a real HTTP server that answers as GitHub and GitLab do.
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { nextCheckDelay } from "#actors/chat/background/pull-request-pace.ts";
+import { nextCheckDelay } from "#actors/chat/background/pull-request-schedule.ts";
 import { systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
 import { findPullHost } from "#src/git/pulls.ts";

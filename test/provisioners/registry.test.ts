@@ -66,9 +66,9 @@ afterAll(async () => {
 /** Removes every name of an image from the engine, like a new engine without it. */
 const removeImage = async (image: string): Promise<void> => {
   type Found = { RepoTags?: string[] };
-  const found = await engine.json<Found>("look", "GET", `/images/${image}/json`, { fine: [404] });
+  const found = await engine.json<Found>("look", "GET", `/images/${image}/json`, { expectedStatuses: [404] });
   for (const tag of found?.RepoTags ?? []) {
-    await engine.json("remove", "DELETE", `/images/${tag}`, { query: { force: "true" }, fine: [404] });
+    await engine.json("remove", "DELETE", `/images/${tag}`, { query: { force: "true" }, expectedStatuses: [404] });
   }
 };
 
@@ -166,7 +166,7 @@ testNeeding(
     expect((await world.build()).text).toBe(`Using the existing image of the repository: ${first.image}.`);
     // Both names are removed; otherwise the space would not be freed.
     await world.provisioner.images.remove([first.image], signal);
-    const left = await engine.json("look", "GET", `/images/${first.image}/json`, { fine: [404] });
+    const left = await engine.json("look", "GET", `/images/${first.image}/json`, { expectedStatuses: [404] });
     expect(left).toBeUndefined();
   },
 );

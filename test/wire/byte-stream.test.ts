@@ -40,7 +40,7 @@ describe("a byte stream over messages", () => {
 
   test("[WI-3] a writer waits while the socket is full, control frames go first once it drains", async () => {
     const { a } = streamPair();
-    a.stop();
+    a.block();
     await a.stream.write(bytes("1"));
     const order: string[] = [];
     const second = a.stream.write(bytes("2")).then(() => order.push("2"));
@@ -56,7 +56,7 @@ describe("a byte stream over messages", () => {
 
   test("[WI-3] control frames that are not read are bounded", async () => {
     const { a } = streamPair();
-    a.stop();
+    a.block();
     for (let i = 0; i < 100_000 && !a.closed; i++) a.stream.send(new Uint8Array(12));
     expect(a.closed?.code).toBe(1008);
     expect(await a.stream.closed).toMatchObject({ failure: "too_slow" });

@@ -60,22 +60,22 @@ export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmedia
 class End {
   readonly stream: ByteStream;
   peer: ByteStream | undefined;
-  stopped = false;
+  isBlocked = false;
   held: Uint8Array[] = [];
   /** Every message that this end sent, for byte-exact tests. */
   readonly sent: Uint8Array[] = [];
   closed: { code: number | undefined; reason: string | undefined } | undefined;
 
-  constructor(cut: (bytes: Uint8Array) => Uint8Array[]) {
+  constructor(split: (bytes: Uint8Array) => Uint8Array[]) {
     this.stream = new ByteStream({
       send: (bytes) => {
         const message = bytes.slice();
         this.sent.push(message);
-        if (this.stopped) {
+        if (this.isBlocked) {
           this.held.push(message);
           return -1;
         }
-        this.#deliver(cut(message));
+        this.#deliver(split(message));
         return bytes.byteLength;
       },
       close: (code, reason) => {
@@ -86,13 +86,13 @@ class End {
   }
 
   /** Blocks this end's socket. */
-  stop(): void {
-    this.stopped = true;
+  block(): void {
+    this.isBlocked = true;
   }
 
   /** Unblocks the socket. */
   unblock(): void {
-    this.stopped = false;
+    this.isBlocked = false;
     const held = this.held;
     this.held = [];
     this.#deliver(held);
@@ -106,9 +106,9 @@ class End {
   }
 }
 
-export const streamPair = (cut: (bytes: Uint8Array) => Uint8Array[] = (bytes) => [bytes]): { a: End; b: End } => {
-  const a = new End(cut);
-  const b = new End(cut);
+export const streamPair = (split: (bytes: Uint8Array) => Uint8Array[] = (bytes) => [bytes]): { a: End; b: End } => {
+  const a = new End(split);
+  const b = new End(split);
   a.peer = b.stream;
   b.peer = a.stream;
   return { a, b };
@@ -125,10 +125,10 @@ export type SessionPair = {
 /** A client session on end `a` and a server session on end `b`. */
 export const sessionPair = (
   options: Partial<YamuxOptions> = {},
-  cut?: (bytes: Uint8Array) => Uint8Array[],
+  split?: (bytes: Uint8Array) => Uint8Array[],
 ): SessionPair => {
   const clock = new StillClock();
-  const { a, b } = streamPair(cut);
+  const { a, b } = streamPair(split);
   const client = new YamuxSession(a.stream, { clock, ping_interval_ms: 0, ...options, role: "client" });
   const server = new YamuxSession(b.stream, { clock, ping_interval_ms: 0, ...options, role: "server" });
   return { client, server, a, b, clock };

@@ -238,7 +238,7 @@ describe("a yamux session", () => {
   test("[WI-6] a full socket holds writers back and loses nothing", async () => {
     const pair = sessionPair();
     const { ours, theirs } = await openStreamPair(pair);
-    pair.a.stop();
+    pair.a.block();
     const data = makePattern(200_000);
     const written = ours.write(data).then(() => ours.end());
     await nextTurn();

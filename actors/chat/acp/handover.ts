@@ -17,9 +17,9 @@ export type Handover = {
   /** Whether the stored session still matches the history, so that only newer messages need to be sent. */
   readonly isKnown: boolean;
   /** New text from people and hooks. */
-  readonly fresh: string;
+  readonly newText: string;
   /** Whether a person has written a new message. */
-  readonly hasFresh: boolean;
+  readonly hasNewMessages: boolean;
   /** Files that people attached to new messages. */
   readonly files: readonly MessagePart[];
 };
@@ -31,8 +31,8 @@ export const buildHandover = (history: readonly Row[], stored: StoredSession | n
   const since = history.slice(at + 1).filter(({ role }) => role === "user");
   return {
     isKnown: at >= 0,
-    fresh: since.map(({ content }) => formatContent(content)).join("\n\n"),
-    hasFresh: since.some((row) => !isHookRow(row)),
+    newText: since.map(({ content }) => formatContent(content)).join("\n\n"),
+    hasNewMessages: since.some((row) => !isHookRow(row)),
     files: listFiles(since),
   };
 };

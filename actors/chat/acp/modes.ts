@@ -35,7 +35,7 @@ export const chooseOption = (
 ): string | undefined => {
   const available = option.choices.map(({ id }) => id);
   const asked = chosen[option.id];
-  const known = asked !== undefined && available.includes(asked) ? asked : undefined;
-  if (!isModeOption(option)) return known;
-  return chooseMode({ available, current: option.current }, { isPlanning, preferred: known ?? preferred });
+  const valid = asked !== undefined && available.includes(asked) ? asked : undefined;
+  if (!isModeOption(option)) return valid;
+  return chooseMode({ available, current: option.current }, { isPlanning, preferred: valid ?? preferred });
 };

@@ -9,7 +9,7 @@ import type { ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { AgentOption } from "#schema/chats/agent-option.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
-import { type ChatTool, moveFiles, toChatTool } from "#src/acp/calls.ts";
+import { type ChatTool, replacePaths, toChatTool } from "#src/acp/calls.ts";
 import type { SessionUpdate, ToolCallUpdate } from "#src/acp/connection.ts";
 import type { Attachments } from "#src/llm/attachments.ts";
 import { SecretMask } from "#src/tools/mask.ts";
@@ -109,10 +109,10 @@ export class AgentTurn implements RunningTurn {
   #lastMessageId = 0;
   #recorded: readonly AgentOption[] = [];
 
-  constructor(deps: AgentTurnDeps, of: TurnOf, { goesOn = false }: TurnStart) {
+  constructor(deps: AgentTurnDeps, of: TurnOf, { isResumed = false }: TurnStart) {
     this.#deps = deps;
     this.#turn = of;
-    this.#waits = goesOn;
+    this.#waits = isResumed;
     this.history_version = of.history_version;
     this.#reporter = new Reporter(deps, of.chat_id, this.#abort.signal);
     this.#hooks = new TurnHooks(deps, of.chat_id, this.#abort.signal);
@@ -253,10 +253,10 @@ export class AgentTurn implements RunningTurn {
     const { chat_id, part } = this.#turn;
     const stored = begun.coding_agent?.session ?? null;
     const handover = buildHandover(history, stored);
-    const { isKnown, hasFresh } = handover;
+    const { isKnown, hasNewMessages } = handover;
     const live = sessions.findSession(chat_id);
     if (live?.isPrompting) {
-      if (isKnown && !hasFresh) {
+      if (isKnown && !hasNewMessages) {
         // The chat no longer waits for a person, so the questions in its history are declined.
         for (const id of begun.awaits_client ? [] : live.questions.open) {
           if (history.some(({ content }) => content.some((one) => one.tool_call_id === id))) {
@@ -502,7 +502,7 @@ export class AgentTurn implements RunningTurn {
     if (!isEdit(tool_name)) return call;
     const away = await session.resolveOutside(getPaths(args).map(String), this.#abort.signal).catch(() => undefined);
     if (!away) return undefined;
-    return away.size === 0 ? call : Object.assign({}, call, moveFiles(whole, away));
+    return away.size === 0 ? call : Object.assign({}, call, replacePaths(whole, away));
   }
 
   /** Returns why a lifecycle hook refuses the call; empty when it allows it, undefined once the turn is over. */
@@ -577,8 +577,8 @@ const STOP_REASONS: Readonly<Record<string, string | undefined>> = {
 };
 
 /** Returns the prompt for a session that knows the chat. A prompt that the session replayed has already reached it. */
-const buildPromptText = ({ replayed }: AgentSession, fresh: Handover, history: readonly MessageRow[]): Prompt => {
-  if (fresh.fresh !== "") return { text: fresh.fresh, files: fresh.files };
+const buildPromptText = ({ replayed }: AgentSession, handover: Handover, history: readonly MessageRow[]): Prompt => {
+  if (handover.newText !== "") return { text: handover.newText, files: handover.files };
   const last = findLastPrompt(history.filter((row) => !isHookRow(row)));
   const hasIt =
     replayed === undefined || last.text === "" || removeWhitespace(replayed).includes(removeWhitespace(last.text));

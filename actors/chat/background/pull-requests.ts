@@ -26,7 +26,7 @@ import { parseRemote } from "#src/git/remote.ts";
 import type { Events } from "../../runtime/events.ts";
 import type { Service } from "../../runtime/service.ts";
 import { type ReachDeps, WorkspaceAgent } from "../turn/tool-agent.ts";
-import { FRESH_MS, nextCheckDelay } from "./pull-request-pace.ts";
+import { FRESH_MS, nextCheckDelay } from "./pull-request-schedule.ts";
 
 /** Looks up people's linked accounts at git hosts; implemented by the account code. */
 export type GitAccounts = {

@@ -37,7 +37,7 @@ export const redactSecrets = (text: string): string =>
  * Returns the value for recording: long texts are cut at the end, long lists in the middle, with a note of what is missing. Only the
  * remaining content is searched for secrets.
  */
-export const recordable = (value: unknown): unknown => {
+export const toRecordable = (value: unknown): unknown => {
   for (const [longest, most] of BOUNDS) {
     const shown = shrink(value, longest, most, 0);
     if (Buffer.byteLength(JSON.stringify(shown) ?? "") <= FITTING_BYTES) return hideSecrets(shown) ?? null;

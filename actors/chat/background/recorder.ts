@@ -13,7 +13,7 @@ import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { ModelError, type ModelRequest } from "#src/llm/model.ts";
 import type { StartedAttempt } from "../messages.ts";
 import type { Collector } from "../turn/collector.ts";
-import { recordable, redactSecrets } from "./record-text.ts";
+import { redactSecrets, toRecordable } from "./record-text.ts";
 
 /** Maximum recorded steps of a run. A longer turn continues unrecorded. */
 export const MAX_RECORDED_STEPS = 200;
@@ -104,14 +104,14 @@ export class Recording {
             status,
             started_at,
             finished_at,
-            request: recordable({
+            request: toRecordable({
               ...asked,
               tools: tools.map(({ name, description }) => ({ name, description })),
               messages: messages.map(({ role, content }) => ({ role, content: content.map(stripInternalData) })),
             }),
-            response: recordable({ content: content.map(stripInternalData), finish: collector.finish ?? null }),
+            response: toRecordable({ content: content.map(stripInternalData), finish: collector.finish ?? null }),
             usage: collector.usage as Record<string, number> | null,
-            error: failure === undefined ? null : recordable(toError(failure)),
+            error: failure === undefined ? null : toRecordable(toError(failure)),
           }),
           updateRun(run, { updated_at: finished_at }),
         ],

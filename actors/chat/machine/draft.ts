@@ -15,7 +15,7 @@ import type {
   QueueItem,
   RetryState,
 } from "./decision.ts";
-import { questionAfter, updatePendingCalls } from "./pending.ts";
+import { updatePendingCalls, updatePendingQuestion } from "./pending.ts";
 
 /** Maximum queued messages of a chat (facts/chats 1.7). */
 export const MAX_QUEUED = 20;
@@ -96,7 +96,7 @@ export class Draft<S extends Execution> {
     this.#inserted.push(row);
     this.#next.compaction = null;
     this.#next.pending_calls = updatePendingCalls(this.#next.pending_calls, row);
-    this.#next.asked_by = questionAfter(this.#next.asked_by, row);
+    this.#next.asked_by = updatePendingQuestion(this.#next.asked_by, row);
     if (row.role === "assistant" && row.visibility !== "model") this.#next.last_assistant_id = row.id;
   }
 

@@ -27,7 +27,7 @@ const QUESTIONS: readonly string[] = ["ask_user_question", "propose_plan"];
  * Returns the tool whose question still waits for a person after one more message, or null. A person's message answers the question; a
  * model's message moves past it.
  */
-export const questionAfter = (
+export const updatePendingQuestion = (
   asked: string | null,
   { role, visibility, content }: Pick<Message, "role" | "visibility" | "content">,
 ): string | null => {

@@ -111,7 +111,7 @@ export class ModelLedger {
       }
       const reached = await this.#findReached(limits);
       if (!reached) continue;
-      if (!reached.isHeld) await this.#notifyUsedUp(reached);
+      if (!reached.isReserved) await this.#notifyUsedUp(reached);
       return reached;
     }
     throw new CommitError("stale", "The budgets changed repeatedly while the model call was starting.");
@@ -134,7 +134,7 @@ export class ModelLedger {
   /** Returns the used-up limit on such calls. Rejects when the limits cannot be read. */
   async findUsedUp(place: CallPlace): Promise<ReachedLimit | undefined> {
     const reached = await this.#findReached(await loadLimits(this.#deps, place));
-    return reached?.isHeld === false ? reached : undefined;
+    return reached?.isReserved === false ? reached : undefined;
   }
 
   /** Returns a used-up limit, or else one whose remainder is reserved. */
@@ -142,8 +142,8 @@ export class ModelLedger {
     let held: ReachedLimit | undefined;
     for (const limit of limits) {
       const used = await loadUsed(this.#deps.store, limit);
-      if (used.isReached) return { limit, used, isHeld: false };
-      if (used.spent + used.reserved >= limit.limit + used.extra) held ??= { limit, used, isHeld: true };
+      if (used.isReached) return { limit, used, isReserved: false };
+      if (used.spent + used.reserved >= limit.limit + used.extra) held ??= { limit, used, isReserved: true };
     }
     return held;
   }

@@ -14,8 +14,8 @@ type Deps = { readonly store: Store; readonly clock: Clock };
 /** A limit in its current period, in micros or tokens. */
 export type Limit = Account & { readonly limit: number; readonly period: UsagePeriod };
 
-/** The limit that blocks a call. `isHeld`: running calls have reserved the remainder, which may become available soon. */
-export type ReachedLimit = { readonly limit: Limit; readonly used: AccountFigures; readonly isHeld: boolean };
+/** The limit that blocks a call. `isReserved`: running calls have reserved the remainder, which may become available soon. */
+export type ReachedLimit = { readonly limit: Limit; readonly used: AccountFigures; readonly isReserved: boolean };
 
 /** Amounts in micros; null means no limit. Times in milliseconds since 1970. */
 export type Spending = {

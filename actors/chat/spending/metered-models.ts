@@ -116,7 +116,7 @@ export class MeteredModels implements LanguageModels {
       if (refusal !== undefined)
         throw new ModelError("generic", refusal, { retryable: false, reason: "owner_refused" });
       begun = await ledger.begin(row, () => this.#estimateUsage(request), { always: false });
-      if ("isHeld" in begun && !begun.isHeld) {
+      if ("isReserved" in begun && !begun.isReserved) {
         throw new BudgetUsedUp(await loadPause(store, begun), () => ledger.isStillReached(row));
       }
     } catch (error) {
@@ -124,7 +124,7 @@ export class MeteredModels implements LanguageModels {
       log("chats").error("failed to reserve the budget of a model call: {error}", { error });
       throw new ModelError("generic", "Slipway could not check the spend limits.", { retryable: true });
     }
-    if ("isHeld" in begun) {
+    if ("isReserved" in begun) {
       throw new ModelError("rate_limit", "", { reason: "budget_held", retryable: true, retry_after_ms: HELD_RETRY_MS });
     }
     return { open: begun, row };

@@ -18,7 +18,7 @@ import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Message, PendingCall } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
-import { questionAfter, updatePendingCalls } from "../machine/pending.ts";
+import { updatePendingCalls, updatePendingQuestion } from "../machine/pending.ts";
 import type { CopiedMessages } from "../turn/checkpoints.ts";
 import { toCreation } from "./create.ts";
 import { readChat } from "./read.ts";
@@ -158,7 +158,7 @@ const makeState = (source: ChatState, { id, title, copies, ...at }: New): ChatSt
   const { state } = toCreation({ chat: { ...source, id, title: title ?? source.title }, messages: [] }, at);
   const seen = copies.findLast(({ role, visibility }) => role === "assistant" && visibility !== "model")?.id ?? 0;
   const agent_session = copyChoices(source);
-  const asked_by = copies.reduce<string | null>((asked, row) => questionAfter(asked, toMessage(row)), null);
+  const asked_by = copies.reduce<string | null>((asked, row) => updatePendingQuestion(asked, toMessage(row)), null);
   const own = { id, key: at.key, agent_session, last_assistant_id: seen, asked_by, read_cursor: seen };
   return { ...state, ...RESET_FIELDS, ...own, status: "waiting" };
 };

@@ -71,7 +71,7 @@ export class Generations {
 
   /**
    * Begins the turn that is due on this history. A turn on another history is obsolete and ends; a turn on the same history continues.
-   * `goesOn`: the turn was begun by a previous server, which may have been waiting for the time of `retry`.
+   * `isResumed`: the turn was begun by a previous server, which may have been waiting for the time of `retry`.
    */
   start(
     { id: chat_id, owner_id, part, coding_agent }: TurnClaimant,

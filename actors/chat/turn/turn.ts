@@ -77,10 +77,10 @@ export class Turn implements RunningTurn {
   constructor(
     deps: TurnDeps,
     { chat_id, history_version, slot }: TurnOf,
-    { goesOn = false, retry = null }: TurnStart = {},
+    { isResumed = false, retry = null }: TurnStart = {},
   ) {
     this.#slot = slot;
-    this.#isContinued = goesOn;
+    this.#isContinued = isResumed;
     this.#retry = retry;
     this.#deps = deps;
     this.#chat_id = chat_id;

@@ -6,7 +6,7 @@ import { forbidden } from "#base/errors.ts";
 import type { GitSshKeyRow } from "#db/users/git-ssh-keys.ts";
 import { canManageKeys } from "#domain/access.ts";
 import { findKeyForSsh, openDeployKey } from "#domain/users/deploy-keys.ts";
-import { userPath as params, userAt } from "#domain/users/find.ts";
+import { findUserInPath, userPath as params } from "#domain/users/find.ts";
 import { openGitSshKey, readGitSshKey, renewGitSshKey } from "#domain/users/git-ssh-key.ts";
 import { AgentGitSshKey, GitSshKey } from "#schema/users/git-ssh-key.ts";
 import * as target from "../audit/targets.ts";
@@ -71,7 +71,7 @@ export const agentGitSshKey = (ctx: ApiContext) =>
 /** `GET` and `PUT users/{user}/gitsshkey`. */
 export const userGitSshKey = (ctx: ApiContext) => {
   const userIdAt = async (text: string, caller: UserCaller): Promise<string> => {
-    const { id } = await userAt(ctx.store, text, caller);
+    const { id } = await findUserInPath(ctx.store, text, caller);
     if (!canManageKeys(caller, id)) throw forbidden();
     return id;
   };

@@ -25,9 +25,9 @@ const PIECE = 64 * 1024;
 
 export type TerminalEvents = {
   /** Called when the terminal has opened and for each input. */
-  used(): void;
+  onActivity(): void;
   /** Called when the terminal has opened. The returned function is called when the socket has disconnected. */
-  noted(): (reason: string) => void;
+  onOpened(): (reason: string) => void;
 };
 
 export class TerminalBridge implements SocketHandler {
@@ -79,7 +79,7 @@ export class TerminalBridge implements SocketHandler {
       socket.pause();
     }
     this.#inputAdded.wake();
-    this.#events.used();
+    this.#events.onActivity();
   }
 
   drain(): void {
@@ -104,8 +104,8 @@ export class TerminalBridge implements SocketHandler {
       socket.close(CLOSE.internal, formatError(error));
       return;
     }
-    this.#events.used();
-    if (!this.#closed.signal.aborted) this.#endConnection = this.#events.noted();
+    this.#events.onActivity();
+    if (!this.#closed.signal.aborted) this.#endConnection = this.#events.onOpened();
     const hangUp = (): void => stream.reset("The client has gone.");
     this.#closed.signal.addEventListener("abort", hangUp, { once: true });
     if (this.#closed.signal.aborted) hangUp();

@@ -51,8 +51,8 @@ export const agentTerminal = (ctx: ApiContext) =>
         const used = trackUse(ctx, workspace_id, { reason: "terminal", agent_id, by: toActivityUser(caller) });
         // Captured now, because the request's details are not available after the upgrade.
         const by = toConnectedBy(ctx, caller, request);
-        const noted = (): End => ctx.connections.begin({ ...by, agent_id, type: "reconnecting_pty" });
-        const bridge = new TerminalBridge(ctx, agent_id, terminal, { used, noted });
+        const onOpened = (): End => ctx.connections.begin({ ...by, agent_id, type: "reconnecting_pty" });
+        const bridge = new TerminalBridge(ctx, agent_id, terminal, { onActivity: used, onOpened });
         const access = workspaceAccess(ctx, workspace_id, canUseWorkspace);
         const closing = closeWhenAccessLost(ctx, caller, access, bridge);
         return ctx.sockets.upgrade(request, closing, { who: caller.user_id });

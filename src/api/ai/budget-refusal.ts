@@ -11,7 +11,7 @@ const HELD_RETRY_S = 5;
 /** Returns the 429 with the budget, its amount, and who can raise it. */
 export const budgetRefusal = async ({ store }: { readonly store: Store }, reached: ReachedLimit): Promise<Refusal> => {
   const pause = await loadPause(store, reached);
-  if (reached.isHeld) {
+  if (reached.isReserved) {
     const message = `The rest of ${formatBudgetName(pause)} is reserved for calls in progress. Try again when they are done.`;
     return { status: 429, code: "budget_exceeded", message, retry_after: HELD_RETRY_S };
   }

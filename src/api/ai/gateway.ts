@@ -21,7 +21,7 @@ import type { ApiContext } from "../context.ts";
 import { readBytes } from "../http/body/body.ts";
 import { getPath } from "../http/errors.ts";
 import type { CallerDeps } from "../http/identify.ts";
-import { GatewayFigures } from "../metrics/gateway.ts";
+import { GatewayMetrics } from "../metrics/gateway.ts";
 import { beginModelSpan, toConventionalProvider, toUsageAttributes } from "../metrics/model-spans.ts";
 import { budgetRefusal } from "./budget-refusal.ts";
 import { type GatewayCaller, identifyGatewayCaller } from "./caller.ts";
@@ -66,14 +66,14 @@ type ProviderResponse = {
 
 export class AiGateway {
   readonly #ctx: ApiContext;
-  readonly #who: CallerDeps;
+  readonly #callerDeps: CallerDeps;
   readonly #calls = new OpenCalls();
-  readonly #figures = new GatewayFigures();
+  readonly #metrics = new GatewayMetrics();
 
-  constructor(ctx: ApiContext, who: CallerDeps, metrics: Metrics | undefined) {
+  constructor(ctx: ApiContext, callerDeps: CallerDeps, metrics: Metrics | undefined) {
     this.#ctx = ctx;
-    this.#who = who;
-    if (metrics) this.#figures.register(metrics, () => this.#calls.count);
+    this.#callerDeps = callerDeps;
+    if (metrics) this.#metrics.register(metrics, () => this.#calls.count);
   }
 
   /** Responds to a gateway request. Errors also use the format of its dialect. */
@@ -96,12 +96,12 @@ export class AiGateway {
   }
 
   #refuse(dialect: Dialect, refusal: Refusal): Response {
-    this.#figures.refuse(dialect, refusal.code);
+    this.#metrics.refuse(dialect, refusal.code);
     return toRefusalResponse(dialect, refusal);
   }
 
   async #answer(request: Request, dialect: Dialect, endpoint: Endpoint | undefined): Promise<Response | Refusal> {
-    const caller = await identifyGatewayCaller(request, dialect, this.#who);
+    const caller = await identifyGatewayCaller(request, dialect, this.#callerDeps);
     if ("status" in caller) return caller;
     const catalog = await this.#ctx.modelSettings.catalog();
     if (!catalog.settings.enabled)
@@ -115,11 +115,11 @@ export class AiGateway {
     if (endpoint.kind === "models")
       return Response.json(presentModelList(dialect, listNames(catalog, dialect, caller.asker)));
     // Counted before the body is read, because the body is held in memory.
-    const place = this.#calls.open(caller.payer.user_id, maxBodyBytes(request));
-    if ("status" in place) return place;
+    const slot = this.#calls.open(caller.payer.user_id, maxBodyBytes(request));
+    if ("status" in slot) return slot;
     try {
       const bytes = await readBytes(request, MAX_BODY_BYTES, caller.payer.user_id);
-      place.weigh(bytes.byteLength);
+      slot.setBodySize(bytes.byteLength);
       const body = readCallBody(endpoint, bytes);
       refuseSelection(dialect, request);
       const targets = listTargets(catalog, dialect, body.model, caller.asker);
@@ -133,12 +133,12 @@ export class AiGateway {
               body,
               targets,
               recording: catalog.settings.recording.enabled ? new Recording(body.bytes) : undefined,
-              release: place.release,
+              release: slot.release,
             });
-      if (!(answered instanceof Response) || answered.body === null) place.release();
+      if (!(answered instanceof Response) || answered.body === null) slot.release();
       return answered;
     } catch (error) {
-      place.release();
+      slot.release();
       throw error;
     }
   }
@@ -157,42 +157,43 @@ export class AiGateway {
     const reserved = isFree
       ? undefined
       : await openCall(this.#ctx, { payer: caller.payer, target: first, body, signal });
-    if (reserved && "isHeld" in reserved) {
+    if (reserved && "isReserved" in reserved) {
       const { chat_id } = caller.payer;
       // The chat asks its user whether to continue; its coding agent would only retry.
-      if (chat_id !== "" && !reserved.isHeld) this.#ctx.topics.publish("agent_refused", chat_id, {});
+      if (chat_id !== "" && !reserved.isReserved) this.#ctx.topics.publish("agent_refused", chat_id, {});
       return budgetRefusal(this.#ctx, reserved);
     }
     const abort = new AbortController();
     const stop = (): void => abort.abort();
     signal.addEventListener("abort", stop);
     if (signal.aborted) stop();
-    let lost = "";
-    const unwatch = caller.whenLost(this.#ctx, this.#who, (reason) => {
-      lost = reason;
+    let lostReason = "";
+    const unwatch = caller.whenLost(this.#ctx, this.#callerDeps, (reason) => {
+      lostReason = reason;
       stop();
     });
     const span = beginGatewaySpan(call, first);
     const record = this.#recorder(call, { reserved, begun, span, unwatch });
     let target = first;
     try {
-      const asked = await runInSpan(span, () =>
+      const result = await runInSpan(span, () =>
         this.#callProviders(call, targets, abort.signal, (next) => {
           target = next;
         }),
       );
-      if ("status" in asked) {
+      if ("status" in result) {
         await record(target, { outcome: "failed" });
-        return asked;
+        return result;
       }
-      const { status } = asked.response;
-      if (status >= 400) return await this.#passError(call, asked, record);
-      if (status >= 300) return await this.#refuseRedirect(asked, record);
-      return await this.#passResponse(call, asked, { record, abort, begun });
+      const { status } = result.response;
+      if (status >= 400) return await this.#passError(call, result, record);
+      if (status >= 300) return await this.#refuseRedirect(result, record);
+      return await this.#passResponse(call, result, { record, abort, begun });
     } catch (error) {
       // The provider processes and charges for what it received, whether or not the caller still waits.
       await record(target, { outcome: abort.signal.aborted ? "aborted" : "failed", was_begun: abort.signal.aborted });
-      if (lost !== "") return { status: 401, code: "invalid_api_key", message: `The call was canceled: ${lost}.` };
+      if (lostReason !== "")
+        return { status: 401, code: "invalid_api_key", message: `The call was canceled: ${lostReason}.` };
       throw error;
     }
   }
@@ -306,10 +307,10 @@ export class AiGateway {
       const { usage, failed, text_bytes } = tap.tapped;
       // A response that consists only of an error used nothing.
       const was_begun = !(failed && text_bytes === 0);
-      const reached = outcome === "ok" && failed ? "failed" : outcome;
+      const finalOutcome = outcome === "ok" && failed ? "failed" : outcome;
       const text = call.endpoint.kind === "embed" ? 0 : text_bytes;
       return record(target, {
-        outcome: reached,
+        outcome: finalOutcome,
         usage,
         text_bytes: text,
         was_begun,
@@ -400,9 +401,9 @@ export class AiGateway {
       const duration_ms = Math.round(this.#ctx.clock.monotonic() - begun);
       const { outcome, first_byte_ms = null } = ended;
       const model = target.isNamed ? target.model : undefined;
-      this.#figures.count({ dialect, model, outcome, first_byte_ms, duration_ms });
+      this.#metrics.count({ dialect, model, outcome, first_byte_ms, duration_ms });
       if (!reserved) return;
-      const whole: CallResult = {
+      const result: CallResult = {
         usage: undefined,
         text_bytes: 0,
         was_begun: false,
@@ -412,7 +413,7 @@ export class AiGateway {
         ...ended,
       };
       try {
-        await endCall(this.#ctx, reserved, { payer: caller.payer, target, body, recording }, whole);
+        await endCall(this.#ctx, reserved, { payer: caller.payer, target, body, recording }, result);
       } catch (error) {
         // The reservation expires and is settled at the reserved amount, which is an upper estimate of the usage.
         log("models").error("a model call could not be recorded in the ledger: {error}", { error });

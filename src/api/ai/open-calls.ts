@@ -15,7 +15,7 @@ const hasRoom = ({ calls, bytes }: Weight, more: number, limits: Limits): boolea
 
 type OpenSlot = {
   /** Sets the actual size of the request once it has been read. */
-  weigh(bytes: number): void;
+  setBodySize(bytes: number): void;
   /** Releases the slot, once. */
   release(): void;
 };
@@ -48,7 +48,7 @@ export class OpenCalls {
     add(1, most);
     let isReleased = false;
     return {
-      weigh: (bytes) => {
+      setBodySize: (bytes) => {
         if (!isReleased) add(0, bytes - held);
       },
       release: () => {

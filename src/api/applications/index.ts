@@ -11,7 +11,7 @@ import { operation } from "../http/operation.ts";
 import { acceptsPage } from "../http/plain-page.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { hasValidCaller, redirectTo, redirectToSignIn } from "../http/sign-in-first.ts";
+import { isSignedIn, redirectTo, redirectToSignIn } from "../http/sign-in-first.ts";
 import { createTicket, parseTerminalAgent } from "../http/terminal-ticket.ts";
 import { HandOver, KEY_PARAMETER } from "./hand-over.ts";
 
@@ -80,7 +80,7 @@ export const applications = (ctx: ApiContext) => {
         transform: ({ request }) => {
           if (!acceptsPage(request)) getUser(request);
         },
-        beforeHandle: ({ request }) => (hasValidCaller(request) ? undefined : signIn(ctx, request)),
+        beforeHandle: ({ request }) => (isSignedIn(request) ? undefined : signIn(ctx, request)),
         query: t.Object({
           redirect_uri: t.Optional(
             t.String({

@@ -5,7 +5,7 @@ import { listPasskeys } from "#db/users/passkeys.ts";
 import { canManageUser } from "#domain/access.ts";
 import { requireFactor, resetFactors } from "#domain/factors/administration.ts";
 import { needsFactor } from "#domain/factors/policy.ts";
-import { type KnownUser, userAt, userPath } from "#domain/users/find.ts";
+import { findUserInPath, type KnownUser, userPath } from "#domain/users/find.ts";
 import { Factors, RequireFactor } from "#schema/users/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -33,7 +33,7 @@ export const factorAdministration = (ctx: ApiContext) =>
     .get(
       "/:user/factors",
       async ({ caller, params }) => {
-        const user = await userAt(ctx.store, params.user, caller);
+        const user = await findUserInPath(ctx.store, params.user, caller);
         if (user.id !== caller.user_id && !canManageUser(caller, user)) throw forbidden();
         return presentFactors(ctx, user);
       },
@@ -54,7 +54,7 @@ export const factorAdministration = (ctx: ApiContext) =>
     .put(
       "/:user/factors/required",
       async ({ caller, params, body }) => {
-        const user = await userAt(ctx.store, params.user, caller);
+        const user = await findUserInPath(ctx.store, params.user, caller);
         return presentFactors(ctx, await requireFactor(ctx, user, caller, body.required));
       },
       {
@@ -76,7 +76,7 @@ export const factorAdministration = (ctx: ApiContext) =>
     .delete(
       "/:user/factors",
       async ({ caller, params, status }) => {
-        await resetFactors(ctx, await userAt(ctx.store, params.user, caller), caller);
+        await resetFactors(ctx, await findUserInPath(ctx.store, params.user, caller), caller);
         return status(204, undefined);
       },
       {

@@ -99,7 +99,7 @@ export class Requests {
   }
 
   /** Resolves when no writing request of these shards is in progress, except requests that wait for something else themselves. */
-  async waitUntilLeft(isLeaving: (shard: number) => boolean): Promise<void> {
+  async waitUntilDrained(isLeaving: (shard: number) => boolean): Promise<void> {
     const isHeld = (request: Request): boolean => {
       const shardRequests = this.#shardRequests.get(request);
       return shardRequests?.mayWrite === true && isLeaving(shardRequests.shard) && !READ_METHODS.has(request.method);

@@ -3,7 +3,7 @@ import { AppError } from "#base/errors.ts";
 import { getUser } from "./caller.ts";
 
 /** Returns whether the caller is signed in. Throws if they are, but their key lacks the scope or they must enroll a second factor first. */
-export const hasValidCaller = (request: Request): boolean => {
+export const isSignedIn = (request: Request): boolean => {
   try {
     return getUser(request) !== undefined;
   } catch (error) {

@@ -25,7 +25,7 @@ type CountedCall = {
 const makeDialectBuckets = (): ReadonlyMap<Dialect, Buckets> =>
   new Map(DIALECTS.map((one) => [one, new Buckets(SECONDS)]));
 
-export class GatewayFigures {
+export class GatewayMetrics {
   readonly #calls = new Map<string, { readonly labels: Record<string, string>; value: number }>();
   readonly #refusals = new Map<string, { readonly labels: Record<string, string>; value: number }>();
   readonly #models = new Set<string>();

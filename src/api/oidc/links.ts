@@ -1,6 +1,6 @@
 // A user's linked provider accounts, for user administrators.
 import { removeOidcLinks } from "#domain/oidc/unlink.ts";
-import { userAt, userPath } from "#domain/users/find.ts";
+import { findUserInPath, userPath } from "#domain/users/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -13,7 +13,7 @@ export const oidcLinks = (ctx: ApiContext) =>
     .delete(
       "/:user/oidc-links",
       async ({ caller, params, set }) => {
-        await removeOidcLinks(ctx, await userAt(ctx.store, params.user, caller), caller);
+        await removeOidcLinks(ctx, await findUserInPath(ctx.store, params.user, caller), caller);
         set.status = 204;
       },
       {

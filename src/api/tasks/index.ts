@@ -6,7 +6,7 @@ import { taskAt, taskPath } from "#domain/tasks/find.ts";
 import { searchTasks } from "#domain/tasks/list.ts";
 import { loadTaskLogs } from "#domain/tasks/logs.ts";
 import { presentTask } from "#domain/tasks/present.ts";
-import { userAt, userPath } from "#domain/users/find.ts";
+import { findUserInPath, userPath } from "#domain/users/find.ts";
 import { CreateTask, Task, TaskBuild, TaskInput, TaskLogs, Tasks } from "#schema/tasks/task.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -46,7 +46,7 @@ export const tasks = (ctx: ApiContext) =>
     .post(
       "/:user",
       async ({ caller, params, body, status }) => {
-        const owner = await userAt(ctx.store, params.user, caller);
+        const owner = await findUserInPath(ctx.store, params.user, caller);
         return status(201, await createTask(ctx, caller, owner, body));
       },
       {

@@ -2,7 +2,7 @@
 
 import { t } from "elysia";
 import { changeProfile, findManagedUser, removeUser, setSuspended } from "#domain/users/change.ts";
-import { userPath as params, userAt } from "#domain/users/find.ts";
+import { findUserInPath, userPath as params } from "#domain/users/find.ts";
 import { presentKnownUser } from "#domain/users/present.ts";
 import { UpdateProfileRequest, User } from "#schema/users/user.ts";
 import * as target from "../audit/targets.ts";
@@ -21,20 +21,24 @@ const statusPath = t.Object({
 export const userById = (ctx: ApiContext) =>
   routes()
     .use(callers)
-    .get("/:user", async ({ caller, params }) => presentKnownUser(await userAt(ctx.store, params.user, caller)), {
-      enrolling: true,
-      params,
-      response: { 200: User, ...fails(401, 404) },
-      // Programs call this first to find out whose key they have.
-      detail: operation({
-        tags,
-        operationId: "getUser",
-        summary: "Get a user",
-        access: "owner",
-        scope: "user:read",
-        scopeForSelf: "any",
-      }),
-    })
+    .get(
+      "/:user",
+      async ({ caller, params }) => presentKnownUser(await findUserInPath(ctx.store, params.user, caller)),
+      {
+        enrolling: true,
+        params,
+        response: { 200: User, ...fails(401, 404) },
+        // Programs call this first to find out whose key they have.
+        detail: operation({
+          tags,
+          operationId: "getUser",
+          summary: "Get a user",
+          access: "owner",
+          scope: "user:read",
+          scopeForSelf: "any",
+        }),
+      },
+    )
     .delete(
       "/:user",
       async ({ caller, params }) => {
@@ -59,7 +63,7 @@ export const userById = (ctx: ApiContext) =>
     .put(
       "/:user/profile",
       async ({ caller, params, body }) => {
-        const user = await userAt(ctx.store, params.user, caller);
+        const user = await findUserInPath(ctx.store, params.user, caller);
         return presentKnownUser(await changeProfile(ctx, user, caller, body));
       },
       {

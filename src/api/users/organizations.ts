@@ -4,7 +4,7 @@ import { notFound } from "#base/errors.ts";
 import { listOrganizations } from "#db/users/organizations.ts";
 import { canSeeOrganization } from "#domain/access.ts";
 import { organizationAt, presentOrganization } from "#domain/organizations/find.ts";
-import { userAt, userPath } from "#domain/users/find.ts";
+import { findUserInPath, userPath } from "#domain/users/find.ts";
 import { Organization } from "#schema/users/organization.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -20,7 +20,7 @@ export const userOrganizations = (ctx: ApiContext) =>
     .get(
       "/:user/organizations",
       async ({ caller, params }) => {
-        const user = await userAt(ctx.store, params.user, caller);
+        const user = await findUserInPath(ctx.store, params.user, caller);
         const rows = await ctx.store.all(listOrganizations());
         return rows
           .filter((row) => row.id in user.organizations && canSeeOrganization(caller, row.id))
@@ -42,7 +42,7 @@ export const userOrganizations = (ctx: ApiContext) =>
     .get(
       "/:user/organizations/:organization",
       async ({ caller, params }) => {
-        const user = await userAt(ctx.store, params.user, caller);
+        const user = await findUserInPath(ctx.store, params.user, caller);
         const organization = await organizationAt(ctx.store, params.organization, caller);
         if (!(organization.id in user.organizations)) throw notFound();
         return presentOrganization(organization);

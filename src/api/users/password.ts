@@ -1,6 +1,6 @@
 // Sets a new password: one's own with the old one, or another user's as an administrator. All other keys of the user are revoked (rule
 // ID-7).
-import { userAt, userPath } from "#domain/users/find.ts";
+import { findUserInPath, userPath } from "#domain/users/find.ts";
 import { setPassword } from "#domain/users/password.ts";
 import { UpdatePasswordRequest } from "#schema/users/user.ts";
 import * as target from "../audit/targets.ts";
@@ -16,7 +16,7 @@ export const userPassword = (ctx: ApiContext) =>
     .put(
       "/:user/password",
       async ({ caller, params, body, request, status }) => {
-        const user = await userAt(ctx.store, params.user, caller);
+        const user = await findUserInPath(ctx.store, params.user, caller);
         await setPassword(ctx, user, caller, body, ctx.addresses.of(request));
         return status(204, undefined);
       },

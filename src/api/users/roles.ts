@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { canGiveSiteRoles } from "#domain/access.ts";
 import { setSiteRoles } from "#domain/users/change.ts";
-import { userAt, userPath } from "#domain/users/find.ts";
+import { findUserInPath, userPath } from "#domain/users/find.ts";
 import { presentKnownUser } from "#domain/users/present.ts";
 import { AssignableRole, listAssignable } from "#domain/users/site-roles.ts";
 import { SITE_ROLES, UpdateRolesRequest, User } from "#schema/users/user.ts";
@@ -32,7 +32,7 @@ export const userRoles = (ctx: ApiContext) =>
     .get(
       "/:user/roles",
       async ({ caller, params }) => {
-        const user = await userAt(ctx.store, params.user, caller);
+        const user = await findUserInPath(ctx.store, params.user, caller);
         return {
           roles: [...user.roles],
           organization_roles: Object.fromEntries(
@@ -62,7 +62,7 @@ export const userRoles = (ctx: ApiContext) =>
     .put(
       "/:user/roles",
       async ({ caller, params, body }) => {
-        const user = await userAt(ctx.store, params.user, caller);
+        const user = await findUserInPath(ctx.store, params.user, caller);
         return presentKnownUser(await setSiteRoles(ctx, user, caller, body.roles));
       },
       {

@@ -4,7 +4,7 @@ import { forbidden } from "#base/errors.ts";
 import { searchUsers } from "#db/users/search.ts";
 import { canCreateWorkspacesForAll } from "#domain/access.ts";
 import { organizationAt } from "#domain/organizations/find.ts";
-import { userAt } from "#domain/users/find.ts";
+import { findUserInPath } from "#domain/users/find.ts";
 import { MinimalUser } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -21,7 +21,7 @@ export const availableUsers = (ctx: ApiContext) =>
       "/organizations/:organization/members/:user/workspaces/available-users",
       async ({ caller, params, query }) => {
         const { id } = await organizationAt(ctx.store, params.organization, caller);
-        await userAt(ctx.store, params.user, caller);
+        await findUserInPath(ctx.store, params.user, caller);
         if (!canCreateWorkspacesForAll(caller, id)) throw forbidden("You may not create workspaces for others here.");
         const filter = { ...parseUserFilter(query.q ?? "", caller), visible: { user_id: "", organizations: [id] } };
         const users = await ctx.store.scan(searchUsers(filter, toPage(query)));

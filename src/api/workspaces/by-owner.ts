@@ -6,7 +6,7 @@ import { findBuildView } from "#db/workspaces/views.ts";
 import { findWorkspaceByName } from "#db/workspaces/workspaces.ts";
 import { presentBuilds } from "#domain/builds/present.ts";
 import { organizationAt } from "#domain/organizations/find.ts";
-import { anyUserAt, userAt } from "#domain/users/find.ts";
+import { anyUserAt, findUserInPath } from "#domain/users/find.ts";
 import { createWorkspace } from "#domain/workspaces/create.ts";
 import { workspaceAt } from "#domain/workspaces/find.ts";
 import { readWorkspace } from "#domain/workspaces/present.ts";
@@ -57,7 +57,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
     .post(
       "/users/:user/workspaces",
       async ({ caller, params, body, status }) => {
-        const owner = await userAt(ctx.store, params.user, caller);
+        const owner = await findUserInPath(ctx.store, params.user, caller);
         return status(caller.compat ? 201 : 200, await createWorkspace(ctx, { caller, owner, body }));
       },
       {
@@ -79,7 +79,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
       "/organizations/:organization/members/:user/workspaces",
       async ({ caller, params, body, status }) => {
         const { id: organization_id } = await organizationAt(ctx.store, params.organization, caller);
-        const owner = await userAt(ctx.store, params.user, caller);
+        const owner = await findUserInPath(ctx.store, params.user, caller);
         const workspace = await createWorkspace(ctx, { caller, owner, organization_id, body });
         return status(caller.compat ? 201 : 200, workspace);
       },

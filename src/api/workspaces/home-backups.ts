@@ -1,6 +1,6 @@
 // Home backups of a workspace: list, create, fetch, delete.
 import { t } from "elysia";
-import { findExistingWorkspace, findReplaceableWorkspace, workspacePath } from "#domain/workspaces/find.ts";
+import { findExistingWorkspace, findWorkspaceToReplaceFiles, workspacePath } from "#domain/workspaces/find.ts";
 import {
   createHomeBackup,
   deleteHomeBackup,
@@ -46,7 +46,10 @@ export const homeBackups = (ctx: ApiContext) =>
     .post(
       "/:workspace/home-backups",
       async ({ caller, params, status }) =>
-        status(201, await createHomeBackup(ctx, await findReplaceableWorkspace(ctx, params.workspace, caller), caller)),
+        status(
+          201,
+          await createHomeBackup(ctx, await findWorkspaceToReplaceFiles(ctx, params.workspace, caller), caller),
+        ),
       {
         user,
         params: workspacePath,
@@ -66,7 +69,7 @@ export const homeBackups = (ctx: ApiContext) =>
     .post(
       "/:workspace/home-backups/:backup/fetch",
       async ({ caller, params, status }) => {
-        const place = await findReplaceableWorkspace(ctx, params.workspace, caller);
+        const place = await findWorkspaceToReplaceFiles(ctx, params.workspace, caller);
         const backup = await homeBackupAt(ctx, place, params.backup);
         return status(201, await fetchHomeBackup(ctx, place, backup, caller));
       },
@@ -89,7 +92,7 @@ export const homeBackups = (ctx: ApiContext) =>
     .delete(
       "/:workspace/home-backups/:backup",
       async ({ caller, params }) => {
-        const place = await findReplaceableWorkspace(ctx, params.workspace, caller);
+        const place = await findWorkspaceToReplaceFiles(ctx, params.workspace, caller);
         await deleteHomeBackup(ctx, place, await homeBackupAt(ctx, place, params.backup));
         return new Response(null, { status: 204 });
       },

@@ -5,7 +5,7 @@ import { taskAt } from "#domain/tasks/find.ts";
 import type { ApiContext } from "../context.ts";
 import { getUser } from "../http/caller.ts";
 import { routes } from "../http/routes.ts";
-import { hasValidCaller, redirectTo, redirectToSignIn } from "../http/sign-in-first.ts";
+import { isSignedIn, redirectTo, redirectToSignIn } from "../http/sign-in-first.ts";
 import { findWorkspaceId } from "./by-owner.ts";
 
 const hidden = { detail: { hide: true } };
@@ -14,7 +14,7 @@ const named = t.Object({ owner: t.String(), workspace: t.String() });
 export const pageLinks = (ctx: ApiContext) => {
   /** Redirects to the result of `find`, or to the list when the caller has no such resource. */
   const redirectToFound = async (request: Request, list: string, find: () => Promise<string>): Promise<Response> => {
-    if (!hasValidCaller(request)) return redirectToSignIn(request);
+    if (!isSignedIn(request)) return redirectToSignIn(request);
     try {
       return redirectTo(await find());
     } catch (error) {

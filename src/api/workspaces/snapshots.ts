@@ -4,7 +4,7 @@ import { restoreBuild } from "#domain/builds/create.ts";
 import {
   findChangeableWorkspace,
   findExistingWorkspace,
-  findReplaceableWorkspace,
+  findWorkspaceToReplaceFiles,
   workspacePath,
 } from "#domain/workspaces/find.ts";
 import { createSnapshot, findWorkspaceSnapshot, readSnapshots } from "#domain/workspaces/snapshots.ts";
@@ -73,9 +73,9 @@ export const snapshots = (ctx: ApiContext) =>
     .post(
       "/:workspace/snapshots/:snapshot/restore",
       async ({ caller, params, status }) => {
-        const place = await findReplaceableWorkspace(ctx, params.workspace, caller);
-        const snapshot = await findWorkspaceSnapshot(ctx, place, params.snapshot);
-        return status(201, await restoreBuild(ctx, place.id, snapshot, caller));
+        const workspace = await findWorkspaceToReplaceFiles(ctx, params.workspace, caller);
+        const snapshot = await findWorkspaceSnapshot(ctx, workspace, params.snapshot);
+        return status(201, await restoreBuild(ctx, workspace.id, snapshot, caller));
       },
       {
         user,
@@ -97,9 +97,9 @@ export const snapshots = (ctx: ApiContext) =>
     .delete(
       "/:workspace/snapshots/:snapshot",
       async ({ caller, params }) => {
-        const place = await findReplaceableWorkspace(ctx, params.workspace, caller);
-        const { id } = await findWorkspaceSnapshot(ctx, place, params.snapshot);
-        await ctx.workspaces.ask(place.id, "deleteSnapshot", { snapshot_id: id });
+        const workspace = await findWorkspaceToReplaceFiles(ctx, params.workspace, caller);
+        const { id } = await findWorkspaceSnapshot(ctx, workspace, params.snapshot);
+        await ctx.workspaces.ask(workspace.id, "deleteSnapshot", { snapshot_id: id });
         return new Response(null, { status: 204 });
       },
       {

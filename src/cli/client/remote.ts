@@ -8,7 +8,7 @@ import { UsageError } from "#base/usage-error.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
 import { ApiError, Client, type ClientSocket } from "#src/client.ts";
 import { VerbFailure } from "../failure.ts";
-import { OutputGone } from "../output.ts";
+import { OutputClosedError } from "../output.ts";
 import { toPlainLine } from "../text.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
 import { readSession } from "./session.ts";
@@ -73,7 +73,7 @@ export const explainError = async (
     return EXIT.interrupted;
   } catch (error) {
     if (signal.aborted) return EXIT.interrupted;
-    if (error instanceof OutputGone) return EXIT.failed;
+    if (error instanceof OutputClosedError) return EXIT.failed;
     const words = formatError(error, where);
     if (words === undefined) throw error;
     printError(`slipway ${verb}: ${words}\n`);

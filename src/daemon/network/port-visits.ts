@@ -7,7 +7,7 @@ const IDLE_TIMEOUT_MS = 60_000;
 /** Maximum number of ports tracked at a time; others are not reported. */
 const MAX_PORTS = 1_000;
 
-type Visit = { streams: number; silence: Timer | undefined; readonly ended: ReportEnd };
+type Visit = { streams: number; idleTimer: Timer | undefined; readonly ended: ReportEnd };
 
 export class PortVisits {
   readonly #clock: Clock;
@@ -25,11 +25,11 @@ export class PortVisits {
     const visit = this.#open.get(key) ?? this.#createVisit(key, ip, port);
     if (!visit) return () => {};
     visit.streams += 1;
-    visit.silence?.cancel();
+    visit.idleTimer?.cancel();
     return () => {
       visit.streams -= 1;
       if (visit.streams > 0) return;
-      visit.silence = this.#clock.after(IDLE_TIMEOUT_MS, () => {
+      visit.idleTimer = this.#clock.after(IDLE_TIMEOUT_MS, () => {
         this.#open.delete(key);
         visit.ended("the port has been idle");
       });
@@ -39,7 +39,7 @@ export class PortVisits {
   /** Ends all visits. */
   close(): void {
     for (const visit of this.#open.values()) {
-      visit.silence?.cancel();
+      visit.idleTimer?.cancel();
       visit.ended("the agent has stopped");
     }
     this.#open.clear();
@@ -47,7 +47,7 @@ export class PortVisits {
 
   #createVisit(key: string, ip: string, port: number): Visit | undefined {
     if (this.#open.size >= MAX_PORTS) return undefined;
-    const visit = { streams: 0, silence: undefined, ended: this.#reports.begin({ port }, ip) };
+    const visit = { streams: 0, idleTimer: undefined, ended: this.#reports.begin({ port }, ip) };
     this.#open.set(key, visit);
     return visit;
   }

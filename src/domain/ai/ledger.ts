@@ -105,8 +105,8 @@ export const openCall = async (
   for (let look = FIRST_LOOK_MS; ; look = Math.min(look * 2, LAST_LOOK_MS)) {
     const call = ledgerCall(payer, target, body);
     const opened = await ledger.begin(call, () => estimateUse(target, body), { always: true });
-    const isHeld = "isHeld" in opened && opened.isHeld;
-    if (!(isHeld && waits) || clock.monotonic() >= giveUpAt) return opened;
+    const isReserved = "isReserved" in opened && opened.isReserved;
+    if (!(isReserved && waits) || clock.monotonic() >= giveUpAt) return opened;
     await pause(clock, look, signal);
     // Nothing is reserved for a caller that has disconnected.
     if (signal.aborted) return opened;

@@ -18,7 +18,7 @@ import type { Page } from "#schema/page.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canConfigureChats } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { userAt } from "../users/find.ts";
+import { findUserInPath } from "../users/find.ts";
 import type { CostRange } from "./cost-range.ts";
 import { findChangeableChat } from "./find.ts";
 
@@ -48,7 +48,7 @@ export const loadUserCost = async (
   caller: UserCaller,
   range: CostRange,
 ): Promise<CostSummary> => {
-  const { id } = await userAt(ctx.store, text, caller);
+  const { id } = await findUserInPath(ctx.store, text, caller);
   if (id !== caller.user_id && !canConfigureChats(caller)) throw notFound();
   const of: SpendOf = { user_id: id, ...range };
   const { store } = ctx;

@@ -24,7 +24,7 @@ import type { DomainContext } from "../context.ts";
 import { templateAt } from "../templates/find.ts";
 import { searchTemplates } from "../templates/search.ts";
 import { loadCaller } from "../users/as-caller.ts";
-import { userAt } from "../users/find.ts";
+import { findUserInPath } from "../users/find.ts";
 import { readGitSshKey } from "../users/git-ssh-key.ts";
 import { createWorkspace } from "../workspaces/create.ts";
 import { readWorkspace } from "../workspaces/present.ts";
@@ -242,7 +242,7 @@ export class ChatToolServices implements ToolServices {
   /** Returns the ID of the new workspace, or of the one created by an earlier run of this call. */
   async #findOrCreate({ name = "", ...input }: WorkspaceInput, caller: UserCaller): Promise<string> {
     const { store } = this.#ctx;
-    const owner = await userAt(store, "me", caller);
+    const owner = await findUserInPath(store, "me", caller);
     const body = {
       name,
       template_id: input.template_id,

@@ -25,7 +25,7 @@ import { resumeLimitedChats } from "../budgets/budgets.ts";
 import type { DomainContext } from "../context.ts";
 import { findGroupFor } from "../groups/find.ts";
 import { organizationAt } from "../organizations/find.ts";
-import { userAt } from "../users/find.ts";
+import { findUserInPath } from "../users/find.ts";
 
 /**
  * Rejects with 409, the spending, the limit and the time of the reset. If the spending cannot be read, nothing may be spent and this throws
@@ -102,7 +102,7 @@ const presentGroupName = async (store: Store, id: string) => {
 type LimitTarget = { readonly id: string; readonly organization_id?: string };
 
 const findUserTarget = async (store: Store, named: string, caller: UserCaller): Promise<LimitTarget> => {
-  const { id } = await userAt(store, named, caller);
+  const { id } = await findUserInPath(store, named, caller);
   return { id };
 };
 

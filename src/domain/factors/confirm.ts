@@ -3,7 +3,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import { guardKey } from "#db/users/api-keys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
-import { noteProof, type ProvenFactors } from "../users/sign-in.ts";
+import { type ProvenFactors, recordProof } from "../users/sign-in.ts";
 import { requireOwnKey } from "./proof.ts";
 
 /** `used`: statements that mark the proof as used. */
@@ -15,5 +15,5 @@ export const confirmCaller = async (
 ): Promise<void> => {
   await requireOwnKey(ctx, caller);
   const now = ctx.clock.now();
-  await ctx.store.commit([guardKey({ id: caller.key_id, now }), ...used, noteProof(caller.key_id, proved, now)]);
+  await ctx.store.commit([guardKey({ id: caller.key_id, now }), ...used, recordProof(caller.key_id, proved, now)]);
 };

@@ -11,7 +11,7 @@ import type { NewPasskeyRequest, PasskeyChallenge } from "#schema/users/passkey.
 import { createRegistrationOptions, verifyRegistration } from "#src/authentication/webauthn.ts";
 import type { DomainContext } from "../context.ts";
 import type { KnownUser } from "../users/find.ts";
-import { noteProof } from "../users/sign-in.ts";
+import { recordProof } from "../users/sign-in.ts";
 import { auditPasskey } from "./passkey-entry.ts";
 import { getRelyingParty } from "./passkey-proof.ts";
 import { requireProof } from "./proof.ts";
@@ -74,7 +74,7 @@ export const registerPasskey = async (
       insertPasskey(passkey),
       auditPasskey(user, { after: passkey }, now),
       ...statements,
-      noteProof(caller.key_id, { password: false, factor: true }, now),
+      recordProof(caller.key_id, { password: false, factor: true }, now),
     ]);
   } catch (error) {
     factors.challenges.restore(opened);

@@ -6,7 +6,7 @@ import { findKey } from "#db/users/api-keys.ts";
 import { guardPassword } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
-import { type KnownUser, userAt } from "../users/find.ts";
+import { findUserInPath, type KnownUser } from "../users/find.ts";
 import { PREBUILDS_USER_ID } from "../users/first-user.ts";
 import { GRANTED } from "../users/keys.ts";
 import { isKnownAddress } from "../users/known-address.ts";
@@ -19,7 +19,7 @@ const PROOF_TTL_MS = 900_000;
  * password.
  */
 export const ownAccountAt = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
-  const user = await userAt(ctx.store, text, caller);
+  const user = await findUserInPath(ctx.store, text, caller);
   if (user.id !== caller.user_id || user.id === PREBUILDS_USER_ID) throw forbidden("Only the user can do this.");
   if (user.login_type === "password") return user;
   throw new AppError("invalid", "This user does not sign in with a password.", {

@@ -7,7 +7,7 @@ import { guardKey } from "#db/users/api-keys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import type { KnownUser } from "../users/find.ts";
-import { noteProof } from "../users/sign-in.ts";
+import { recordProof } from "../users/sign-in.ts";
 import { requireProof } from "./proof.ts";
 
 const PURPOSE = "totp_enrolment";
@@ -23,8 +23,8 @@ export const beginTotp = async (ctx: DomainContext, user: KnownUser, caller: Use
   await requireProof(ctx, caller);
   if (await factors.totp(user.id)) throw alreadyEnabled();
   const secret = factors.createTotpSecret();
-  const begun: PendingTotp = { user_id: user.id, secret };
-  const { challenge: enrolment, expires_at } = factors.challenges.offer(PURPOSE, begun, ENROLLMENT_TTL_MS);
+  const pending: PendingTotp = { user_id: user.id, secret };
+  const { challenge: enrolment, expires_at } = factors.challenges.offer(PURPOSE, pending, ENROLLMENT_TTL_MS);
   return { enrolment, expires_at, secret };
 };
 
@@ -52,7 +52,7 @@ export const confirmTotp = async (
       guardKey({ id: caller.key_id, now }),
       ...factors.addTotp(user, opened.data.secret, step),
       ...statements,
-      noteProof(caller.key_id, { password: false, factor: true }, now),
+      recordProof(caller.key_id, { password: false, factor: true }, now),
     ]);
   } catch (error) {
     factors.challenges.restore(opened);

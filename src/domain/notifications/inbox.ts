@@ -14,7 +14,7 @@ import {
 import type { Inbox, InboxNotification } from "#schema/notifications/notification.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
-import { userAt } from "../users/find.ts";
+import { findUserInPath } from "../users/find.ts";
 
 const PAGE = 25;
 
@@ -121,7 +121,7 @@ export const parseIds = (field: string, text: string | undefined): string[] => {
  * another user.
  */
 export const findNotifiedUser = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
-  const { id } = await userAt(ctx.store, text, caller);
+  const { id } = await findUserInPath(ctx.store, text, caller);
   if (id !== caller.user_id) throw forbidden("You can change only your own notification settings.");
   return id;
 };

@@ -31,11 +31,11 @@ export const applyMapping = async (
     ...(await applyRoles(ctx, user, roles, lost)),
     ...(await applyMemberships(ctx, person, memberships, lost)),
   ];
-  return lost.length === 0 ? statements : [...statements, notifyRightsTaken(ctx, user, provider, lost)];
+  return lost.length === 0 ? statements : [...statements, notifyAccessRemoved(ctx, user, provider, lost)];
 };
 
 /** Notifies the user of the access they have lost, and which provider caused it. */
-const notifyRightsTaken = (
+const notifyAccessRemoved = (
   ctx: DomainContext,
   { id }: User,
   { name }: Provider,
@@ -86,7 +86,7 @@ const applyMemberships = async (
     const known = present.find((one) => one.organization_id === organization.id)?.roles;
     // A mapping changes roles in the default organization, but its members stay members however they joined.
     const roles = given ?? (organization.is_default && known ? [] : undefined);
-    const about = {
+    const auditFields = {
       now,
       resource_type: "organization_member" as const,
       resource_id: user.id,
@@ -97,20 +97,20 @@ const applyMemberships = async (
     if (known && !roles) {
       lost.push(`the organization ${name}`);
       const before = { ...pair, username: user.username, roles: known };
-      statements.push(...endMembership(pair), insertAudit({ ...about, action: "delete", before }));
+      statements.push(...endMembership(pair), insertAudit({ ...auditFields, action: "delete", before }));
     } else if (!known && roles) {
       // A former member must not regain what was shared with them before.
       if (!memberships) await endSharesWith(ctx, pair);
       const after = { ...pair, username: user.username, roles };
       statements.push(
         insertMember({ ...pair, roles, created_at: now, updated_at: now }),
-        insertAudit({ ...about, action: "create", after }),
+        insertAudit({ ...auditFields, action: "create", after }),
       );
     } else if (known && roles && !isSame(known, roles)) {
       lost.push(...findMissing(known, roles).map((role) => `the role ${role} in ${name}`));
       statements.push(
         updateMember({ ...pair, roles, updated_at: now }),
-        insertAudit({ ...about, action: "write", before: { roles: known }, after: { roles } }),
+        insertAudit({ ...auditFields, action: "write", before: { roles: known }, after: { roles } }),
       );
     }
   }

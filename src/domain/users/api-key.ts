@@ -8,13 +8,13 @@ import { findScope, hasScope } from "#schema/users/scopes.ts";
 import { canManageKeys } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { areWithin, parseNetworks } from "./allowed-addresses.ts";
-import { type KnownUser, userAt } from "./find.ts";
+import { findUserInPath, type KnownUser } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
 import { GRANTED, isSignIn, listScopes } from "./keys.ts";
 
 /** Returns the user of the path: 404 when not visible, 403 when the caller may not manage their keys. */
 export const keysOwnerAt = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
-  const user = await userAt(ctx.store, text, caller);
+  const user = await findUserInPath(ctx.store, text, caller);
   if (!canManageKeys(caller, user.id) || user.id === PREBUILDS_USER_ID) {
     throw forbidden("You may not manage this user's tokens.");
   }

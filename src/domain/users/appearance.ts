@@ -6,11 +6,11 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { UpdateUserPreferences, UserPreferences } from "#schema/users/quiet-hours.ts";
 import type { DomainContext } from "../context.ts";
 import { templateAt } from "../templates/find.ts";
-import { type KnownUser, userAt } from "./find.ts";
+import { findUserInPath, type KnownUser } from "./find.ts";
 
 /** Returns the user in the path, who must be the caller. Rejects with 404 for an invisible user and with 403 for another user. */
 export const findSelf = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
-  const user = await userAt(store, text, caller);
+  const user = await findUserInPath(store, text, caller);
   if (user.id !== caller.user_id) throw forbidden("You can change this only for yourself.");
   return user;
 };

@@ -22,7 +22,7 @@ import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
 import { auditUserChanged, auditUserDeleted } from "./audit.ts";
-import { type KnownUser, userAt } from "./find.ts";
+import { findUserInPath, type KnownUser } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
 import { toTakenConflict, USER_UNIQUE_FIELDS } from "./name-conflicts.ts";
 import { checkSiteRoles } from "./site-roles.ts";
@@ -30,7 +30,7 @@ import { checkUsername } from "./usernames.ts";
 
 /** Returns the user if the caller can manage them. The built-in account cannot be managed. Rejects with 403 or 404. */
 export const findManagedUser = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
-  const user = await userAt(ctx.store, text, caller);
+  const user = await findUserInPath(ctx.store, text, caller);
   if (!canManageUser(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden("You may not manage this user.");
   return user;
 };
@@ -81,7 +81,7 @@ export const changeProfile = async (
     .commit([updateUser(user.id, { username, name, updated_at: now }), auditUserChanged(user, { username, name }, now)])
     .catch((error) => Promise.reject(toTakenConflict(error, USER_UNIQUE_FIELDS)));
   ctx.topics.publish("shown_changed", user.id, {});
-  return userAt(ctx.store, user.id, caller);
+  return findUserInPath(ctx.store, user.id, caller);
 };
 
 /** Does nothing when the user already has that status. Rejects with 400 for oneself and for owners. */
@@ -106,7 +106,7 @@ export const setSuspended = async (
     auditUserChanged(user, { status }, now),
   ]);
   if (isSuspended) ctx.topics.publish("key_gone", user.id, {});
-  return userAt(ctx.store, user.id, caller);
+  return findUserInPath(ctx.store, user.id, caller);
 };
 
 /** Replaces all site roles. Only an owner can assign them, and never to themselves (rule ID-11). */
@@ -128,5 +128,5 @@ export const setSiteRoles = async (
   ]);
   ctx.topics.publish("access_changed", user.id, {});
   await stopForbiddenLocal(ctx, user.id);
-  return userAt(ctx.store, user.id, caller);
+  return findUserInPath(ctx.store, user.id, caller);
 };

@@ -18,7 +18,7 @@ import { guardUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { type CreateUserSecret, SECRET_BYTES, type UpdateUserSecret } from "#schema/users/user-secret.ts";
 import type { DomainContext } from "../context.ts";
-import { userAt } from "./find.ts";
+import { findUserInPath } from "./find.ts";
 import { toTakenConflict } from "./name-conflicts.ts";
 
 const MAX_SECRETS = 50;
@@ -40,7 +40,7 @@ const toSealContext = ({ user_id, id }: Pick<UserSecretRow, "user_id" | "id">): 
 
 /** Returns the user in the path, who must be the caller. Rejects with 404 for an invisible user and with 403 for another user. */
 export const findSecretOwner = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<string> => {
-  const { id } = await userAt(store, text, caller);
+  const { id } = await findUserInPath(store, text, caller);
   if (id !== caller.user_id) throw forbidden("You can manage only your own secrets.");
   return id;
 };

@@ -28,7 +28,7 @@ const toProofColumns = ({ password, factor }: ProvenFactors, now: number): Parti
 });
 
 /** Records a new proof on an existing session. */
-export const noteProof = (key_id: string, proved: ProvenFactors, now: number): Statement =>
+export const recordProof = (key_id: string, proved: ProvenFactors, now: number): Statement =>
   updateKey(key_id, toProofColumns(proved, now));
 
 /** Returns the entry for a sign-in, or for a failed attempt, of a known user. */

@@ -15,7 +15,7 @@ import { guardUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateUserSkill, UpdateUserSkill } from "#schema/users/user-skill.ts";
 import type { DomainContext } from "../context.ts";
-import { userAt } from "./find.ts";
+import { findUserInPath } from "./find.ts";
 import { toTakenConflict } from "./name-conflicts.ts";
 
 const MAX_SKILLS = 100;
@@ -24,7 +24,7 @@ const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 /** Returns the user in the path, who must be the caller. Rejects with 404 for an invisible user and with 403 for another user. */
 export const findSkillOwner = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<string> => {
-  const { id } = await userAt(store, text, caller);
+  const { id } = await findUserInPath(store, text, caller);
   if (id !== caller.user_id) throw forbidden("You can manage only your own skills.");
   return id;
 };
@@ -52,7 +52,7 @@ export const createSkill = async (
   const rows = [
     guardUser({ id: user_id }),
     insertUserSkill(row, MAX_SKILLS),
-    writeAuditEntry(row, "create", { after: row }, now),
+    toAuditEntry(row, "create", { after: row }, now),
   ];
   await store.commit(rows).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale")
@@ -74,7 +74,7 @@ export const changeSkill = async (
   await store
     .commit([
       updateUserSkill(before.id, { name, description, content, updated_at }, { expect: 1 }),
-      writeAuditEntry(after, "write", { before, after }, now),
+      toAuditEntry(after, "write", { before, after }, now),
     ])
     .catch((error) => {
       if (error instanceof CommitError && error.reason === "stale") throw notFound();
@@ -85,8 +85,8 @@ export const changeSkill = async (
 
 /** Rejects with 404 when it no longer exists. */
 export const removeSkill = async ({ store, clock }: DomainContext, row: UserSkillRow): Promise<void> => {
-  const gone = deleteUserSkill({ user_id: row.user_id, id: row.id });
-  await store.commit([gone, writeAuditEntry(row, "delete", { before: row }, clock.now())]).catch((error) => {
+  const deletion = deleteUserSkill({ user_id: row.user_id, id: row.id });
+  await store.commit([deletion, toAuditEntry(row, "delete", { before: row }, clock.now())]).catch((error) => {
     throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
   });
 };
@@ -106,7 +106,7 @@ const checkSkill = <S extends UpdateUserSkill>(given: S): S => {
 type Change = { readonly before?: UserSkillRow; readonly after?: UserSkillRow };
 
 /** Omits the skill's content, which is private. */
-const writeAuditEntry = (
+const toAuditEntry = (
   row: UserSkillRow,
   action: "create" | "write" | "delete",
   { before, after }: Change,

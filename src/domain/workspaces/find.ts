@@ -54,7 +54,7 @@ export const stoppableAt = async (ctx: DomainContext, id: string, caller: UserCa
 };
 
 /** Returns an existing workspace whose files and copies the caller may replace and delete. Rejects with 403, 404 or 410 otherwise. */
-export const findReplaceableWorkspace = async (
+export const findWorkspaceToReplaceFiles = async (
   ctx: DomainContext,
   id: string,
   caller: UserCaller,

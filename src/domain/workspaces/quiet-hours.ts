@@ -11,7 +11,7 @@ import type { QuietHours } from "#schema/users/quiet-hours.ts";
 import { canEditProfile } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { auditUserChanged } from "../users/audit.ts";
-import { type KnownUser, userAt } from "../users/find.ts";
+import { findUserInPath, type KnownUser } from "../users/find.ts";
 import { PREBUILDS_USER_ID } from "../users/first-user.ts";
 
 /** Returns the user in the path: oneself, or a user the caller administers. Rejects with 403 or 404. */
@@ -20,7 +20,7 @@ export const findQuietOwner = async (
   text: string,
   caller: UserCaller,
 ): Promise<KnownUser> => {
-  const user = await userAt(store, text, caller);
+  const user = await findUserInPath(store, text, caller);
   if (!canEditProfile(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden();
   return user;
 };

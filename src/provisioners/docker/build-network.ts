@@ -64,7 +64,7 @@ const removeWhenFree = async (engine: Engine, clock: Clock, name: string): Promi
 };
 
 const removeNetwork = async (engine: Engine, name: string): Promise<void> => {
-  await engine.json("remove the network of a build", "DELETE", `/networks/${name}`, { fine: [404] });
+  await engine.json("remove the network of a build", "DELETE", `/networks/${name}`, { expectedStatuses: [404] });
   ended.delete(name);
 };
 

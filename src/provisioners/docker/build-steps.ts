@@ -50,10 +50,12 @@ export class BuildSteps {
 
   async #limit(id: string): Promise<void> {
     const path = `/containers/${id}`;
-    const found = await this.#engine.json<Inspected>("look at a step", "GET", `${path}/json`, { fine: [404] });
+    const found = await this.#engine.json<Inspected>("look at a step", "GET", `${path}/json`, {
+      expectedStatuses: [404],
+    });
     if (!found || (found.HostConfig?.PidsLimit ?? 0) > 0) return;
     const body = { PidsLimit: MAX_PROCESSES };
-    await this.#engine.json("limit a step", "POST", `${path}/update`, { body, fine: [404, 409] });
+    await this.#engine.json("limit a step", "POST", `${path}/update`, { body, expectedStatuses: [404, 409] });
   }
 
   #report(error: unknown): void {

@@ -158,7 +158,7 @@ export class DockerProvisioner implements Provisioner {
     if (containers.length === 0) throw new ProvisionError("The prebuilt workspace no longer exists.");
     report.log("info", stage, "Giving the running workspace to its owner.");
     for (const { Id } of containers) {
-      await engine.json("start the container", "POST", `/containers/${Id}/start`, { signal, fine: [304] });
+      await engine.json("start the container", "POST", `/containers/${Id}/start`, { signal, expectedStatuses: [304] });
     }
     return { state: request.state };
   }
@@ -266,7 +266,7 @@ export class DockerProvisioner implements Provisioner {
       await runStep("upload", () => upload(work, id, program));
     }
     await runStep("run", () =>
-      engine.json("start the container", "POST", `/containers/${id}/start`, { signal, fine: [304] }),
+      engine.json("start the container", "POST", `/containers/${id}/start`, { signal, expectedStatuses: [304] }),
     );
     report.log("info", stage, `The container ${resource.name} is running.`);
     return id;
@@ -381,7 +381,7 @@ const remove = async (work: Work, container: FoundContainer): Promise<void> => {
   await engine.json("stop the container", "POST", `/containers/${container.Id}/stop`, {
     query: { t: String(grace) },
     signal,
-    fine: [304, 404],
+    expectedStatuses: [304, 404],
     timeout: (grace + 60) * 1000,
   });
   await forceRemove(work, container.Id);
@@ -390,7 +390,11 @@ const remove = async (work: Work, container: FoundContainer): Promise<void> => {
 const forceRemove = async ({ engine, signal }: Work, id: string): Promise<void> => {
   const query = { force: "true", v: "true" };
   // 409: the container is already being removed.
-  await engine.json("remove the container", "DELETE", `/containers/${id}`, { query, signal, fine: [404, 409] });
+  await engine.json("remove the container", "DELETE", `/containers/${id}`, {
+    query,
+    signal,
+    expectedStatuses: [404, 409],
+  });
 };
 
 const upload = async ({ engine, signal }: Work, id: string, program: Program): Promise<void> => {

@@ -46,7 +46,7 @@ export type Call = {
   /** Timeout of the whole response in milliseconds; for `lines`, of the gap between two lines. */
   readonly timeout?: number;
   /** Statuses that count as success, such as 304 for a container that has already stopped. */
-  readonly fine?: readonly number[];
+  readonly expectedStatuses?: readonly number[];
 };
 
 export type ContainerFile = {
@@ -105,7 +105,7 @@ export class Engine {
 
   /** Returns the kind and size of a file of a container, without following a link; undefined if it does not exist. */
   findFile(container: string, path: string, signal: AbortSignal): Promise<ContainerFile | undefined> {
-    const call = { query: { path }, signal, fine: [404] };
+    const call = { query: { path }, signal, expectedStatuses: [404] };
     const at = `${this.#prefix}/containers/${container}/archive`;
     return this.#call("HEAD", at, call, "look at a file of the container", async ({ headers }) => {
       const text = Buffer.from(headers.get("x-docker-container-path-stat") ?? "", "base64").toString();
@@ -227,7 +227,7 @@ export class Engine {
     doing: string,
     read: (response: Response, alive: () => void) => Promise<T>,
   ): Promise<T> {
-    const { query, body, tar, headers = {}, signal, timeout = TIMEOUT_MS, fine = [] } = call;
+    const { query, body, tar, headers = {}, signal, timeout = TIMEOUT_MS, expectedStatuses = [] } = call;
     signal?.throwIfAborted();
     const end = new AbortController();
     const timeoutError = new EngineError(0, `The Docker Engine did not ${doing} within ${timeout / 1000} seconds.`);
@@ -256,7 +256,7 @@ export class Engine {
             : { body: JSON.stringify(body), headers: { ...headers, "content-type": "application/json" } }),
           ...(tar === undefined ? {} : { body: tar, headers: { ...headers, "content-type": "application/x-tar" } }),
         } as RequestInit);
-        if (response.ok || fine.includes(response.status)) return await read(response, keepAlive);
+        if (response.ok || expectedStatuses.includes(response.status)) return await read(response, keepAlive);
         throw new EngineError(
           response.status,
           `The Docker Engine could not ${doing}: ${await readEngineError(response)}`,

@@ -221,7 +221,7 @@ const withHelper = async <T>(
 
 const ensureHelperImage = async (engine: Engine, signal: AbortSignal): Promise<void> => {
   const image = `${IMAGE}:${TAG}`;
-  if (await engine.json("find an image", "GET", `/images/${image}/json`, { signal, fine: [404] })) return;
+  if (await engine.json("find an image", "GET", `/images/${image}/json`, { signal, expectedStatuses: [404] })) return;
   const call = { query: { fromSrc: "-", repo: IMAGE, tag: TAG }, tar: createEmptyTar(), signal };
   await engine.lines("make an empty image", "POST", "/images/create", call, () => {});
 };
@@ -230,13 +230,13 @@ const pauseAll = async (engine: Engine, workspace_id: string, signal: AbortSigna
   const running = await findContainers(engine, `${WORKSPACE_LABEL}=${workspace_id}`, ["running"], signal);
   // 409: the container has ended or is already paused.
   for (const { Id } of running) {
-    await engine.json("pause a container", "POST", `/containers/${Id}/pause`, { signal, fine: [404, 409] });
+    await engine.json("pause a container", "POST", `/containers/${Id}/pause`, { signal, expectedStatuses: [404, 409] });
   }
 };
 
 const unpauseContainers = async (engine: Engine, workspace_id: string): Promise<void> => {
   for (const { Id } of await findContainers(engine, `${WORKSPACE_LABEL}=${workspace_id}`, ["paused"])) {
-    await engine.json("resume a container", "POST", `/containers/${Id}/unpause`, { fine: [404, 409] });
+    await engine.json("resume a container", "POST", `/containers/${Id}/unpause`, { expectedStatuses: [404, 409] });
   }
 };
 

@@ -43,7 +43,7 @@ export const ensureNetwork = async (
       "look for the network",
       "GET",
       `/networks/${name}`,
-      { signal, fine: [404] },
+      { signal, expectedStatuses: [404] },
     );
     if (found) return;
     await engine.json("create the network", "POST", "/networks/create", { body, signal });
@@ -67,6 +67,6 @@ export const removeNetworks = async (engine: Engine, filters: string, signal: Ab
     signal,
   });
   for (const { Id } of found ?? []) {
-    await engine.json("remove a network", "DELETE", `/networks/${Id}`, { signal, fine: [404] });
+    await engine.json("remove a network", "DELETE", `/networks/${Id}`, { signal, expectedStatuses: [404] });
   }
 };

@@ -59,7 +59,7 @@ const findOwner = async (
   name: string,
   signal: AbortSignal,
 ): Promise<{ uid: number; gid: number } | undefined> => {
-  const call = { query: { path: "/etc/passwd" }, signal, fine: [404] };
+  const call = { query: { path: "/etc/passwd" }, signal, expectedStatuses: [404] };
   const bytes = await engine.bytes("read the users of the image", `/containers/${id}/archive`, call, MAX_PASSWD);
   const entries = await readTar({
     size: bytes.length,

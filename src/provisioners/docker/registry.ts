@@ -159,7 +159,10 @@ export class ImageRegistry {
   async #pushOne({ engine, image, key }: Waiting): Promise<void> {
     const { signal } = this.#stopped;
     // The image was removed in the meantime, so there is nothing to push.
-    const found = await engine.json("look for the image", "GET", `/images/${image}/json`, { signal, fine: [404] });
+    const found = await engine.json("look for the image", "GET", `/images/${image}/json`, {
+      signal,
+      expectedStatuses: [404],
+    });
     if (found === undefined) return;
     const tag = await readTag(engine, key, signal);
     await engine.json("tag the image", "POST", `/images/${image}/tag`, { query: { repo: this.name, tag }, signal });

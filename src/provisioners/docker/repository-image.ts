@@ -255,7 +255,11 @@ const withTimeLimit = async (build: ImageBuild, work: (limited: ImageBuild) => P
 /** Marks the image as used: the engine records when it was last tagged. */
 const markUsed = async (engine: Engine, key: string, signal: AbortSignal): Promise<void> => {
   const query = { repo: REPOSITORY_IMAGE, tag: key };
-  await engine.json("tag an image", "POST", `/images/${REPOSITORY_IMAGE}:${key}/tag`, { query, signal, fine: [404] });
+  await engine.json("tag an image", "POST", `/images/${REPOSITORY_IMAGE}:${key}/tag`, {
+    query,
+    signal,
+    expectedStatuses: [404],
+  });
 };
 
 const openSource = async ({ sources, plan, owner_id, signal }: ImageBuild): Promise<RepositorySource> => {
@@ -385,11 +389,14 @@ const pruneImages = async ({ engine, report, stage, signal, max_bytes }: ImageBu
 
 /** Removes the image of this name; if the same image has another key, only the name is removed. */
 export const removeImageNamed = async (engine: Engine, name: string, signal: AbortSignal): Promise<void> => {
-  const fine = [404, 409];
-  const found = await engine.json<ListedImage>("look at an image", "GET", `/images/${name}/json`, { signal, fine });
+  const expectedStatuses = [404, 409];
+  const found = await engine.json<ListedImage>("look at an image", "GET", `/images/${name}/json`, {
+    signal,
+    expectedStatuses,
+  });
   if (!found) return;
   if ((found.RepoTags ?? []).filter(isOwnName).length > 1)
-    await engine.json("remove an image", "DELETE", `/images/${name}`, { signal, fine });
+    await engine.json("remove an image", "DELETE", `/images/${name}`, { signal, expectedStatuses });
   else await removeImage(engine, found, signal);
 };
 
@@ -397,12 +404,13 @@ const isOwnName = (tag: string): boolean => tag.startsWith(`${REPOSITORY_IMAGE}:
 
 /** Returns false if the image was already removed, a container uses it, or another image is based on it. */
 const removeImage = async (engine: Engine, { Id, RepoTags }: ListedImage, signal: AbortSignal): Promise<boolean> => {
-  const fine = [404, 409];
+  const expectedStatuses = [404, 409];
   if (await isUsed(engine, Id, signal)) return false;
   // An image with several tags cannot be removed by ID. One of our tags remains if the removal fails because other images are based on it.
   const [, ...others] = (RepoTags ?? []).toSorted((a, b) => Number(isOwnName(b)) - Number(isOwnName(a)));
-  for (const tag of others) await engine.json("remove an image", "DELETE", `/images/${tag}`, { signal, fine });
-  return (await engine.json("remove an image", "DELETE", `/images/${Id}`, { signal, fine })) !== undefined;
+  for (const tag of others)
+    await engine.json("remove an image", "DELETE", `/images/${tag}`, { signal, expectedStatuses });
+  return (await engine.json("remove an image", "DELETE", `/images/${Id}`, { signal, expectedStatuses })) !== undefined;
 };
 
 const isUsed = async (engine: Engine, id: string, signal: AbortSignal): Promise<boolean> => {
@@ -415,7 +423,7 @@ const loadLastUse = async (engine: Engine, id: string, signal: AbortSignal): Pro
   type InspectedImage = { readonly Created?: string; readonly Metadata?: { readonly LastTagTime?: string } };
   const found = await engine.json<InspectedImage>("look at an image", "GET", `/images/${id}/json`, {
     signal,
-    fine: [404],
+    expectedStatuses: [404],
   });
   const [tagged, created] = [found?.Metadata?.LastTagTime, found?.Created].map((text) => Date.parse(text ?? ""));
   return Math.max(tagged || 0, created || 0);

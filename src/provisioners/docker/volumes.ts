@@ -94,7 +94,10 @@ export const removeHelpers = async (engine: Engine, label: string, signal?: Abor
 
 /** Removes one container; succeeds if it does not exist. */
 export const removeHelper = async (engine: Engine, id: string): Promise<void> => {
-  await engine.json("remove a helper", "DELETE", `/containers/${id}`, { query: { force: "true" }, fine: [404, 409] });
+  await engine.json("remove a helper", "DELETE", `/containers/${id}`, {
+    query: { force: "true" },
+    expectedStatuses: [404, 409],
+  });
 };
 
 type FoundContainer = { readonly Id: string };
@@ -142,5 +145,5 @@ export const createVolume = async (
 
 /** Removes one volume; succeeds if it does not exist. */
 export const removeVolume = async (engine: Engine, name: string, signal?: AbortSignal): Promise<void> => {
-  await engine.json("remove a volume", "DELETE", `/volumes/${name}`, { signal, fine: [404] });
+  await engine.json("remove a volume", "DELETE", `/volumes/${name}`, { signal, expectedStatuses: [404] });
 };

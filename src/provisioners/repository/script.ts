@@ -20,7 +20,7 @@ export type ScriptPlace = {
   readonly state: string;
 };
 
-const WORDS: Readonly<Record<LifecycleStep, string>> = {
+const COMMAND_NAMES: Readonly<Record<LifecycleStep, string>> = {
   on_create: "onCreateCommand",
   update_content: "updateContentCommand",
   post_create: "postCreateCommand",
@@ -33,7 +33,7 @@ export const toRepositoryScripts = (plan: RepositoryPlan, place: ScriptPlace): M
   const later = LIFECYCLE_STEPS.filter((step) => !waited.includes(step) && plan.lifecycle[step].length > 0);
   const first = [
     ...listPrelude(plan, place),
-    ...CLAIM,
+    ...REPORT_OUTCOME,
     ...listCloneCommands(plan),
     ...listStepCommands(plan, waited),
     "finish ready",
@@ -75,7 +75,7 @@ const listPrelude = (plan: RepositoryPlan, { root, folder, state }: ScriptPlace)
 ];
 
 /** Reports the outcome of the first script to the second one, even if the first one is killed by a signal. */
-const CLAIM = [
+const REPORT_OUTCOME = [
   'rm -f "$state"/start-*',
   'finish() { trap - EXIT; echo "$1" >"$mark"; }',
   "trap 'finish failed' EXIT",
@@ -220,7 +220,7 @@ const listStepCommands = ({ lifecycle }: RepositoryPlan, steps: readonly Lifecyc
 const listGroupCommands = (step: LifecycleStep, groups: Lifecycle): string[] =>
   groups.flatMap((group) => {
     const [only] = group;
-    const failed = `{ echo "${WORDS[step]} has failed." >&2; exit 1; }`;
+    const failed = `{ echo "${COMMAND_NAMES[step]} has failed." >&2; exit 1; }`;
     if (group.length === 1 && only) return [toAnnouncement(step, only), `${toCommandLine(only)} || ${failed}`];
     // Starts the commands in parallel and waits for each of them.
     return [
@@ -233,7 +233,7 @@ const listGroupCommands = (step: LifecycleStep, groups: Lifecycle): string[] =>
   });
 
 const toAnnouncement = (step: LifecycleStep, { name }: LifecycleCommand): string =>
-  `printf '%s\\n' ${shellQuote(`Running ${WORDS[step]}${name === undefined ? "" : ` (${name})`}.`)}`;
+  `printf '%s\\n' ${shellQuote(`Running ${COMMAND_NAMES[step]}${name === undefined ? "" : ` (${name})`}.`)}`;
 
 const toCommandLine = ({ run }: LifecycleCommand): string =>
   typeof run === "string" ? `sh -c ${shellQuote(run)}` : run.map(shellQuoteWithVariables).join(" ");

@@ -18,8 +18,8 @@ import { LineBuffer } from "#base/line-buffer.ts";
 import { nextTurn, pause } from "#base/retry.ts";
 import { findMark, isAlive, markOfChild, type ProcessMark } from "../local/process-table.ts";
 import { CommandPriority, DETACHED } from "./cpu-priority.ts";
+import { readGroupCpuMs } from "./cpu-time.ts";
 import { endStrays } from "./orphan-processes.ts";
-import { readGroupCpuMs } from "./processor-time.ts";
 
 export type CommandOptions = {
   readonly program: string;
@@ -37,13 +37,13 @@ export type CommandOptions = {
    * The limit applies to the CPU time of the program and its children, with up to ten times as much wall-clock time, so that a busy machine
    * does not end it.
    */
-  readonly countsProcessor?: boolean;
+  readonly limitsCpuTime?: boolean;
   /** Milliseconds between interrupting and killing it. */
   readonly grace: number;
   /** Whether the command runs with a lower priority than the server. Default: true. */
-  readonly givesWay?: boolean;
+  readonly isLowPriority?: boolean;
   /** Maximum bytes of output; a program that prints more is ended. */
-  readonly most?: number;
+  readonly maxOutputBytes?: number;
   /**
    * Receives each complete line of standard output and error, in order; a returned promise delays the next line. If absent, the output is
    * returned.
@@ -88,13 +88,13 @@ const APPEND =
  * fails. Reads large output in chunks, between which the event loop runs.
  */
 export const runCommand = async (options: CommandOptions): Promise<CommandResult> => {
-  const { folder, clock, signal, line, most = MAX_OUTPUT_BYTES } = options;
+  const { folder, clock, signal, line, maxOutputBytes = MAX_OUTPUT_BYTES } = options;
   // Not truncated for each command: that would wait for a disk that is still writing the previous output.
   await using out = await open(join(folder, "stdout"), APPEND, 0o600);
   await using err = await open(join(folder, "stderr"), APPEND, 0o600);
-  const output = new Output(out, err, most);
+  const output = new Output(out, err, maxOutputBytes);
   const mark = join(folder, MARK);
-  using priority = new CommandPriority(options.givesWay);
+  using priority = new CommandPriority(options.isLowPriority);
   try {
     const child = Bun.spawn([...priority.toPrefix(options.args[0]), options.program, ...options.args], {
       cwd: options.cwd,
@@ -124,11 +124,11 @@ export const runCommand = async (options: CommandOptions): Promise<CommandResult
       }
     };
     while (!isOver) {
-      await Promise.race([child.exited, pause(clock, priority.isPut ? POLL_MS : INITIAL_POLL_MS)]);
+      await Promise.race([child.exited, pause(clock, priority.isSettled ? POLL_MS : INITIAL_POLL_MS)]);
       if (!isOver) priority.lower(child.pid);
       if (!refused) await read();
       stop.checkLimits(signal.aborted || refused !== undefined, output.isTooMuch);
-      if (stop.isAsked) await output.truncate();
+      if (stop.isInterrupted) await output.truncate();
     }
     if (!refused) await read(true);
     const killedBy = child.signalCode?.toString() ?? toSignal(child.exitCode ?? 1);
@@ -154,7 +154,7 @@ class CommandStopper {
   readonly #pid: number;
   readonly #options: CommandOptions;
   readonly #began: number;
-  #asked: number | undefined;
+  #interruptedAt: number | undefined;
   #killed = false;
 
   constructor(pid: number, options: CommandOptions) {
@@ -164,20 +164,20 @@ class CommandStopper {
   }
 
   /** True once the program was asked to end. */
-  get isAsked(): boolean {
-    return this.#asked !== undefined;
+  get isInterrupted(): boolean {
+    return this.#interruptedAt !== undefined;
   }
 
   checkLimits(isCancelled: boolean, isTooMuch: boolean): void {
     const { clock, limit, grace } = this.#options;
     const now = clock.monotonic();
-    if (this.#asked === undefined) {
+    if (this.#interruptedAt === undefined) {
       this.tooLong = now - this.#began > limit && this.#hasUsed(now - this.#began);
       this.tooMuch = isTooMuch;
       if (!isCancelled && !this.tooLong && !this.tooMuch) return;
-      this.#asked = now;
+      this.#interruptedAt = now;
       sendSignal(this.#pid, "SIGINT");
-    } else if (now - this.#asked > grace && !this.#killed) {
+    } else if (now - this.#interruptedAt > grace && !this.#killed) {
       this.#killed = true;
       sendSignal(-this.#pid, "SIGKILL");
       // The process may not have its own group yet.
@@ -186,8 +186,8 @@ class CommandStopper {
   }
 
   #hasUsed(ms: number): boolean {
-    const { limit, countsProcessor = false } = this.#options;
-    if (!countsProcessor || ms > CLOCK_FACTOR * limit) return true;
+    const { limit, limitsCpuTime = false } = this.#options;
+    if (!limitsCpuTime || ms > CLOCK_FACTOR * limit) return true;
     const used = readGroupCpuMs(this.#pid);
     return used === undefined || used > limit;
   }
@@ -198,10 +198,10 @@ class CommandStopper {
    */
   async onExit(mark: ProcessMark | undefined, wasKilled: boolean): Promise<void> {
     const { args, folder } = this.#options;
-    const mayLeave = args[0] === "apply" && this.#asked === undefined && !wasKilled;
-    if (!mayLeave) sendSignal(-this.#pid, "SIGKILL");
+    const mayKeepRunning = args[0] === "apply" && this.#interruptedAt === undefined && !wasKilled;
+    if (!mayKeepRunning) sendSignal(-this.#pid, "SIGKILL");
     // Only these two run programs of the template.
-    if (mark && !mayLeave && (args[0] === "plan" || args[0] === "apply")) await endStrays(folder, mark);
+    if (mark && !mayKeepRunning && (args[0] === "plan" || args[0] === "apply")) await endStrays(folder, mark);
   }
 }
 
@@ -232,10 +232,10 @@ class Output {
   readonly #errFrom: number;
   readonly #maxBytes: number;
 
-  constructor(out: FileHandle, err: FileHandle, most: number) {
+  constructor(out: FileHandle, err: FileHandle, maxOutputBytes: number) {
     this.#out = out;
     this.#err = err;
-    this.#maxBytes = most;
+    this.#maxBytes = maxOutputBytes;
     this.#outFrom = fstatSync(out.fd).size;
     this.#errFrom = fstatSync(err.fd).size;
   }
@@ -257,13 +257,13 @@ class Output {
   }
 
   text(): string {
-    return formatFailure(this.#out.fd, this.#outFrom);
+    return readFrom(this.#out.fd, this.#outFrom);
   }
 
   /** The end of standard error. */
   get errors(): string {
     const { size } = fstatSync(this.#err.fd);
-    return formatFailure(this.#err.fd, Math.max(this.#errFrom, size - 4 * ERRORS_SHOWN));
+    return readFrom(this.#err.fd, Math.max(this.#errFrom, size - 4 * ERRORS_SHOWN));
   }
 }
 
@@ -276,10 +276,10 @@ class GrowingFile {
   #at: number;
   readonly #buffer = new LineBuffer();
 
-  constructor(file: number, from: number, line: OnLine, most: number) {
+  constructor(file: number, from: number, line: OnLine, maxOutputBytes: number) {
     this.#file = file;
     this.#at = from;
-    this.#end = from + most;
+    this.#end = from + maxOutputBytes;
     this.#line = line;
   }
 
@@ -299,7 +299,7 @@ class GrowingFile {
   }
 }
 
-const formatFailure = (file: number, from: number): string => {
+const readFrom = (file: number, from: number): string => {
   const parts: Uint8Array[] = [];
   for (let at = from; at < from + MAX_OUTPUT_BYTES; ) {
     const buffer = new Uint8Array(CHUNK);
@@ -335,8 +335,8 @@ const findProcessesIn = (folder: string): ProcessMark[] => {
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => {
       try {
-        const isIt = /(?:^|\/)(?:terraform|tofu)[^/]*$/.test(readlinkSync(`/proc/${name}/exe`));
-        const isHere = isIt && `${readlinkSync(`/proc/${name}/cwd`)}/`.startsWith(folderPrefix);
+        const isTerraform = /(?:^|\/)(?:terraform|tofu)[^/]*$/.test(readlinkSync(`/proc/${name}/exe`));
+        const isHere = isTerraform && `${readlinkSync(`/proc/${name}/cwd`)}/`.startsWith(folderPrefix);
         return (isHere ? findMark(Number(name)) : undefined) ?? [];
       } catch {
         return [];

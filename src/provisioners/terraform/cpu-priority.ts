@@ -37,13 +37,13 @@ export class CommandPriority {
   #sessionChecks = 0;
   readonly #isLowPriority: boolean;
 
-  constructor(givesWay = true) {
-    this.#isLowPriority = givesWay;
-    if (givesWay) running.add(this);
+  constructor(isLowPriority = true) {
+    this.#isLowPriority = isLowPriority;
+    if (isLowPriority) running.add(this);
   }
 
   /** True once the session's priority is set, or if it cannot be set. */
-  get isPut(): boolean {
+  get isSettled(): boolean {
     return !this.#isLowPriority || this.#niceness !== undefined || this.#sessionChecks > MAX_SESSION_CHECKS;
   }
 

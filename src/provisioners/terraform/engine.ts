@@ -38,7 +38,7 @@ export type EngineOptions = {
   readonly verbose?: boolean;
   readonly turns: InitTurns;
   readonly limits: Limits;
-  readonly givesWay: boolean;
+  readonly isLowPriority: boolean;
 };
 
 /** Used if neither this server nor a limit has ended it. */
@@ -207,7 +207,7 @@ export class Engine {
 
   async #runCommand(part: Pick<CommandOptions, "args" | "env" | "limit"> & { line?: OnLine }): Promise<CommandResult> {
     this.#signal.throwIfAborted();
-    const { program, clock, env, limits, givesWay } = this.#options;
+    const { program, clock, env, limits, isLowPriority } = this.#options;
     const { folder, work } = this.#session;
     return runCommand({
       ...part,
@@ -217,7 +217,7 @@ export class Engine {
       clock,
       signal: this.#signal,
       grace: limits.grace,
-      givesWay,
+      isLowPriority,
       env: { ...env, ...part.env },
     });
   }

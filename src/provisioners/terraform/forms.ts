@@ -160,7 +160,7 @@ export class Forms {
     { version, owner, access_url, inputs }: FormQuestion,
     signal: AbortSignal,
   ): Promise<FormAnswer> {
-    const { clock, program, cliConfig, pluginCache, env, givesWay } = await this.#options();
+    const { clock, program, cliConfig, pluginCache, env, isLowPriority } = await this.#options();
     this.#runs += 1;
     const folder = join(session.folder, `run-${this.#runs}`);
     this.#busy.set(version.id, (this.#busy.get(version.id) ?? 0) + 1);
@@ -176,9 +176,9 @@ export class Forms {
         clock,
         signal,
         limit: this.#limit_ms,
-        countsProcessor: true,
+        limitsCpuTime: true,
         grace: GRACE_MS,
-        givesWay,
+        isLowPriority,
       };
       const base = { ...env, ...quietVariables(cliConfig, pluginCache), ...SHORT_LIVED_GO_ENV };
       const asked = {

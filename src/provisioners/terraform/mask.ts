@@ -26,17 +26,17 @@ export class Mask {
       this.#known.add(secret);
       const lines = secret.split(/\r?\n/).map((line) => line.trim());
       for (const one of new Set([secret.trim(), ...lines])) {
-        if (one.length >= MIN_SECRET_CHARS) for (const spelling of listEncodings(one)) this.#addSpelling(spelling);
+        if (one.length >= MIN_SECRET_CHARS) for (const encoding of listEncodings(one)) this.#addEncoding(encoding);
       }
     }
   }
 
-  #addSpelling(spelling: string): void {
-    if (spelling.length < MIN_SECRET_CHARS) return;
-    const head = computeHead(spelling, 0);
+  #addEncoding(encoding: string): void {
+    if (encoding.length < MIN_SECRET_CHARS) return;
+    const head = computeHead(encoding, 0);
     const same = this.#byHead.get(head) ?? [];
-    if (same.includes(spelling)) return;
-    same.push(spelling);
+    if (same.includes(encoding)) return;
+    same.push(encoding);
     this.#byHead.set(
       head,
       same.sort((a, b) => b.length - a.length),

@@ -8,8 +8,8 @@ import {
   isTemplateFile,
   isValuesFile,
   listDeclaredOutputs,
+  parseAssignedNames,
   parseDeclaredVariables,
-  parseGivenNames,
   type TemplateFile,
 } from "./variables.ts";
 import type { TemplateArchive } from "./work.ts";
@@ -58,7 +58,7 @@ export const readTerraformSource = ({ path, mimetype }: TemplateArchive): Promis
       // The snapshot variable is set by the server, not by people.
       variables: hasModule ? declared.filter(({ name }) => name !== SNAPSHOT_NAME) : declared,
       snapshot_module: hasModule ? { problem: findModuleProblem(files, ofModule) } : undefined,
-      given: parseGivenNames(await read(isValuesFile)),
+      given: parseAssignedNames(await read(isValuesFile)),
       files: files.length,
     };
   });

@@ -266,7 +266,7 @@ export class TerraformProvisioner implements Provisioner {
       turns: this.#initTurns,
       pluginCache: this.#plugins,
       limits: this.#limits,
-      givesWay: env[EVEN] === undefined,
+      isLowPriority: env[EVEN] === undefined,
     };
   }
 }

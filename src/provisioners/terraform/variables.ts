@@ -21,7 +21,7 @@ export const parseDeclaredVariables = (files: readonly TemplateFile[]): Declared
     .flatMap(({ name, text }) => (name.endsWith(".json") ? parseJsonVariables(text) : parseHclVariables(text)));
 
 /** Returns the names of variables set in value files (`terraform.tfvars`, `*.auto.tfvars`). Users are not asked for them. */
-export const parseGivenNames = (files: readonly TemplateFile[]): Set<string> =>
+export const parseAssignedNames = (files: readonly TemplateFile[]): Set<string> =>
   new Set(
     files.flatMap(({ name, text }) =>
       name.endsWith(".json")

@@ -2,9 +2,9 @@
 import type { Clock } from "#base/clock.ts";
 
 /** A handshake costs about a millisecond of CPU time. Up to this many per second are answered without a cookie. */
-export const MAX_UNLOADED_PER_SECOND = 100;
+export const MAX_HANDSHAKES_PER_SECOND = 100;
 /** Minimum duration of the load state. */
-const UNDER_LOAD_TTL_MS = 1_000;
+const MIN_LOAD_DURATION_MS = 1_000;
 
 export class HandshakeLoad {
   readonly #clock: Clock;
@@ -24,7 +24,7 @@ export class HandshakeLoad {
       this.#count = 0;
     }
     this.#count += 1;
-    if (this.#count > MAX_UNLOADED_PER_SECOND) this.#loadedUntil = now + UNDER_LOAD_TTL_MS;
+    if (this.#count > MAX_HANDSHAKES_PER_SECOND) this.#loadedUntil = now + MIN_LOAD_DURATION_MS;
     return now < this.#loadedUntil;
   }
 }

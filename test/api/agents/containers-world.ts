@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { FakeDocker } from "#test/support/docker/fake-docker.ts";
-import { type Reachable, startReachable } from "./reach.ts";
+import { type Reachable, startReachableAgent } from "./reach.ts";
 
 export type ContainerWorld = AsyncDisposable & {
   readonly docker: FakeDocker;
@@ -58,7 +58,7 @@ export const startContainerWorld = async (): Promise<ContainerWorld> => {
   writeFileSync(cli, program(docker));
   chmodSync(cli, 0o755);
   const environment_variables = { DOCKER_HOST: docker.host, PATH: `${dirname(cli)}:$PATH` };
-  const world = await startReachable({ agent: { environment_variables } });
+  const world = await startReachableAgent({ agent: { environment_variables } });
   return {
     docker,
     world,

@@ -5,12 +5,12 @@ import { uuid } from "#base/ids.ts";
 import { encodeHeader, FLAG, FRAME } from "#src/wire/yamux-frame.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
-import { startReachable, TestTerminal } from "./reach.ts";
+import { startReachableAgent, TestTerminal } from "./reach.ts";
 import { connectAgent } from "./rpc-agent.ts";
 
 const ROUNDS = 24;
 
-const world = await forFile(startReachable());
+const world = await forFile(startReachableAgent());
 const victim = await seedAgent(world.server);
 
 // A separate generator, so that a failure can be reproduced.

@@ -9,10 +9,10 @@ import { ApiError, Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { getContext, seedAgent, seedUser } from "#test/support/seed.ts";
-import { startReachable, TestTerminal } from "./reach.ts";
+import { startReachableAgent, TestTerminal } from "./reach.ts";
 
 const APP_PORT = 43_117;
-const world = await forFile(startReachable({ apps: [{ url: `http://localhost:${APP_PORT}/` }] }));
+const world = await forFile(startReachableAgent({ apps: [{ url: `http://localhost:${APP_PORT}/` }] }));
 
 type Answer<T> = { status: number; body: T };
 

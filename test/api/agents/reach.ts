@@ -59,7 +59,7 @@ export const startAgentProcess = async (
   };
 };
 
-export const startReachable = async (options: SeedOptions = {}): Promise<Reachable> => {
+export const startReachableAgent = async (options: SeedOptions = {}): Promise<Reachable> => {
   // An explicit clock keeps the server in this process, where agents can be seeded; the daemon may be the compiled binary.
   const server = await startTestServer({ clock: systemClock });
   const seeded = await seedAgent(server, options);

@@ -7,7 +7,7 @@ import { uuid } from "#base/ids.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
-import { startAgentProcess, startReachable, TestTerminal } from "./reach.ts";
+import { startAgentProcess, startReachableAgent, TestTerminal } from "./reach.ts";
 
 const backend_type = "screen";
 
@@ -15,7 +15,7 @@ testNeeding(
   [needs.screen],
   "[TM-14][TM-15] a screen terminal accepts keys and sizes, is shared by all clients, and ends its processes with its command",
   async () => {
-    await using world = await startReachable();
+    await using world = await startReachableAgent();
     const id = uuid();
     const readPid = (name: string) => Number(readFileSync(join(world.home, name), "utf8"));
     using one = await TestTerminal.open(world, { id, backend_type, height: 24, width: 100 });
@@ -46,7 +46,7 @@ testNeeding(
   [needs.screen],
   "[TM-14][TM-15] a program on a screen outlives a daemon that is killed, and ends with one that stops",
   async () => {
-    await using world = await startReachable();
+    await using world = await startReachableAgent();
     const command = "echo pid $$; read first; echo got $first; read second";
     using before = await TestTerminal.open(world, { backend_type, command });
     const [, shown] = /pid (\d+)\r/.exec(await before.until(/pid \d+\r/)) ?? [];
@@ -68,7 +68,7 @@ testNeeding(
 );
 
 testNeeding([needs.screen], "[TM-14] a workspace without the program says so on the terminal", async () => {
-  await using world = await startReachable();
+  await using world = await startReachableAgent();
   await world.daemon[Symbol.asyncDispose]();
   const programs = mkdtempSync(join(tmpdir(), "slipway-programs-"));
   symlinkSync(Bun.which("bash") ?? "", join(programs, "bash"));

@@ -10,10 +10,10 @@ import { BareSocket } from "#test/support/net/bare-socket.ts";
 import { getContext, seedAgent, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { startAgentProcess, startReachable, TestTerminal } from "./reach.ts";
+import { startAgentProcess, startReachableAgent, TestTerminal } from "./reach.ts";
 import { readSlowly, waitUntilStalled } from "./slow-socket.ts";
 
-const world = await forFile(startReachable());
+const world = await forFile(startReachableAgent());
 
 const open = (options: Parameters<typeof TestTerminal.open>[1] = {}) => TestTerminal.open(world, options);
 const READY = /# $|\$ $/;
@@ -155,7 +155,7 @@ describe("failures", () => {
   });
 
   test("[TM-7] killing the daemon ends the terminal with a reason", async () => {
-    await using other = await startReachable();
+    await using other = await startReachableAgent();
     using terminal = await TestTerminal.open(other, { command: "echo up; sleep 1000" });
     await terminal.until(/up/);
     other.daemon.process.kill("SIGKILL");
@@ -169,7 +169,7 @@ describe("failures", () => {
   });
 
   test("[TM-5] a daemon that stops cleanly closes its terminals cleanly, with their programs", async () => {
-    await using other = await startReachable();
+    await using other = await startReachableAgent();
     using terminal = await TestTerminal.open(other, { command: "echo $$ > shell; echo up; sleep 1000; true" });
     await terminal.until(/up/);
     const pid = Number(readFileSync(join(other.home, "shell"), "utf8"));

@@ -12,9 +12,9 @@ import { getContext, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { handshake } from "../edge/raw-http.ts";
-import { startAgentProcess, startReachable } from "./reach.ts";
+import { startAgentProcess, startReachableAgent } from "./reach.ts";
 
-const world = await forFile(startReachable());
+const world = await forFile(startReachableAgent());
 
 /** A program of the workspace that echoes its input and ends with it. */
 const echoServer = (hostname = "127.0.0.1") => {

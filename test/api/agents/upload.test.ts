@@ -9,9 +9,9 @@ import { MAX_AGENT_FILE_BYTES } from "#domain/agents/upload.ts";
 import type { DirectoryListing } from "#schema/agents/agent-files.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { type SeededAgent, seedAgent, seedUser } from "#test/support/seed.ts";
-import { startReachable, TestTerminal } from "./reach.ts";
+import { startReachableAgent, TestTerminal } from "./reach.ts";
 
-const world = await forFile(startReachable());
+const world = await forFile(startReachableAgent());
 
 const uploadFile = async (
   query: Record<string, string>,
@@ -70,8 +70,8 @@ test("[PT-8] rejects names with folders, files above 32 MiB, names of existing f
     headers: { "service-session-token": world.seeded.owner_token },
   });
   expect(streamed.status).toBe(413);
-  const never = await seedAgent(world.server);
-  expect((await uploadFile({ name: "a" }, "x", never)).status).toBe(400);
+  const neverConnected = await seedAgent(world.server);
+  expect((await uploadFile({ name: "a" }, "x", neverConnected)).status).toBe(400);
   const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
   const { status } = await world.owner.withToken(stranger.token).fetch("POST", world.path("files?name=a"));
   expect(status).toBe(404);

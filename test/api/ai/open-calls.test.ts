@@ -20,6 +20,6 @@ test("[GW-9] refuses a user's fifth request of 64 MiB, and accepts those of othe
 
 test("[GW-9] counts a request without a declared length by its size once it is read", () => {
   const calls = new OpenCalls();
-  for (let i = 0; i < 100; i++) requireSlot(calls.open("ann", 64 * MIB)).weigh(1_000);
+  for (let i = 0; i < 100; i++) requireSlot(calls.open("ann", 64 * MIB)).setBodySize(1_000);
   expect(calls.open("ann", 1)).toHaveProperty("status", 429);
 });

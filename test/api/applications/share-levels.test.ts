@@ -59,7 +59,7 @@ const startChild = async () => {
   };
 };
 
-const allow = (max_port_share_level: string) =>
+const setMaxShareLevel = (max_port_share_level: string) =>
   world.cast.clients["site owner"].patch<unknown>(`/api/v2/templates/${world.cast.template_id}`, {
     max_port_share_level,
   });
@@ -74,10 +74,10 @@ test("[AX-19] a template's app is shared at most as its settings allow, and open
   const reader = (await world.get(world.path("declared", "/events"))).body?.getReader();
   await reader?.read();
   expect([await status(), await getSharingLevel()]).toEqual([[200, 200], "public"]);
-  await allow("authenticated");
+  await setMaxShareLevel("authenticated");
   expect([await status(), await getSharingLevel()]).toEqual([[401, 401], "authenticated"]);
   expect(await readToEnd(reader)).toBe("cut");
-  await allow("public");
+  await setMaxShareLevel("public");
   expect([await status(), await getSharingLevel()]).toEqual([[200, 200], "public"]);
 }, 30_000);
 
@@ -99,11 +99,11 @@ test("[AX-19] a dev container's app is shared by host and by path at most as the
   const statuses = async (): Promise<number[]> => {
     const all: number[] = [];
     for (const token of [undefined, member.token, world.token]) {
-      const below = await world.get("/@ada/dev.child/apps/web/", { token });
+      const byPath = await world.get("/@ada/dev.child/apps/web/", { token });
       const host = `web--child--dev--ada.${SUFFIX}`;
       const onHost = await world.get("/", { token, headers: { host } });
-      expect(below.status).toBe(onHost.status);
-      all.push(below.status);
+      expect(byPath.status).toBe(onHost.status);
+      all.push(byPath.status);
     }
     return all;
   };
@@ -113,11 +113,11 @@ test("[AX-19] a dev container's app is shared by host and by path at most as the
   const open = await world.get("/@ada/dev.child/apps/web/events");
   const reader = open.body?.getReader();
   await reader?.read();
-  await allow("authenticated");
+  await setMaxShareLevel("authenticated");
   expect([await statuses(), await getSharingLevel()]).toEqual([[401, 200, 200], "authenticated"]);
   expect(await readToEnd(reader)).toBe("cut");
-  await allow("owner");
+  await setMaxShareLevel("owner");
   expect([await statuses(), await getSharingLevel()]).toEqual([[401, 404, 200], "owner"]);
-  await allow("public");
+  await setMaxShareLevel("public");
   expect([await statuses(), await getSharingLevel()]).toEqual([[200, 200, 200], "public"]);
 }, 30_000);

@@ -33,16 +33,16 @@ const listBudgets = (client: Client): Promise<Budget[]> => client.get<Budget[]>(
 
 /** Makes a call with this many output tokens and returns its status. */
 const use = async ({ base, token, upstream }: GatewayWorld, completion_tokens: number, as = token): Promise<number> => {
-  const asked = fetch(`${base}/openai/v1/chat/completions`, {
+  const pending = fetch(`${base}/openai/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${as}` },
     body: JSON.stringify({ model: "test-model", max_tokens: 10, messages: [{ role: "user", content: "hello" }] }),
   });
-  const call = await Promise.race([upstream.next(), asked]);
+  const call = await Promise.race([upstream.next(), pending]);
   if ("answer" in call) {
     call.answer(200, { model: "test-model", choices: [], usage: { prompt_tokens: 0, completion_tokens } });
   }
-  const response = await asked;
+  const response = await pending;
   // The ledger has the call before its response is complete.
   await response.text();
   return response.status;

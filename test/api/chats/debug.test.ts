@@ -1,6 +1,6 @@
 // Recorded model calls: when they are recorded, what they contain, who can read them, and that recording delays nothing.
 import { expect, setDefaultTimeout } from "bun:test";
-import { MAX_RECORD_BYTES, recordable, redactSecrets } from "#actors/chat/background/record-text.ts";
+import { MAX_RECORD_BYTES, redactSecrets, toRecordable } from "#actors/chat/background/record-text.ts";
 import { MAX_RECORDED_STEPS } from "#actors/chat/background/recorder.ts";
 import { interruptOpenRuns } from "#db/chats/runs.ts";
 import type { ChatCost } from "#schema/chats/chat-cost.ts";
@@ -199,9 +199,9 @@ testInside(
       content: [{ type: "text", text: `${index} ${long.slice(0, 500)}` }],
     }));
     for (const value of [long, deep, wide, { messages: wide, text: long }, Array(50).fill(Array(50).fill(long))]) {
-      expect(Buffer.byteLength(JSON.stringify(recordable(value)))).toBeLessThanOrEqual(MAX_RECORD_BYTES);
+      expect(Buffer.byteLength(JSON.stringify(toRecordable(value)))).toBeLessThanOrEqual(MAX_RECORD_BYTES);
     }
-    const shown = recordable({ messages: wide }) as { messages: unknown[] };
+    const shown = toRecordable({ messages: wide }) as { messages: unknown[] };
     expect(JSON.stringify(shown.messages[0])).toContain('"0 word');
     expect(JSON.stringify(shown.messages.at(-1))).toContain('"19999 word');
     await using world = await openChatWorld(FORCED);
@@ -234,7 +234,7 @@ testInside("[RM-6] credentials are not recorded, nor data that a provider stores
   const plain = "The token count is 12; see https://example.com/a:b and task-force.";
   expect(redactSecrets(plain)).toBe(plain);
   expect(
-    recordable({ api_key: "x", "X-Api-Key": "y", input_tokens: 3, session_token: "t", nested: { password: "z" } }),
+    toRecordable({ api_key: "x", "X-Api-Key": "y", input_tokens: 3, session_token: "t", nested: { password: "z" } }),
   ).toEqual({
     api_key: "[redacted]",
     "X-Api-Key": "[redacted]",

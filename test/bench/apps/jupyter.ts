@@ -35,12 +35,12 @@ export class JupyterKernel implements Disposable {
     return new Promise((resolve, reject) => {
       this.#socket.onclose = ({ code: closed, reason }) => reject(new Error(`closed with ${closed} ${reason}`));
       this.#socket.onmessage = ({ data }) => {
-        const { header: said, parent_header, content } = JSON.parse(String(data)) as Message;
+        const { header: reply, parent_header, content } = JSON.parse(String(data)) as Message;
         if (parent_header.msg_id !== msg_id) return;
-        if (said.msg_type === "stream") shown += String(content.text);
-        if (said.msg_type === "display_data") shown += (content.data as Record<string, string>)["text/html"];
-        if (said.msg_type === "error") reject(new Error(String(content.evalue)));
-        if (said.msg_type === "status" && content.execution_state === "idle") resolve(shown);
+        if (reply.msg_type === "stream") shown += String(content.text);
+        if (reply.msg_type === "display_data") shown += (content.data as Record<string, string>)["text/html"];
+        if (reply.msg_type === "error") reject(new Error(String(content.evalue)));
+        if (reply.msg_type === "status" && content.execution_state === "idle") resolve(shown);
       };
       const content = { code, silent: false, store_history: false, user_expressions: {}, allow_stdin: false };
       this.#socket.send(

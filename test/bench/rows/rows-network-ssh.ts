@@ -10,7 +10,7 @@ import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
 import { toNodeStream } from "#src/wire/node-stream.ts";
 import { processorMs, residentMiB } from "../machine.ts";
 import { productFigure, type Row, range } from "../row.ts";
-import { startReachable } from "./rows-tunnel.ts";
+import { startReachableAgent } from "./rows-tunnel.ts";
 
 const CALLS = 9;
 const SESSIONS = 100;
@@ -22,7 +22,7 @@ const UPLOAD_MB = 20;
 /** Programs release their startup memory late. */
 const SETTLE_MS = 10_000;
 
-type Reach = Awaited<ReturnType<typeof startReachable>>;
+type Reach = Awaited<ReturnType<typeof startReachableAgent>>;
 
 /** Milliseconds until a program has ended, and its CPU time. */
 type Took = { readonly ms: number; readonly processor_ms: number };
@@ -157,7 +157,7 @@ export const networkSsh: Row = {
   title: `\`slipway ssh NAME -- true\` the first time and ${CALLS} times later, the same by OpenSSH, and ${SESSIONS} idle sessions; clients are not pinned`,
   sides: ["product"],
   async measure(bench) {
-    await using reach = await startReachable(bench);
+    await using reach = await startReachableAgent(bench);
     const { product, headers, workspaceId, folder } = reach;
     const answer = await fetch(`${product.url}/api/v2/workspaces/${workspaceId}`, { headers });
     const { name } = (await answer.json()) as { name: string };

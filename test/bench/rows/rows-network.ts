@@ -7,7 +7,7 @@ import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
 import { processorMs } from "../machine.ts";
 import { type Figures, productFigure, type Row, range } from "../row.ts";
-import { startReachable } from "./rows-tunnel.ts";
+import { startReachableAgent } from "./rows-tunnel.ts";
 
 const KEYS = 500;
 /** Duration of the download during which keys are echoed. */
@@ -15,7 +15,7 @@ const BESIDE_SECONDS = 5;
 const BLOCK = new Uint8Array(64 * 1024);
 
 /** One of our clients, or one with segments no larger than genuine clients'. */
-const startNetwork = (reach: Awaited<ReturnType<typeof startReachable>>, hasLargeSegments: boolean) => {
+const startNetwork = (reach: Awaited<ReturnType<typeof startReachableAgent>>, hasLargeSegments: boolean) => {
   const { product, daemon } = reach;
   const agent_id = reach.path.split("/").at(-1) as string;
   const client = new Client(product.url, product.adminToken);
@@ -101,7 +101,7 @@ export const network: Row = {
   title: "A peer that downloads from, uploads to and types at a workspace through relay and daemon; no floor",
   sides: ["product"],
   async measure(bench) {
-    await using reach = await startReachable(bench);
+    await using reach = await startReachableAgent(bench);
     await using net = startNetwork(reach, true);
     using echo = Bun.listen({
       hostname: "127.0.0.1",

@@ -2,7 +2,7 @@
 import { type AppProcess, startApp } from "#test/api/applications/app-world.ts";
 import { processorMs, residentMiB } from "../machine.ts";
 import { type Bench, type Figures, productFigure, productRatio, type Row } from "../row.ts";
-import { startReachable } from "./rows-tunnel.ts";
+import { startReachableAgent } from "./rows-tunnel.ts";
 
 const GiB = 1024 ** 3;
 const DOWNLOAD = 2 * GiB;
@@ -26,7 +26,7 @@ const download = async ({ url, headers }: Download, bytes: number): Promise<numb
 const readCpuSeconds = (pid: number): number => processorMs(pid) / 1000;
 
 const throughProxy = async (bench: Bench, app: AppProcess): Promise<Figures> => {
-  await using reach = await startReachable(bench);
+  await using reach = await startReachableAgent(bench);
   const { product, daemon, headers } = reach;
   const source = { url: `${product.url}${reach.apps}/${app.port}`, headers };
   await download(source, WARM);

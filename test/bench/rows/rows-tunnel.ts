@@ -13,7 +13,7 @@ const WARM_S = 4;
 const BATCH_SIZE = 16;
 
 /** Starts the product with one connected daemon. `folder` contains the daemon's own socket, `apps` is the path of its ports and apps. */
-export const startReachable = async ({ sides }: Bench) => {
+export const startReachableAgent = async ({ sides }: Bench) => {
   if (!sides.productCommand) throw new Error("there is no product to measure");
   const dir = mkdtempSync(join(sides.dir, "reach-"));
   const stack = new AsyncDisposableStack();
@@ -98,7 +98,7 @@ export const tunnel: Row = {
     "GET listening-ports of a workspace, 16 concurrent requests; floor: the same requests to the daemon's own socket",
   sides: ["floor", "product"],
   async measure(bench, side) {
-    await using reach = await startReachable(bench);
+    await using reach = await startReachableAgent(bench);
     const [api] = readdirSync(reach.folder).filter((name) => name.startsWith("slipway-agent-"));
     const unix = join(reach.folder, api ?? "", "api");
     const { url } = reach.product;
@@ -162,7 +162,7 @@ export const terminal: Row = {
   sides: ["floor", "product"],
   async measure(bench, side) {
     if (side === "product") {
-      await using reach = await startReachable(bench);
+      await using reach = await startReachableAgent(bench);
       const query = new URLSearchParams({ reconnect: crypto.randomUUID(), command: "stty raw -echo; exec cat" });
       return await measureEchoes(`${reach.product.url}${reach.path}/pty?${query}`, reach.headers);
     }

@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dir, "..", "..", "..");
 let cloned = 0;
 
 /** Returns the setup link that a server without users prints. */
-const linkIn = async (output: ReadableStream<Uint8Array>): Promise<string> => {
+const readSetupLink = async (output: ReadableStream<Uint8Array>): Promise<string> => {
   let text = "";
   const decoder = new TextDecoder();
   for await (const bytes of output) {
@@ -53,7 +53,7 @@ const measure = async ({ sides }: Bench) => {
     stdout: "pipe",
     stderr: "inherit",
   });
-  const setup = await linkIn(child.stdout);
+  const setup = await readSetupLink(child.stdout);
   const start_s = (performance.now() - began) / 1000;
   const figures = await browse({ url: new URL(setup).origin, adminToken: "" }, "first", { setup });
   child.kill("SIGTERM");

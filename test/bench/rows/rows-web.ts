@@ -10,7 +10,7 @@ import { type Product, startProduct } from "../product.ts";
 import { type Bench, type Figures, productFigure, productRatio, type Row, type Verdict } from "../row.ts";
 import { seedChats } from "../seeds/seed-chats.ts";
 import { browse } from "./browse.ts";
-import { startReachable } from "./rows-tunnel.ts";
+import { startReachableAgent } from "./rows-tunnel.ts";
 import { first } from "./rows-web-first.ts";
 
 const WORKSPACES = 10_000;
@@ -213,7 +213,7 @@ const stream = row(
 const terminal = row("terminal", {
   title: `${KEYS} keys in a terminal`,
   async measure(bench) {
-    await using reach = await startReachable(bench);
+    await using reach = await startReachableAgent(bench);
     const agent = reach.path.split("/").at(-1);
     return await browse(reach.product, "terminal", { agent, keys: KEYS });
   },
@@ -224,7 +224,7 @@ const terminal = row("terminal", {
 const log = row("log", {
   title: "The log of an agent with 10,000 lines",
   async measure(bench) {
-    await using reach = await startReachable(bench);
+    await using reach = await startReachableAgent(bench);
     await reach.addLines(LINES);
     return await browse(reach.product, "log", { workspace: reach.workspaceId });
   },

@@ -23,15 +23,15 @@ afterEach(() => {
  * Starts one node per list, which owns the listed shards. A request for `/part/N` belongs to shard N; the response names the node that
  * handled it.
  */
-const startNodes = (...lists: number[][]) => startNodesThatKnow(undefined, ...lists);
+const startNodes = (...lists: number[][]) => startNodesWithLookup(undefined, ...lists);
 
 /** `shardOf` returns the shard that a node assumes for a request's path. */
-const startNodesThatKnow = (shardOf: ((path: string) => number | undefined) | undefined, ...lists: number[][]) => {
-  const has = lists.map((list) => new Set(list));
+const startNodesWithLookup = (shardOf: ((path: string) => number | undefined) | undefined, ...lists: number[][]) => {
+  const ownedShards = lists.map((list) => new Set(list));
   const ports: number[] = [];
   const toAddress = (port: number | undefined) => (port === undefined ? undefined : { hostname: "127.0.0.1", port });
   const asked: string[] = [];
-  const nodes = has.map((own, i) => {
+  const nodes = ownedShards.map((own, i) => {
     const server = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
@@ -59,7 +59,7 @@ const startNodesThatKnow = (shardOf: ((path: string) => number | undefined) | un
         lifeAt: () => 1,
         shardOf: shardOf && (async (request) => shardOf(new URL(request.url).pathname)),
         placeOf(shard) {
-          const at = has.findIndex((one) => one.has(shard));
+          const at = ownedShards.findIndex((one) => one.has(shard));
           return at < 0 || at === i ? undefined : address.print({ host: "127.0.0.1", port: ports[at] as number });
         },
       },
@@ -69,7 +69,7 @@ const startNodesThatKnow = (shardOf: ((path: string) => number | undefined) | un
     open.push({ stop: () => forwarder.end() }, { stop: () => void server.stop(true) });
     return { url: (shard: number) => `http://127.0.0.1:${forwarder.port}/part/${shard}` };
   });
-  return { nodes, has, asked };
+  return { nodes, has: ownedShards, asked };
 };
 
 test("[CL-30] a request to any node is answered by the node with its shard, with its whole body and its client's address", async () => {
@@ -142,7 +142,7 @@ test("[CL-30] a node that finds a request's shard by its head forwards to the ow
     // Does not know shard 5 and mistakes 6 for 0.
     return shard === 5 ? undefined : shard === 6 ? 0 : shard;
   };
-  const { nodes, asked } = startNodesThatKnow(lookUpShard, [0, 1], [2, 4, 5, 6]);
+  const { nodes, asked } = startNodesWithLookup(lookUpShard, [0, 1], [2, 4, 5, 6]);
   const requestShard = async (shard: number): Promise<unknown> => {
     asked.length = 0;
     const answer = await fetch(nodes[0]?.url(shard) ?? "", { method: "POST", body: "x".repeat(1000) });

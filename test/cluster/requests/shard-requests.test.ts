@@ -13,11 +13,11 @@ const runInRequest = <T>(shard: number, work: () => Promise<T>): Promise<T> => n
 const neverResolves = (): Promise<never> => new Promise(() => {});
 
 test("[CL-40] a handler and everything that it awaits belong to its request's shard, until it ends", async () => {
-  const [timer, rest] = [Promise.withResolvers<number | undefined>(), Promise.withResolvers<void>()];
-  let behind: Promise<number | undefined> | undefined;
+  const [timer, requestEnded] = [Promise.withResolvers<number | undefined>(), Promise.withResolvers<void>()];
+  let resultAfterEnd: Promise<number | undefined> | undefined;
   const seen = await runInRequest(7, async () => {
-    systemClock.after(1, () => void rest.promise.then(() => timer.resolve(currentShard())));
-    behind = rest.promise.then(currentShard);
+    systemClock.after(1, () => void requestEnded.promise.then(() => timer.resolve(currentShard())));
+    resultAfterEnd = requestEnded.promise.then(currentShard);
     await Promise.resolve();
     return [
       currentShard(),
@@ -27,8 +27,8 @@ test("[CL-40] a handler and everything that it awaits belong to its request's sh
     ];
   });
   expect(seen).toEqual([7, 8, 7, undefined]);
-  rest.resolve();
-  expect([currentShard(), await behind, await timer.promise]).toEqual([undefined, undefined, undefined]);
+  requestEnded.resolve();
+  expect([currentShard(), await resultAfterEnd, await timer.promise]).toEqual([undefined, undefined, undefined]);
 });
 
 test("[CL-40] actor messages belong to no request: neither to the sender's nor to the previous message's", async () => {
@@ -47,7 +47,10 @@ test("[CL-40] actor messages belong to no request: neither to the sender's nor t
 test("[CL-41] a request refused because its shard has moved goes to another node, unless part of it was, or may have been, executed", async () => {
   const requests = new Requests(systemClock, 10);
   const moved = new CommitError("moved", "another node does this now");
-  const isRetriedAfter = async (work: (now: ShardRequest) => unknown, why: Error = moved): Promise<boolean> => {
+  const isRetriedAfter = async (
+    work: (shardRequest: ShardRequest) => unknown,
+    why: Error = moved,
+  ): Promise<boolean> => {
     const request = new Request("http://node.test/", { method: "POST" });
     requests.assign(request, 0);
     const response = await requests.run(request, async () => {
@@ -57,15 +60,19 @@ test("[CL-41] a request refused because its shard has moved goes to another node
     expect(response.status).toBe(503);
     return requests.belongsElsewhere(request);
   };
-  const isNothing = (error: unknown): boolean => error === moved;
-  const failChanging = (error: Error) => (now: ShardRequest) =>
-    now.trackChange(Promise.reject(error), isNothing).catch(() => {});
+  const hasWrittenNothing = (error: unknown): boolean => error === moved;
+  const failChanging = (error: Error) => (shardRequest: ShardRequest) =>
+    shardRequest.trackChange(Promise.reject(error), hasWrittenNothing).catch(() => {});
   expect(await isRetriedAfter(() => {})).toBe(true);
   expect(await isRetriedAfter(failChanging(moved))).toBe(true);
-  expect(await isRetriedAfter((now) => now.trackChange(Promise.resolve(), isNothing))).toBe(false);
+  expect(await isRetriedAfter((shardRequest) => shardRequest.trackChange(Promise.resolve(), hasWrittenNothing))).toBe(
+    false,
+  );
   expect(await isRetriedAfter(failChanging(new CommitError("unknown", "lost")))).toBe(false);
-  expect(await isRetriedAfter((now) => void now.trackChange(neverResolves(), isNothing))).toBe(false);
-  expect(await isRetriedAfter((now) => now.begin())).toBe(false);
+  expect(
+    await isRetriedAfter((shardRequest) => void shardRequest.trackChange(neverResolves(), hasWrittenNothing)),
+  ).toBe(false);
+  expect(await isRetriedAfter((shardRequest) => shardRequest.begin())).toBe(false);
   expect(await isRetriedAfter(() => {}, new CommitError("overloaded", "too many requests are waiting"))).toBe(false);
 });
 
@@ -85,12 +92,12 @@ test("[CL-42] a handover waits for requests of its shards that change something,
   open("GET", 7);
   open("POST", 7, runWhileWaiting);
   requests.exempt(open("POST", 7).request);
-  await requests.waitUntilLeft((shard) => shard === 7);
+  await requests.waitUntilDrained((shard) => shard === 7);
 
   const [one, two] = [open("POST", 7), open("DELETE", 7)];
   let isLeft = false;
   const left = requests
-    .waitUntilLeft((shard) => shard === 7)
+    .waitUntilDrained((shard) => shard === 7)
     .then(() => {
       isLeft = true;
     });

@@ -20,9 +20,9 @@ const ENV = { SLIPWAY_PROVISIONER_SLOTS: "5" };
 const FLEET = 6;
 const PREBUILD_COUNT = 4;
 /** How far ahead scheduled actions are moved, so that they fall due while the next server runs; its scheduler ticks once a second. */
-const NEAR_MS = 1_600;
+const SCHEDULE_AHEAD_MS = 1_600;
 /** How long a person keeps a claimed workspace, so that others can be prebuilt. */
-const TAKING_MS = 250;
+const CLAIM_HOLD_MS = 250;
 /** A timer whose actor was unreachable is retried after half a minute. */
 const WAIT_TIMEOUT_MS = 90_000;
 const PREBUILD_MANIFEST: Manifest = {
@@ -41,7 +41,7 @@ const makeBuilders = async (world: World, random: () => number): Promise<BuildLo
 };
 
 /** Returns the request for a prebuilt workspace. */
-const makeOffer = async (world: World): Promise<object> => {
+const buildClaimRequest = async (world: World): Promise<object> => {
   const template_id = await makeTemplate(world, "kept", PREBUILD_MANIFEST);
   const template = await read<{ active_version_id: string }>(world.admin, `/api/v2/templates/${template_id}`);
   const version = `/api/v2/templateversions/${template.active_version_id}`;
@@ -52,25 +52,26 @@ const makeOffer = async (world: World): Promise<object> => {
 /** Returns problems with the workspaces claimed by these people; `holders` has all earlier claims and receives these. */
 const findClaimProblems = async (
   world: World,
-  takers: readonly PrebuildClaimer[],
+  claimers: readonly PrebuildClaimer[],
   holders: Map<string, string>,
 ): Promise<string[]> => {
-  const wrong = takers.flatMap((taker) => taker.wrong);
-  for (const [name, id] of takers.flatMap((taker) => [...taker.given])) {
+  const problems = claimers.flatMap((claimer) => claimer.wrong);
+  for (const [name, id] of claimers.flatMap((claimer) => [...claimer.given])) {
     const other = holders.get(id);
-    if (other !== undefined && other !== name) wrong.push(`${id} was given as ${name} and as ${other}`);
+    if (other !== undefined && other !== name) problems.push(`${id} was given as ${name} and as ${other}`);
     holders.set(id, name);
     const found = await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`);
-    if (found.name !== name || found.owner_name !== "admin") wrong.push(`${name} is ${found.owner_name}/${found.name}`);
+    if (found.name !== name || found.owner_name !== "admin")
+      problems.push(`${name} is ${found.owner_name}/${found.name}`);
   }
-  return wrong;
+  return problems;
 };
 
 /**
  * Returns true if no prebuilt workspace is being built: all are ready, or one failed because its server was killed, and the retry waits
  * (rule PB-4).
  */
-const isKept = async ({ admin }: World): Promise<boolean> => {
+const arePrebuildsSettled = async ({ admin }: World): Promise<boolean> => {
   const { workspaces } = await read<{ workspaces: Workspace[] }>(admin, "/api/v2/workspaces?q=owner:prebuilds");
   const all = workspaces.map(({ latest_build }) => latest_build);
   if (all.some(({ job }) => job.completed_at === undefined)) return false;
@@ -97,45 +98,57 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   const random = randomFrom(seed);
   let server = await place.start({ env: ENV });
   const world = await signInAdmin(place);
-  const [fleet, alone] = [await Fleet.make(world, FLEET), await UnattendedWorkspaces.make(world)];
-  const offer = await makeOffer(world);
+  const [fleet, unattended] = [await Fleet.make(world, FLEET), await UnattendedWorkspaces.make(world)];
+  const offer = await buildClaimRequest(world);
   const builders = await makeBuilders(world, random);
   const holders = new Map<string, string>();
-  let during = 0;
+  let killsNearBuild = 0;
   const people = builders.map((one) => one.run());
   try {
     for (let round = 1; round <= rounds; round++) {
-      const takers = [new PrebuildClaimer(), new PrebuildClaimer()];
-      const taking = takers.map((one, i) => one.run(world, `r${round}t${i}`, offer, () => {}, TAKING_MS));
-      const adding = alone.add(`${round}`);
-      if (await waitForKill(fleet, random)) during += 1;
+      const claimers = [new PrebuildClaimer(), new PrebuildClaimer()];
+      const taking = claimers.map((one, i) => one.run(world, `r${round}t${i}`, offer, () => {}, CLAIM_HOLD_MS));
+      const adding = unattended.add(`${round}`);
+      if (await waitForKill(fleet, random)) killsNearBuild += 1;
       server.kill("SIGKILL");
       await server.ended;
-      for (const one of takers) one.stop();
+      for (const one of claimers) one.stop();
       assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
       // In some rounds, the next server must recover the dead one's log, without changes by the test.
-      if (round % 3 > 0) await fleet.expediteNext(place.directory, random, NEAR_MS);
+      if (round % 3 > 0) await fleet.expediteNext(place.directory, random, SCHEDULE_AHEAD_MS);
       server = await place.start({ env: ENV });
       await Promise.all([...taking, adding]);
-      const wrong = [await fleet.check(), await alone.check(), await findClaimProblems(world, takers, holders)];
-      for (const one of builders) wrong.push(await one.check());
-      assertNoProblems(seed, `kill ${round}`, wrong.flat());
+      const problems = [
+        await fleet.check(),
+        await unattended.check(),
+        await findClaimProblems(world, claimers, holders),
+      ];
+      for (const one of builders) problems.push(await one.check());
+      assertNoProblems(seed, `kill ${round}`, problems.flat());
       await fleet.restartFailed();
-      log(`kill ${round}: ${fleet.scheduled} scheduled, ${alone.count} left alone, ${holders.size} taken`);
+      log(`kill ${round}: ${fleet.scheduled} scheduled, ${unattended.count} left alone, ${holders.size} taken`);
     }
   } finally {
     for (const one of builders) one.stop();
   }
   await Promise.all(people);
-  const waits = { "the fleet": () => fleet.isDone(), "the rest": () => alone.isDone(), kept: () => isKept(world) };
+  const waits = {
+    "the fleet": () => fleet.isDone(),
+    "the rest": () => unattended.isDone(),
+    kept: () => arePrebuildsSettled(world),
+  };
   for (const [what, isDone] of Object.entries(waits)) {
     await until(isDone, { patience: WAIT_TIMEOUT_MS }).catch(async (error: unknown) => {
-      const left = [...(await fleet.check()), ...(await alone.check(true)), ...(await findLeftovers(place.directory))];
+      const left = [
+        ...(await fleet.check()),
+        ...(await unattended.check(true)),
+        ...(await findLeftovers(place.directory)),
+      ];
       throw new Error(`seed ${seed}, the end: ${what} does not settle (${left.join("; ")})`, { cause: error });
     });
   }
-  const wrong = [await fleet.check(), await alone.check(true)];
-  for (const one of builders) wrong.push(await one.check(true));
+  const problems = [await fleet.check(), await unattended.check(true)];
+  for (const one of builders) problems.push(await one.check(true));
   let claimed = 0;
   for (const [id, name] of holders) {
     let found: Workspace | undefined;
@@ -143,25 +156,25 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
       found = await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`);
       return found.latest_build.job.completed_at !== undefined;
     });
-    if (found?.name !== name) wrong.push([`${id} was given as ${name} and is ${found?.name}`]);
+    if (found?.name !== name) problems.push([`${id} was given as ${name} and is ${found?.name}`]);
     if (found?.latest_build.build_number === 2) claimed += 1;
   }
   await place.stop();
   assertNoProblems(seed, "the end", [
-    ...wrong.flat(),
+    ...problems.flat(),
     ...(await findDatabaseProblems(place.directory)),
     ...(await findLeftovers(place.directory)),
   ]);
   const built = builders.reduce((sum, { counts }) => sum + counts.builds, 0);
   return (
-    `${rounds} kills (${during} within 20 ms of a scheduled build), ${built} builds by people, ${fleet.scheduled} scheduled, ` +
-    `${alone.count} workspaces left alone, ${holders.size} taken (${claimed} kept ready before), none lost or duplicated`
+    `${rounds} kills (${killsNearBuild} within 20 ms of a scheduled build), ${built} builds by people, ${fleet.scheduled} scheduled, ` +
+    `${unattended.count} workspaces left alone, ${holders.size} taken (${claimed} kept ready before), none lost or duplicated`
   );
 };
 
 /** Waits for the moment of the kill: just after the next scheduled build starts, or a random one. Returns true in the first case. */
 const waitForKill = async (fleet: Fleet, random: () => number): Promise<boolean> => {
-  const end = performance.now() + 100 + random() * (NEAR_MS + 800);
+  const end = performance.now() + 100 + random() * (SCHEDULE_AHEAD_MS + 800);
   if (random() < 0.4) {
     await Bun.sleep(end - performance.now());
     return false;

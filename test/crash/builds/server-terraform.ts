@@ -23,8 +23,8 @@ import {
   makePausedServer,
   makePausedWorker,
   makeServerVictim,
-  makeStoppedServer,
-  makeStoppedWorker,
+  makeUnresponsiveServer,
+  makeUnresponsiveWorker,
   makeWorkerVictim,
   type Stage,
   type Victim,
@@ -282,7 +282,7 @@ const round = async (story: Story, phases: readonly Phase[], name: string, log: 
     const job = await work.ended();
     if (job.status !== "succeeded") wrong.push(`${phase.name}: ${job.status}, ${job.error}`);
     wrong.push(...(await findProblems(phase, story, id, work.logs, secrets)));
-    await victim.rest?.();
+    await victim.afterWork?.();
     log(`${name}, ${phase.name}: ${job.status} after ${Math.round(performance.now() - from)} ms`);
   }
   return wrong;
@@ -300,14 +300,14 @@ type Who =
   | (typeof PAUSED)[number];
 
 const createVictim = async (who: Who, stage: Stage) => {
-  if (who === "stopped worker") return makeStoppedWorker(stage);
+  if (who === "stopped worker") return makeUnresponsiveWorker(stage);
   if (who === "server") return makeServerVictim(stage);
-  if (who === "stopped server") return makeStoppedServer(stage);
+  if (who === "stopped server") return makeUnresponsiveServer(stage);
   if (who === "paused server") return makePausedServer(stage);
   if (who === "paused worker") return makePausedWorker(stage);
   if (who === "paused program") return makePausedProgram(stage, listCommands);
   const worker = await makeWorkerVictim(stage);
-  const { kill, revive } = makeStoppedServer(stage);
+  const { kill, revive } = makeUnresponsiveServer(stage);
   return who === "worker" ? worker : { ...worker, kill, revive };
 };
 

@@ -21,7 +21,7 @@ export type Victim = AsyncDisposable & {
   /** The workers' log output. */
   readonly logged: () => string;
   /** Called when the work has ended. */
-  readonly rest?: () => Promise<void>;
+  readonly afterWork?: () => Promise<void>;
 };
 
 export type Stage = { readonly place: ServerPlace; readonly env: Record<string, string>; readonly client: Client };
@@ -51,17 +51,17 @@ export const makeServerVictim = ({ place, env }: Stage): Victim => ({
 const rejectDeath = (): Promise<never> => Promise.reject(new Error("it does not die"));
 
 /** Milliseconds after which a worker gives up on an unresponsive server. */
-const UNHEARD_MS = 22_000;
+const WORKER_PATIENCE_MS = 22_000;
 
 /** A server paused for longer than its workers' timeout. */
-export const makeStoppedServer = ({ place }: Stage): Victim => ({
+export const makeUnresponsiveServer = ({ place }: Stage): Victim => ({
   ...NO_WORKER,
   root: join(place.directory, "terraform"),
   arm: rejectDeath,
   died: rejectDeath,
   kill: async () => {
     place.newest.kill("SIGSTOP");
-    await Bun.sleep(UNHEARD_MS);
+    await Bun.sleep(WORKER_PATIENCE_MS);
   },
   revive: async () => {
     place.newest.kill("SIGCONT");
@@ -117,7 +117,7 @@ export const makeWorkerVictim = async (stage: Stage): Promise<Victim> => {
 const GIVE_UP_WAIT = { patience: 60_000, what: "the server gives up on the worker" };
 
 /** A worker that is paused until the server has given up on it, and resumed while another worker with the same tags is connected. */
-export const makeStoppedWorker = async (stage: Stage): Promise<Victim> => {
+export const makeUnresponsiveWorker = async (stage: Stage): Promise<Victim> => {
   const { directory, start } = await createWorker(stage, "victim");
   const another = await createWorker(stage, "other");
   const worker = start();
@@ -144,7 +144,7 @@ export const makeStoppedWorker = async (stage: Stage): Promise<Victim> => {
       times += 1;
       await worker.connected(times);
     },
-    rest: async () => {
+    afterWork: async () => {
       logged += other?.errors() ?? "";
       await other?.[Symbol.asyncDispose]();
       other = undefined;

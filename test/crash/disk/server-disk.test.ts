@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { serverFaults } from "../server-faults.ts";
 import { serverFlush } from "../server-flush.ts";
-import { readAnswers } from "../server-trace.ts";
+import { parseResponses } from "../server-trace.ts";
 import { powerSkipReason } from "../store/store-power.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
@@ -32,7 +32,7 @@ test("[CR-7] a response before its flush would be detected", () => {
     `7 sendto(${asked}, "HTTP/1.1 200 OK", 9, ${answered}`,
     `7 fsync(4<${wal}>) = 0`,
   ].join("\n");
-  expect(readAnswers(trace).map(({ request, flushes, unflushed }) => [request, flushes, unflushed])).toEqual([
+  expect(parseResponses(trace).map(({ request, flushes, unflushed }) => [request, flushes, unflushed])).toEqual([
     ["PATCH /one", 1, 0],
     ["PATCH /two", 0, 1],
   ]);

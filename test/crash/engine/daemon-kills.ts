@@ -76,7 +76,7 @@ resources:
     const found = await container(id);
     if (!found || !["running", "paused"].includes(found.State)) return undefined;
     type Top = { Titles: string[]; Processes: string[][] };
-    const top = await engine.json<Top>("top", "GET", `/containers/${found.Id}/top`, { fine: [409, 500] });
+    const top = await engine.json<Top>("top", "GET", `/containers/${found.Id}/top`, { expectedStatuses: [409, 500] });
     const at = top?.Titles.indexOf("PID") ?? 0;
     const all = top?.Processes ?? [];
     const own = all.filter((line) => /\/slipway agent/.test(line.at(-1) ?? "") && !/init/.test(line.at(-1) ?? ""));

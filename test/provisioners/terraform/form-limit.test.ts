@@ -9,7 +9,7 @@ const runLimited = async (script: string, limit: number): Promise<boolean> => {
   const { signal } = new AbortController();
   const where = { program: "/bin/sh", folder: place.path, cwd: place.path, env: { PATH: process.env.PATH ?? "" } };
   // At a low priority on a busy machine, even an idle shell would reach the limit.
-  const common = { clock: systemClock, signal, limit, grace: 100, countsProcessor: true, givesWay: false };
+  const common = { clock: systemClock, signal, limit, grace: 100, limitsCpuTime: true, isLowPriority: false };
   return (await runCommand({ ...where, ...common, args: ["-c", script] })).tooLong;
 };
 

@@ -172,7 +172,7 @@ test("[TF-39] a template that prints endlessly and ignores stop requests fills n
     signal,
     limit: 60_000,
     grace: 500,
-    most: 2_000_000,
+    maxOutputBytes: 2_000_000,
     line: () => void lines++,
   });
   clearInterval(beat);

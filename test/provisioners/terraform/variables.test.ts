@@ -1,7 +1,11 @@
 // Parsing the variables that a template declares, and writing their values.
 import { expect, test } from "bun:test";
 import { toPlainVariables } from "#src/provisioners/terraform/environment.ts";
-import { formatVariablesFile, parseDeclaredVariables, parseGivenNames } from "#src/provisioners/terraform/variables.ts";
+import {
+  formatVariablesFile,
+  parseAssignedNames,
+  parseDeclaredVariables,
+} from "#src/provisioners/terraform/variables.ts";
 import { loadExpected, templateFolder } from "./comparison.ts";
 
 test("[TF-5] the variables of a template are parsed with their types, defaults and secrets", async () => {
@@ -55,7 +59,7 @@ test("[TF-5] the JSON form, the order of files, and values from a file are suppo
     ["b", "3"],
     ["c", undefined],
   ]);
-  expect(parseGivenNames([{ name: "terraform.tfvars", text: "a = 1\n# b = 2\nc = <<E\nd = 1\nE\n" }])).toEqual(
+  expect(parseAssignedNames([{ name: "terraform.tfvars", text: "a = 1\n# b = 2\nc = <<E\nd = 1\nE\n" }])).toEqual(
     new Set(["a", "c"]),
   );
 });

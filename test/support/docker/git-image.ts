@@ -44,7 +44,8 @@ export const tagGitImage = async (engine: Engine, names: readonly string[]): Pro
   }
   return {
     async [Symbol.asyncDispose]() {
-      for (const name of names) await engine.json("untag", "DELETE", `/images/${name}`, { fine: [404, 409] });
+      for (const name of names)
+        await engine.json("untag", "DELETE", `/images/${name}`, { expectedStatuses: [404, 409] });
     },
   };
 };

@@ -6,7 +6,7 @@ import { readChatSetting } from "#db/chats/settings.ts";
 import { setModelOverride } from "#domain/chats/settings.ts";
 import { loadOverride } from "#domain/chats/wanted-model.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
-import { userAt, userPath } from "#domain/users/find.ts";
+import { findUserInPath, userPath } from "#domain/users/find.ts";
 import {
   ModelOverride,
   OVERRIDE_CONTEXTS,
@@ -30,7 +30,7 @@ export const modelOverrides = (ctx: ApiContext) => {
   /** Rejects with 404 for what the caller cannot see, and with 403 for other users' choices and when the feature is disabled. */
   const requireOwn = async (caller: UserCaller, params: { organization: string; user: string }): Promise<string> => {
     const { id } = await organizationAt(ctx.store, params.organization, caller);
-    const target = await userAt(ctx.store, params.user, caller);
+    const target = await findUserInPath(ctx.store, params.user, caller);
     if (target.id !== caller.user_id) throw forbidden("You can set only your own model overrides.");
     if (!(id in caller.organizations)) throw notFound();
     if (!(await readChatSetting(ctx.store, "allow_model_overrides"))) {

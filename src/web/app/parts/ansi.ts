@@ -13,9 +13,9 @@ export const parsePieces = (line: string): Piece[] => {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the same
   if (!/[\x00-\x1f\x7f]/.test(shown)) return [{ text: shown, class: "" }];
   const pieces: Piece[] = [];
-  let [colour, bold, dim, at] = ["", false, false, 0];
+  let [color, bold, dim, at] = ["", false, false, 0];
   const push = (text: string): void => {
-    if (text !== "") pieces.push({ text, class: [colour, bold && "a-w", dim && "a-d"].filter(Boolean).join(" ") });
+    if (text !== "") pieces.push({ text, class: [color, bold && "a-w", dim && "a-d"].filter(Boolean).join(" ") });
   };
   for (const match of shown.matchAll(SEQUENCE)) {
     push(shown.slice(at, match.index));
@@ -24,13 +24,13 @@ export const parsePieces = (line: string): Piece[] => {
     const codes = (match[1] || "0").split(/[;:]/).map(Number);
     for (let i = 0; i < codes.length; i++) {
       const code = codes[i] ?? 0;
-      if (code === 0) [colour, bold, dim] = ["", false, false];
+      if (code === 0) [color, bold, dim] = ["", false, false];
       else if (code === 1) bold = true;
       else if (code === 2) dim = true;
       else if (code === 22) [bold, dim] = [false, false];
-      else if (code === 39) colour = "";
-      else if (code >= 30 && code <= 37) colour = COLOR_CLASSES[code - 30] ?? "";
-      else if (code >= 90 && code <= 97) colour = COLOR_CLASSES[code - 90] ?? "";
+      else if (code === 39) color = "";
+      else if (code >= 30 && code <= 37) color = COLOR_CLASSES[code - 30] ?? "";
+      else if (code >= 90 && code <= 97) color = COLOR_CLASSES[code - 90] ?? "";
       // Skips the arguments of 38;5;n and 38;2;r;g;b, which are not codes.
       else if (code === 38 || code === 48) i += codes[i + 1] === 5 ? 2 : 4;
     }

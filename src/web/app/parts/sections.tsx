@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Empty } from "./empty.tsx";
 
 /** Scrolls the current tab to the center of the row, when the page opens and when `open` changes. */
-const useInSight = <E extends HTMLElement>(open: string | undefined): RefObject<E | null> => {
+const useScrollToCurrent = <E extends HTMLElement>(open: string | undefined): RefObject<E | null> => {
   const ref = useRef<E>(null);
   useEffect(() => {
     const [row, here] = [ref.current, ref.current?.querySelector<HTMLElement>("[aria-current]")];
@@ -13,10 +13,10 @@ const useInSight = <E extends HTMLElement>(open: string | undefined): RefObject<
   return ref;
 };
 
-type Name = { readonly name: string; readonly label: string; readonly href: string };
+type SectionLink = { readonly name: string; readonly label: string; readonly href: string };
 
 /** Links to the sections, with the open one marked as current. */
-const Names = ({ names, open }: { readonly names: readonly Name[]; readonly open: string | undefined }) =>
+const SectionLinks = ({ names, open }: { readonly names: readonly SectionLink[]; readonly open: string | undefined }) =>
   names.map(({ name, label, href }) => (
     <a key={name} href={href} aria-current={name === open ? "page" : undefined}>
       {label}
@@ -35,11 +35,11 @@ type SectionsProps = {
 
 export const Sections = ({ label, path, sections, open }: SectionsProps) => {
   const Page = open?.page;
-  const names = useInSight<HTMLElement>(open?.name);
+  const names = useScrollToCurrent<HTMLElement>(open?.name);
   return (
     <div class="admin">
       <nav class="subnav" aria-label={label} ref={names}>
-        <Names names={sections.map((one) => ({ ...one, href: `${path}/${one.name}` }))} open={open?.name} />
+        <SectionLinks names={sections.map((one) => ({ ...one, href: `${path}/${one.name}` }))} open={open?.name} />
       </nav>
       <div class="page narrow">
         {Page ? <Page /> : <Empty icon="search" title="Section not found" text="The URL doesn't match any section." />}
@@ -51,13 +51,13 @@ export const Sections = ({ label, path, sections, open }: SectionsProps) => {
 type TabsProps = {
   /** Accessible name of the list, such as "Workspace sections". */
   readonly label: string;
-  readonly tabs: readonly Name[];
+  readonly tabs: readonly SectionLink[];
   /** The name of the open section. */
   readonly open: string | undefined;
 };
 
 export const Tabs = ({ label, tabs, open }: TabsProps) => (
-  <div class="tabs" role="navigation" aria-label={label} ref={useInSight<HTMLDivElement>(open)}>
-    <Names names={tabs} open={open} />
+  <div class="tabs" role="navigation" aria-label={label} ref={useScrollToCurrent<HTMLDivElement>(open)}>
+    <SectionLinks names={tabs} open={open} />
   </div>
 );

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
+import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -11,7 +11,7 @@ testNeeding(
   async () => {
     await using server = await startTestServer();
     const given = [server.url.href, ADMIN.email, ADMIN.password];
-    const result = await runStory("face.mjs", given);
+    const result = await runStory("appearance.mjs", given);
     expect(result).toMatchObject({
       wrong: [],
       refused: expect.stringContaining("must be empty, an http or https URL"),
@@ -23,7 +23,7 @@ testNeeding(
       manifest: "Harbour & <Sons>",
     });
     expect(listStrayRequests(result, server.url.origin)).toEqual([]);
-    expect(listOwnComplaints(result)).toEqual([]);
+    expect(listPageErrors(result)).toEqual([]);
     // If the logo is on another host, the pages' policy also allows images from that host.
     const policy = async () => (await fetch(new URL("/login", server.url))).headers.get("content-security-policy");
     expect(await policy()).toContain("img-src 'self' data: blob:;");

@@ -1,4 +1,4 @@
-// A deployment with its own name, logo and announcements, and a person whose appearance settings apply in every browser. node face.mjs
+// A deployment with its own name, logo and announcements, and a person whose appearance settings apply in every browser. node appearance.mjs
 // CHROMIUM URL EMAIL PASSWORD [FOLDER]
 import { lookAt, openPage, signIn } from "./app-page.mjs";
 import { inChromium } from "./chromium.mjs";

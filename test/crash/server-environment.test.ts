@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { testNeeding } from "#test/support/needs.ts";
 import { smallDiskSkipReason } from "./disk/small-disk.ts";
-import { checkFullDisk, readOnlyDirectory } from "./server-outside.ts";
+import { checkFullDisk, readOnlyDirectory } from "./server-environment.ts";
 
 const quiet = { seed: 1, log: () => {} };
 const disk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(), file: "" };

@@ -8,10 +8,10 @@ const DAY = 24 * HOUR;
 /** Results are reused for this long, so that no request makes the server call the host more often. */
 export const FRESH_MS = 10_000;
 
-type Standing = { readonly pr_state: string | null; readonly pushed_at: number; readonly failures: number };
+type PullRequestState = { readonly pr_state: string | null; readonly pushed_at: number; readonly failures: number };
 
 /** Returns the milliseconds from `now` until the next request, or null to wait until the chat is active again. */
-export const nextCheckDelay = ({ pr_state, pushed_at, failures }: Standing, now: number): number | null => {
+export const nextCheckDelay = ({ pr_state, pushed_at, failures }: PullRequestState, now: number): number | null => {
   if (failures > 0) return Math.min(MINUTE * 2 ** Math.min(failures - 1, 10), 6 * HOUR);
   if (pr_state === "merged" || pr_state === "closed") return null;
   const idle = now - pushed_at;
