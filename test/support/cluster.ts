@@ -109,7 +109,7 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
       ended = true;
       // Explains connections that it has reset: on a busy machine, a node may lose its lease.
       if (waits.test(logged) && !wasSignaled)
-        process.stderr.write(`node ${n} (${id}) ended by itself with ${child.exitCode}: ${logged.slice(-1_000)}\n`);
+        process.stderr.write(`node ${n} (${id}) exited unexpectedly with ${child.exitCode}: ${logged.slice(-1_000)}\n`);
     });
     await until(() => waits.test(logged) || ended, { what: `node ${n} to say ${waits}` });
     if (!waits.test(logged)) throw new Error(`node ${n} ended (${child.signalCode ?? child.exitCode}): ${logged}`);

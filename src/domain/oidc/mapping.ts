@@ -76,7 +76,7 @@ const applyMemberships = async (
 ): Promise<Statement[]> => {
   const statements: Statement[] = [];
   const now = ctx.clock.now();
-  // For a new account, `memberships` holds those that it is being created with.
+  // For a new account, `memberships` holds the ones that it is being created with.
   const present = memberships ?? (await ctx.store.all(listMemberships({ user_id: user.id })));
   for (const [name, given] of Object.entries(wanted)) {
     const organization = await ctx.store.get(findOrganizationByName({ name }));

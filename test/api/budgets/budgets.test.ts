@@ -156,7 +156,7 @@ test("[BU-5] while open calls may use up the budget, another call is asked to re
 
 type Inbox = { readonly notifications: readonly { readonly title: string; readonly content: string }[] };
 
-test("[BU-3] notifies the user and those who can raise the budget when 80% and all of it are used, once per period", async () => {
+test("[BU-3] notifies the user and the people who can raise the budget when 80% and all of it are used, once per period", async () => {
   await using world = await openWorld();
   const { owner } = world;
   const mia = await newPerson(owner, "mia");
