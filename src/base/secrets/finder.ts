@@ -17,7 +17,7 @@ type Node = {
   readonly depth: number;
   /** Node of the longest end of these characters with which another known text begins, if there is one. */
   readonly shorter: Node | undefined;
-  /** Length of the longest known text that these characters end with; 0 if there is none. */
+  /** Length of the longest known text that these characters end with, or 0. */
   readonly found: number;
   /** Nodes of one more character that were needed so far. */
   next: Map<number, Node> | undefined;
@@ -161,7 +161,7 @@ export class TextFinder {
     return to - from > 1 || (this.#texts[from]?.length ?? 0) > depth;
   }
 
-  /** Returns the first index from `from` to before `to` of whose text `isAfter` is true, and of all texts after it; `to` if there is none. */
+  /** Returns the first index from `from` to before `to` of whose text `isAfter` is true, and of all texts after it, or `to`. */
   #findFirst(from: number, to: number, isAfter: (text: string) => boolean): number {
     let low = from;
     let high = to;

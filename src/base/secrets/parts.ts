@@ -79,7 +79,7 @@ const addLines = (text: string, found: Set<string>): void => {
   }
 };
 
-/** `isOnly`: the others are comments and the like, so the line is the secret itself, such as a passphrase. */
+/** `isOnly`: the others are comments or punctuation, so the line is the secret itself, such as a passphrase. */
 const addLine = (line: string, isOnly: boolean, found: Set<string>): void => {
   const text = line.replace(LINE_START, "");
   if (STRUCTURE.test(line) || STRUCTURE.test(text)) return;
