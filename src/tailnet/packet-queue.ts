@@ -27,7 +27,7 @@ export class QueuePool {
 
   /**
    * Counts a change of a queue. When all together hold too much, every queue drops its oldest frames down to a quarter of the share, so that a
-   * client that reads slowly still gets a place beside many that read nothing.
+   * client that reads slowly still gets a share next to many that read nothing.
    */
   count(queue: PacketQueue, before: number): void {
     const after = queue.bytes;

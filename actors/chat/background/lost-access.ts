@@ -33,7 +33,7 @@ export const endWorkOnLostAccess = (deps: Deps): void => {
   };
   // The event names a workspace or an organization, or a person whose roles, groups or memberships have changed.
   deps.topics.subscribeAll("access_changed", check);
-  // All keys of a person are gone: the account was suspended or deleted, or its password reset. The end of a single key changes nothing.
+  // All keys of a person have ended: the account was suspended or deleted, or its password reset. The end of a single key changes nothing.
   deps.topics.subscribeAll("key_gone", (id) => {
     if (isUuid(id)) check(id);
   });

@@ -1,5 +1,5 @@
 // Decides which headers of a model call are sent to the provider and which are returned. Only headers of the APIs go out, and headers that
-// reveal the provider account don't come back. Pure.
+// reveal the provider account are not returned. Pure.
 import type { ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { CallBodyError } from "#src/llm/gateway/call-body.ts";
 import type { Dialect } from "#src/llm/gateway/endpoint.ts";
