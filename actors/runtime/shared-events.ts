@@ -15,16 +15,16 @@ export type SharedEventKind = (typeof EVENTS_FOR_ACTIVE_NODES)[number];
 export const listSharedEventKinds = ({ cluster_active }: Pick<Config, "cluster_active">): readonly SharedEventKind[] =>
   cluster_active === "every" ? EVENTS_FOR_ACTIVE_NODES : EVENTS_FOR_ALL_NODES;
 
-export const isSharedEvent = (heard: readonly SharedEventKind[], kind: string): kind is SharedEventKind | "missed" =>
-  kind === "missed" || heard.some((one) => one === kind);
+export const isSharedEvent = (kinds: readonly SharedEventKind[], kind: string): kind is SharedEventKind | "missed" =>
+  kind === "missed" || kinds.some((one) => one === kind);
 
 /** Publishes events of other nodes; without events, publishes that some may have been missed. */
-export const hearing =
-  (topics: Topics<Events>, heard: readonly SharedEventKind[]) =>
-  (words: readonly BroadcastEvent[] | undefined): void => {
-    if (!words) topics.publish("missed", "", {});
-    for (const { kind, id, event } of words ?? [])
-      if (isSharedEvent(heard, kind)) topics.publish(kind, id, event as never, true);
+export const createEventReceiver =
+  (topics: Topics<Events>, kinds: readonly SharedEventKind[]) =>
+  (events: readonly BroadcastEvent[] | undefined): void => {
+    if (!events) topics.publish("missed", "", {});
+    for (const { kind, id, event } of events ?? [])
+      if (isSharedEvent(kinds, kind)) topics.publish(kind, id, event as never, true);
   };
 
 /** Sends events of this node to the other nodes, but not events that came from another node. */
@@ -37,11 +37,11 @@ export const broadcastEvents = ({ store, topics, shards }: EventDeps & { readonl
   }
 };
 
-type Hearing = EventDeps & { readonly modelSettings: Pick<ModelSettings, "loadSoon"> };
+type ReceiverDeps = EventDeps & { readonly modelSettings: Pick<ModelSettings, "loadSoon"> };
 
 /** Starts publishing events of other active nodes on this one. */
-export const receiveFromOtherNodes = ({ store, topics, modelSettings }: Hearing): void => {
+export const receiveFromOtherNodes = ({ store, topics, modelSettings }: ReceiverDeps): void => {
   topics.subscribeAll("models_changed", (_, __, isFar) => isFar && modelSettings.loadSoon());
   topics.subscribeAll("missed", () => modelSettings.loadSoon());
-  store.onBroadcast?.(hearing(topics, EVENTS_FOR_ACTIVE_NODES));
+  store.onBroadcast?.(createEventReceiver(topics, EVENTS_FOR_ACTIVE_NODES));
 };

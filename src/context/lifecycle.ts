@@ -50,7 +50,9 @@ export const adoptShards = async (ctx: Owning, shards: readonly number[]): Promi
   if (!isFirst) return;
   await endForbidden(ctx);
   // Not awaited, because its imports can take some time.
-  void ctx.readyTemplates.start().catch((error) => log("templates").warn("not all could be made: {error}", { error }));
+  void ctx.readyTemplates
+    .start()
+    .catch((error) => log("templates").warn("could not create all ready templates: {error}", { error }));
 };
 
 /** Ends the work of shards that are about to be handed off. */

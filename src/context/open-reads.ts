@@ -4,7 +4,12 @@
 import type { Events } from "#actors/runtime/events.ts";
 import { isForBuiltIn, type JobQueue } from "#actors/runtime/job-queue.ts";
 import type { Tags } from "#actors/runtime/remote-queues.ts";
-import { hearing, isSharedEvent, listSharedEventKinds, type SharedEventKind } from "#actors/runtime/shared-events.ts";
+import {
+  createEventReceiver,
+  isSharedEvent,
+  listSharedEventKinds,
+  type SharedEventKind,
+} from "#actors/runtime/shared-events.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -78,15 +83,15 @@ const createReadQueue = ({ worker }: JobQueue) => ({
 /** Events that the active node sends are also published here. */
 const createReadTopics = (
   topics: Topics<Events>,
-  heard: readonly SharedEventKind[],
+  kinds: readonly SharedEventKind[],
 ): Pick<Topics<Events>, "subscribe"> => ({
   subscribe: (kind, id, listener) =>
-    isLocalRead() && !isSharedEvent(heard, kind) ? passToActiveNode() : topics.subscribe(kind, id, listener),
+    isLocalRead() && !isSharedEvent(kinds, kind) ? passToActiveNode() : topics.subscribe(kind, id, listener),
 });
 
 /** Delivers the active nodes' events to the streams of this node until the store is closed. */
 export const followActiveNode = (store: ReadStore, ctx: Pick<Context, "topics" | "config">): void =>
-  store.listen(hearing(ctx.topics, listSharedEventKinds(ctx.config)));
+  store.listen(createEventReceiver(ctx.topics, listSharedEventKinds(ctx.config)));
 
 /** Rejected reads are not recorded; any other rejection needs an audit entry, which the active node writes. */
 const NO_REFUSALS: Pick<RejectedChanges, "note"> = {

@@ -118,7 +118,7 @@ export class AiGateway {
     const slot = this.#calls.open(caller.payer.user_id, maxBodyBytes(request));
     if ("status" in slot) return slot;
     try {
-      const bytes = await readBytes(request, MAX_BODY_BYTES, caller.payer.user_id);
+      const bytes = await readBytes(request, MAX_BODY_BYTES);
       slot.setBodySize(bytes.byteLength);
       const body = readCallBody(endpoint, bytes);
       refuseSelection(dialect, request);

@@ -105,27 +105,27 @@ const isOurPair = (pair: string): boolean => {
   return OUR_QUERY_PARAMETERS.has(name) || (name === "access_token" && API_KEY_FORMAT.test(value));
 };
 
-/** Instructions to a proxy in front of this server, such as to send a file of its own. */
+/** Instructions to a proxy in front of this server, which could make it send its own files. */
 const PROXY_HEADERS = /^x-(?:accel-|sendfile|lighttpd-send-file|litespeed-)/;
 
 /** Headers an app may set on its own host but not below the access URL, where they would apply to the whole origin. */
 const ORIGIN_WIDE = new Set(["strict-transport-security", "public-key-pins", "nel", "report-to"]);
 
-/** The pages that may load a response as a part of theirs: all; those of the app's own host; this once, one of the workspace. */
-export type PartsPolicy = "open" | "own" | "workspace";
+/** Which pages may load a response as a script, an image or data: all; the app's own; or, for this request, those of the workspace's apps. */
+export type SubresourcePolicy = "open" | "own" | "workspace";
 
 type ResponseContext = {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
   readonly prefix: string;
   /** Its pages get an opaque origin: below the access URL, a script could otherwise act as anyone who opens it. */
   readonly sandboxed: boolean;
-  readonly parts: PartsPolicy;
+  readonly subresources: SubresourcePolicy;
   /** The person the response is for; undefined when no sign-in was required. */
   readonly by: object | undefined;
 };
 
 /** Returns the headers of the response. A response made for one person must not be cached for others. */
-export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by, parts }: ResponseContext): Headers => {
+export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by, subresources }: ResponseContext): Headers => {
   const named = listConnectionHeaders(from.get("connection"));
   const headers = new Headers();
   for (const [name, value] of from) {
@@ -146,7 +146,7 @@ export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by, parts }
   if (sandboxed) headers.append("content-security-policy", SANDBOX);
   if (!/(^|[\s,])(cookie|\*)($|[\s,])/i.test(headers.get("vary") ?? "")) headers.append("vary", "Cookie");
   if (by) forbidSharedCaching(headers);
-  if (parts !== "open") limitParts(headers, parts);
+  if (subresources !== "open") limitSubresources(headers, subresources);
   return headers;
 };
 
@@ -154,9 +154,9 @@ export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by, parts }
  * Makes browsers refuse the response as a script or image of other apps' pages. The server refuses such requests, but requests that
  * the browser answers from its cache never reach it, and without TLS they do not say what they are for.
  */
-const limitParts = (headers: Headers, parts: "own" | "workspace"): void => {
-  headers.set("cross-origin-resource-policy", parts === "own" ? "same-origin" : "same-site");
-  if (parts === "workspace") headers.set("cache-control", "no-store");
+const limitSubresources = (headers: Headers, policy: "own" | "workspace"): void => {
+  headers.set("cross-origin-resource-policy", policy === "own" ? "same-origin" : "same-site");
+  if (policy === "workspace") headers.set("cache-control", "no-store");
   headers.append("vary", "Sec-Fetch-Site");
 };
 

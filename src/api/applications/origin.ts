@@ -26,19 +26,19 @@ export const isFromOwnPage = ({ method, headers }: Request, own: AppOrigin): boo
 };
 
 /**
- * Returns whether a page of another workspace's app, or of another site, loads this as a part: as a script, an image or by `fetch`. The
- * page could read a script with the viewer's session. Links to the app, and frames, are no parts.
+ * Returns whether a page of another workspace's app, or of another site, loads this as a subresource: a script, an image or data. With the
+ * viewer's session, the page could read it. Links and frames are not subresources.
  */
-export const isForeignPart = ({ headers }: Request, own: AppOrigin): boolean => {
+export const isForeignSubresource = ({ headers }: Request, own: AppOrigin): boolean => {
   const site = headers.get("sec-fetch-site");
-  // Below the access URL, the parts of a sandboxed page come from an opaque origin, without cookies.
+  // Below the access URL, a sandboxed page requests its subresources from an opaque origin, without cookies.
   const isElsewhere = site === "same-site" || (site === "cross-site" && own.hasOwnHost);
   if (!isElsewhere || headers.get("sec-fetch-mode")?.endsWith("navigate")) return false;
   return !isOwnOrigin(getSendingOrigin(headers), headers, own);
 };
 
-/** Returns whether a page of another app of the workspace loads this as a part. */
-export const isPartOfSibling = ({ headers }: Request, { hosts, name, hasOwnHost }: AppOrigin): boolean => {
+/** Returns whether a page of another app of the workspace loads this as a subresource. */
+export const isSubresourceOfSibling = ({ headers }: Request, { hosts, name, hasOwnHost }: AppOrigin): boolean => {
   if (!hasOwnHost || (headers.get("sec-fetch-mode") ?? "no-cors") !== "no-cors") return false;
   const sender = hosts.parseOrigin(getSendingOrigin(headers));
   return sender !== undefined && isInWorkspace(sender, name) && formatLabel(sender) !== formatLabel(name);

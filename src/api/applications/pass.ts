@@ -9,7 +9,7 @@ import { type HttpResponse, WebSocketFrames, WireError } from "#src/wire/index.t
 import type { ApiContext } from "../context.ts";
 import { AppBridge } from "./bridge.ts";
 import { type OpenedApp, watchAppAccess } from "./ends.ts";
-import { isLoop, type PartsPolicy, toAppHeaders, toBrowserHeaders } from "./headers.ts";
+import { isLoop, type SubresourcePolicy, toAppHeaders, toBrowserHeaders } from "./headers.ts";
 import type { Trouble } from "./page.ts";
 
 /** Timeout for an app to send its response headers. */
@@ -26,7 +26,7 @@ export type Passing = OpenedApp & {
   /** Its pages get an opaque origin. */
   readonly sandboxed: boolean;
   /** The pages that may load this as a part of theirs. */
-  readonly parts: PartsPolicy;
+  readonly subresources: SubresourcePolicy;
   used(): void;
   trouble(trouble: Trouble): Response | Promise<Response>;
 };

@@ -15,7 +15,7 @@ import { acceptsPage } from "../http/plain-page.ts";
 import { AppActivity } from "./activity.ts";
 import { type AppCaller, HandOver, KEY_PARAMETER, loadPerson, toAppCaller } from "./hand-over.ts";
 import { BY_PATH, removeOwnQuery, removePairs } from "./headers.ts";
-import { isForeignPart, isFromOwnPage, isPartOfSibling, isWorkspacePreflight } from "./origin.ts";
+import { isForeignSubresource, isFromOwnPage, isSubresourceOfSibling, isWorkspacePreflight } from "./origin.ts";
 import { type Trouble, troubleResponse } from "./page.ts";
 import { forwardRequest, type Passing } from "./pass.ts";
 import { AppVisits } from "./visits.ts";
@@ -123,7 +123,7 @@ export class AppProxy {
     if (place === "signed_out" && acceptsPage(request)) return this.#signIn(request, asked, query);
     if (typeof place === "string") return this.#troublePage(request, place);
     const isGuarded = byCookie && !place.isPublic;
-    if ((byCookie && !isFromOwnPage(request, from)) || (isGuarded && isForeignPart(request, from)))
+    if ((byCookie && !isFromOwnPage(request, from)) || (isGuarded && isForeignSubresource(request, from)))
       return this.#troublePage(request, "foreign");
     if (request.method === "GET" || request.method === "HEAD") {
       // Relative links of an app resolve below its own folder.
@@ -140,7 +140,7 @@ export class AppProxy {
       prefix,
       path: `${place.base.path.replace(/\/$/, "")}${rest || "/"}${query}`,
       sandboxed: prefix !== "" && !this.#sharesOrigin(place, by),
-      parts: !isGuarded ? "open" : isPartOfSibling(request, from) ? "workspace" : "own",
+      subresources: !isGuarded ? "open" : isSubresourceOfSibling(request, from) ? "workspace" : "own",
       used: throttlePerSecond(this.#ctx.clock, () => {
         this.#activity.note(place, by?.caller);
         this.#visits.recordTraffic(place, visitor);

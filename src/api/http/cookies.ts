@@ -1,12 +1,12 @@
 // Names and reads the cookies that sign a browser in. An app's host may share a domain with the access URL, and its pages may set cookies for
-// that whole domain: none of them must be taken for one of the server's own (rule ID-31). Pure.
+// that whole domain: none of them must be accepted as one of the server's (rule ID-31). Pure.
 
 export const SESSION_COOKIE = "service_session_token";
 /** The session on an app's own host. */
 export const APP_COOKIE = "service_app_session";
 /** A sign-in at a provider that has been started; the provider's ID follows. */
 export const STATE_COOKIE = "service_oidc_state_";
-/** The session cookie of clients that are compatible. */
+/** The session cookie's name in the API that Slipway is compatible with. */
 export const UPSTREAM_COOKIE = "coder_session_token";
 
 /**
@@ -20,7 +20,7 @@ export const toHostCookie = (name: string, accessUrl: URL): string =>
 export const formatCookieAttributes = (accessUrl: URL, max_age: number): string =>
   `Path=/; HttpOnly; SameSite=Lax; Max-Age=${max_age}${accessUrl.protocol === "https:" ? "; Secure" : ""}`;
 
-/** Only the blanks of HTTP: `trim` removes others too, which browsers take for a part of another name. */
+/** Removes spaces and tabs. `trim` also removes characters that browsers treat as part of a name. */
 const trimBlanks = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "");
 
 /** Returns the different values of the cookies of this name in a Cookie header. */

@@ -1,7 +1,7 @@
 // Parses requests to the token endpoint: a form with each field at most once (RFC 6749 3.2), and the client's credentials.
 import type { ClientProof } from "#domain/oauth2/clients.ts";
 import { OAuth2Problem } from "#domain/oauth2/problem.ts";
-import { readBytes } from "../http/body/body.ts";
+import { readCountedBytes } from "../http/body/body.ts";
 
 export const MAX_FORM_BYTES = 65_536;
 
@@ -13,7 +13,7 @@ export const readForm = async (request: Request): Promise<Form> => {
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) {
     throw new OAuth2Problem("invalid_request", "Send a form: application/x-www-form-urlencoded.");
   }
-  const text = new TextDecoder().decode(await readBytes(request, MAX_FORM_BYTES));
+  const text = new TextDecoder().decode(await readCountedBytes(request, MAX_FORM_BYTES));
   const form = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(text)) {
     if (form.has(name)) throw new OAuth2Problem("invalid_request", "A field was sent twice.");

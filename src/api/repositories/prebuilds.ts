@@ -13,7 +13,7 @@ import {
   RepositoryPrebuild,
 } from "#schema/templates/repository-prebuild.ts";
 import type { ApiContext } from "../context.ts";
-import { readBytes } from "../http/body/body.ts";
+import { readCountedBytes } from "../http/body/body.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
@@ -100,7 +100,7 @@ export const repositoryPushes = (ctx: ApiContext) =>
   routes({ prefix: "/prebuilds" }).post(
     "/:prebuild/push",
     async ({ params, request, set }) => {
-      await receivePush(ctx, params.prebuild, request.headers, () => readBytes(request, MAX_EVENT_BYTES));
+      await receivePush(ctx, params.prebuild, request.headers, () => readCountedBytes(request, MAX_EVENT_BYTES));
       set.status = 204;
     },
     {

@@ -7,7 +7,7 @@ import { PieceCounter } from "#base/network/body-pieces.ts";
 import { findSenderId, requireKnownCaller } from "../caller.ts";
 import { getPath } from "../errors.ts";
 import type { OperationOptions } from "../operation.ts";
-import { BodyBudget, type BodyReservation } from "./budget.ts";
+import { BodyBudget } from "./budget.ts";
 import { refuseNul } from "./nul.ts";
 
 // Handles objects in a body that have a member called `toString`. The validator puts the value into its message, which throws for these
@@ -50,14 +50,21 @@ export const tooManyChunks = (): AppError =>
 const bodies = new BodyBudget(512 * 1024 * 1024, 128 * 1024 * 1024);
 const ANONYMOUS = "anonymous";
 
-/**
- * Returns the body's bytes. Rejects with 413 as soon as more than `limit` have come in, and with 503 while too many bodies of the sender, or of
- * all, are being read.
- */
+/** Like `readBytes`, and rejects with 503 while too many bodies of the sender, or of all senders, are being read. */
+export const readCountedBytes = async (request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> => {
+  const reserved = bodies.open(findSenderId(request) ?? ANONYMOUS);
+  try {
+    return await readBytes(request, limit, (bytes) => reserved.add(bytes));
+  } finally {
+    reserved.release();
+  }
+};
+
+/** Returns the body's bytes. Rejects with 413 as soon as more than `limit` have come in. `count` is called before bytes are kept. */
 export const readBytes = async (
   request: Request,
   limit: number,
-  sender = findSenderId(request) ?? ANONYMOUS,
+  count: (bytes: number) => void = () => {},
 ): Promise<Uint8Array<ArrayBuffer>> => {
   const encoding = request.headers.get("content-encoding");
   if (encoding !== null && encoding !== "identity") {
@@ -67,30 +74,25 @@ export const readBytes = async (
   }
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   if (declared > limit) throw tooLarge(limit);
-  const reserved = bodies.open(sender);
-  try {
-    if (!(declared >= 0)) return await readChunks(request, limit, reserved);
-    if (declared > MIN_BODY_LIMIT) reserved.add(declared);
-    // Bun never returns more than was declared.
-    return new Uint8Array(await request.arrayBuffer());
-  } finally {
-    reserved.release();
-  }
+  if (!(declared >= 0)) return readChunks(request, limit, count);
+  if (declared > MIN_BODY_LIMIT) count(declared);
+  // Bun never returns more than was declared.
+  return new Uint8Array(await request.arrayBuffer());
 };
 
 const readChunks = async (
   request: Request,
   limit: number,
-  reserved: BodyReservation,
+  count: (bytes: number) => void,
 ): Promise<Uint8Array<ArrayBuffer>> => {
   const chunks: Uint8Array[] = [];
-  const count = new PieceCounter();
+  const pieces = new PieceCounter();
   let size = 0;
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength;
-    if (count.add(chunk)) throw tooManyChunks();
+    if (pieces.add(chunk)) throw tooManyChunks();
     if (size > limit) throw tooLarge(limit);
-    reserved.add(chunk.byteLength);
+    count(chunk.byteLength);
     chunks.push(chunk);
   }
   return new Uint8Array(Bun.concatArrayBuffers(chunks));
@@ -138,7 +140,7 @@ const isSmall = ({ headers }: Request, limit: number): boolean => {
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 const parseUntrusted = async (request: Request, limit: number): Promise<unknown> => {
-  const bytes = await readBytes(request, limit);
+  const bytes = await readCountedBytes(request, limit);
   // The stream ended without any data.
   if (bytes.byteLength === 0) return undefined;
   const costly = tooCostly(bytes);

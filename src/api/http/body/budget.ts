@@ -1,5 +1,6 @@
-// Bounds the memory of all bodies that are being read. A sender who stops before the last byte keeps what was read in memory for as long as
-// the body's timeout, so without a bound a few hundred such requests fill the machine (rule HT-49). Bodies that are streamed to disk need none.
+// Bounds the memory of the bodies that are being read. When a sender stops before the last byte, the bytes stay in memory until the request
+// times out, so that a few hundred such requests would fill the machine (rule HT-49). Bodies that are streamed to disk are not counted, and
+// the AI gateway counts its own until their calls end.
 import { AppError } from "#base/errors.ts";
 
 export class BodyBudget {
@@ -41,7 +42,7 @@ export class BodyBudget {
   }
 }
 
-export interface BodyReservation {
+interface BodyReservation {
   /** Reserves more bytes. Throws 503 when too many are being read. */
   add(bytes: number): void;
   /** Releases all of them. */
