@@ -2,7 +2,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { AiUsage } from "#schema/ai/gateway.ts";
 import {
-  chunk,
   delta,
   type GatewayWorld,
   listGatewayCalls,
