@@ -88,7 +88,7 @@ resource "terraform_data" "second" {
     process.kill(await pid(), "SIGKILL");
     const killed = await awaitBuild(admin, id);
     expect(killed.latest_build.job.error).toContain(
-      "apply was killed by SIGKILL, perhaps because this machine ran out",
+      "apply was killed by SIGKILL; the machine may have run out of memory. Check its kernel log.",
     );
     await until(() => findProcesses(`${folder}/open`).length === 0);
     const state = await admin.fetch("GET", `/api/v2/workspacebuilds/${killed.latest_build.id}/state`);

@@ -29,7 +29,7 @@ testOnLinux(
     expect(found.map(({ pid }) => pid).sort()).toEqual([byHome.pid, byFolder.pid, marked.pid].sort());
     const [named] = found.filter(({ pid }) => pid === byHome.pid);
     expect(describeLocation(named?.place ?? "")).toMatch(
-      /leftovers\.test\.ts:\d+ \[RP-30\] a process with an environment of its own/,
+      /leftovers\.test\.ts:\d+ \[RP-30\] a process with its own environment/,
     );
     endLeftovers(found);
     await Promise.all([byHome.exited, byFolder.exited, marked.exited]);
