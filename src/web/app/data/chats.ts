@@ -5,6 +5,7 @@ import type { ToolCallRequest, WatchEvent } from "#schema/chats/chat-event.ts";
 import { cameWithPage } from "../../browser/early.ts";
 import { call } from "./api.ts";
 import { firstPaint } from "./first-picture.ts";
+import { ListRequests } from "./list-requests.ts";
 import { LiveSocket } from "./live-socket.ts";
 
 /** What a chat is waiting for, from events since the page was opened. */
@@ -25,14 +26,31 @@ const MAX_REMEMBERED = 100;
 export const asked = signal<ReadonlyMap<string, PendingRequest>>(new Map());
 
 const PAGE_SIZE = 100;
+const requests = new ListRequests();
 let _socket: LiveSocket | undefined;
 
-const list = async (): Promise<void> => {
-  const found = await call("GET /chats", { query: { limit: PAGE_SIZE } }).catch(() => undefined);
-  if (!found) return;
-  chats.value = new Map(found.map((chat) => [chat.id, chat]));
-  chatsLoaded.value = true;
-};
+const list = (): Promise<void> =>
+  requests
+    .load(
+      () => call("GET /chats", { query: { limit: PAGE_SIZE } }),
+      (found, isOutdated) => {
+        const listed = new Map(found.map((chat) => [chat.id, chat]));
+        for (const { id } of found) if (isOutdated(id) && !chats.value.has(id)) listed.delete(id);
+        const newer = [...chats.value.values()].filter(({ id }) => isOutdated(id));
+        // An event says nothing about the children of a chat that was not known yet.
+        for (const chat of newer)
+          listed.set(
+            chat.id,
+            chat.children.length > 0 ? chat : { ...chat, children: listed.get(chat.id)?.children ?? [] },
+          );
+        chats.value = newer.length === 0 ? listed : sortChats([...listed.values()]);
+        chatsLoaded.value = true;
+      },
+    )
+    .catch(() => {});
+
+const sortChats = (all: readonly Chat[]): ReadonlyMap<string, Chat> =>
+  new Map(all.toSorted((a, b) => (a.updated_at < b.updated_at ? 1 : -1)).map((chat) => [chat.id, chat]));
 
 const handleMessage = (text: string): void => {
   const event = JSON.parse(text) as WatchEvent;
@@ -54,17 +72,21 @@ const handleMessage = (text: string): void => {
     const isGone = kind === "deleted" || chat.archived;
     const children = (isGone ? others : [...others, chat]).sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
     chats.value = next.set(root.id, { ...root, children: children as Chat["children"] });
+    requests.noteChange(root.id);
     return;
   }
   if (kind === "deleted" || chat.archived) next.delete(chat.id);
   else next.set(chat.id, { ...chat, children: next.get(chat.id)?.children ?? [] });
-  chats.value = new Map([...next].sort(([, a], [, b]) => (a.updated_at < b.updated_at ? 1 : -1)));
+  chats.value = sortChats([...next.values()]);
+  requests.noteChange(chat.id);
 };
 
 /** Updates a chat locally: the server sends no events for pins, labels and read state. */
 export const patchChat = (id: string, patch: Partial<Chat>): void => {
   const known = chats.value.get(id);
-  if (known) chats.value = new Map(chats.value).set(id, { ...known, ...patch });
+  if (!known) return;
+  chats.value = new Map(chats.value).set(id, { ...known, ...patch });
+  requests.noteChange(id);
 };
 
 /** Starts following the chats. Called once for the app. */

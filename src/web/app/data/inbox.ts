@@ -2,19 +2,25 @@
 import { signal } from "@preact/signals";
 import type { InboxNotification } from "#schema/notifications/notification.ts";
 import { call } from "./api.ts";
+import { ListRequests } from "./list-requests.ts";
 import { LiveSocket } from "./live-socket.ts";
 
 /** Newest first; undefined until loaded. */
 export const notices = signal<readonly InboxNotification[] | undefined>(undefined);
 export const unread = signal(0);
 
+const requests = new ListRequests();
 let _socket: LiveSocket | undefined;
 
-export const readNotices = async (): Promise<void> => {
-  const { notifications, unread_count } = await call("GET /notifications/inbox");
-  notices.value = notifications;
-  unread.value = unread_count;
-};
+export const readNotices = (): Promise<void> =>
+  requests.load(
+    () => call("GET /notifications/inbox"),
+    ({ notifications, unread_count }, isOutdated) => {
+      const newer = notices.value?.filter(({ id }) => isOutdated(id)) ?? [];
+      notices.value = [...newer, ...notifications.filter(({ id }) => !isOutdated(id))];
+      if (newer.length === 0) unread.value = unread_count;
+    },
+  );
 
 const handleMessage = (text: string): void => {
   const { notification, unread_count } = JSON.parse(text) as {
@@ -23,8 +29,10 @@ const handleMessage = (text: string): void => {
   };
   unread.value = unread_count;
   // When notifications were removed or marked read elsewhere, the message carries only the unread count.
-  if (notification) notices.value = [notification, ...(notices.value ?? [])].slice(0, 100);
-  else void readNotices().catch(() => undefined);
+  if (notification) {
+    notices.value = [notification, ...(notices.value ?? [])].slice(0, 100);
+    requests.noteChange(notification.id);
+  } else void readNotices().catch(() => undefined);
 };
 
 /** Starts following the inbox. */

@@ -1,0 +1,62 @@
+// Lists that are loaded while events change their entries.
+import { expect, test } from "bun:test";
+import { ListRequests } from "../../src/web/app/data/list-requests.ts";
+
+/** A list of values by ID whose requests are answered when the test says so. */
+const openList = () => {
+  const requests = new ListRequests();
+  let shown: Record<string, string> = {};
+  return {
+    shown: () => shown,
+    handleEvent: (id: string, value: string): void => {
+      requests.noteChange(id);
+      shown = { ...shown, [id]: value };
+    },
+    request: () => {
+      const { promise, resolve, reject } = Promise.withResolvers<Record<string, string>>();
+      const done = requests.load(
+        () => promise,
+        (answer, isOutdated) => {
+          const known = Object.entries(shown).filter(([id]) => isOutdated(id));
+          const fresh = Object.entries(answer).filter(([id]) => !isOutdated(id));
+          shown = Object.fromEntries([...fresh, ...known]);
+        },
+      );
+      return { resolve, reject, done };
+    },
+  };
+};
+
+test("[WB-4] an event that arrives before the answer to an earlier request is kept", async () => {
+  const list = openList();
+  const request = list.request();
+  list.handleEvent("a", "allow");
+  request.resolve({ a: "ask", b: "ask" });
+  await request.done;
+  expect(list.shown()).toEqual({ a: "allow", b: "ask" });
+});
+
+test("[WB-4] an answer replaces entries that changed before its request", async () => {
+  const list = openList();
+  list.handleEvent("a", "allow");
+  const first = list.request();
+  list.handleEvent("b", "allow");
+  const second = list.request();
+  second.resolve({ a: "plan", b: "plan" });
+  await second.done;
+  expect(list.shown()).toEqual({ a: "plan", b: "plan" });
+  first.resolve({ a: "ask", b: "ask" });
+  await first.done;
+  expect(list.shown()).toEqual({ a: "plan", b: "plan" });
+});
+
+test("[WB-4] after a failed request the next one is applied", async () => {
+  const list = openList();
+  const failed = list.request();
+  failed.reject(new Error("offline"));
+  expect(await failed.done.catch((error: Error) => error.message)).toBe("offline");
+  const next = list.request();
+  next.resolve({ a: "ask" });
+  await next.done;
+  expect(list.shown()).toEqual({ a: "ask" });
+});
