@@ -40,9 +40,16 @@ export const runStory = async <Own = unknown>(
   return result;
 };
 
-/** Returns the browser's complaints about the page, without 4xx responses that the story provokes and messages about software rendering. */
+/**
+ * 4xx responses that a story provokes, software rendering, and requests that the end of a page cut off; the last is what Chromium says of the
+ * script of a service worker.
+ */
+const HARMLESS =
+  /^Failed to load resource|GPU stall|WebSocket connection to|net::ERR|^An unknown error occurred when fetching the script/;
+
+/** Returns the browser's complaints about the page, without harmless ones. */
 export const listPageErrors = ({ complaints }: StoryResult): string[] =>
-  complaints.filter((text) => !/^Failed to load resource|GPU stall|WebSocket connection to|net::ERR/.test(text));
+  complaints.filter((text) => !HARMLESS.test(text));
 
 /** Returns requests to other hosts. Workspace apps have their own hosts on the server, and a sign-in uses its other loopback name. */
 export const listStrayRequests = ({ requests }: StoryResult, origin: string): string[] => {
