@@ -41,9 +41,12 @@ testInside(
     const ofSettings = asked.filter((sql) => /from "settings"/.test(sql));
     expect(ofSettings.filter((sql) => sql.includes("chat_usage_limit")).length).toBe(2);
     expect(ofSettings.filter((sql) => sql.includes("json_each")).length).toBe(1);
-    expect(asked.filter((sql) => !sql.includes('"settings"') && /"(?:organization|group)_members"/.test(sql))).toEqual(
-      [],
+    const ofMembers = asked.filter(
+      (sql) => !sql.includes('"settings"') && /"(?:organization|group)_members"/.test(sql),
     );
+    // Whether the owner may still use models is queried before the step, which may only run tools, and before each call.
+    expect(ofMembers.filter((sql) => sql.includes('"second_factor_required"')).length).toBe(2);
+    expect(ofMembers.length).toBe(2);
     // The remaining queries are for the owner's compaction threshold.
     expect(ofSettings.length).toBe(4);
   },
