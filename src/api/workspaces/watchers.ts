@@ -63,12 +63,13 @@ type Services = {
   readonly sources: SourceIndex<WatchedWorkspace>;
 };
 
-type Rendered = { json: string; statuses: string };
+type Rendered = { json: string; hash: number | bigint; statuses: string };
 
 class WatchedWorkspace {
   readonly #ctx: ApiContext;
   readonly #id: string;
-  readonly #lastSent = new Map<Watcher, string>();
+  /** Hash of the JSON that each watcher has; undefined before the first. The text itself takes several KB of each idle workspace. */
+  readonly #lastSent = new Map<Watcher, Rendered["hash"] | undefined>();
   readonly #unsubscribes: (() => void)[];
   #isStale = false;
   #isReading = false;
@@ -87,7 +88,7 @@ class WatchedWorkspace {
   }
 
   add(watcher: Watcher): void {
-    this.#lastSent.set(watcher, "");
+    this.#lastSent.set(watcher, undefined);
     this.refresh();
   }
 
@@ -128,8 +129,8 @@ class WatchedWorkspace {
         const rendered = await rendering;
         if (!this.#lastSent.has(watcher)) continue;
         if (!rendered) watcher.failed();
-        else if (rendered.json !== this.#lastSent.get(watcher)) {
-          this.#lastSent.set(watcher, rendered.json);
+        else if (rendered.hash !== this.#lastSent.get(watcher)) {
+          this.#lastSent.set(watcher, rendered.hash);
           this.#statuses = rendered.statuses;
           watcher.data(rendered.json);
         }
@@ -143,7 +144,8 @@ class WatchedWorkspace {
       const workspace = await readWorkspace(this.#ctx, this.#id, viewer);
       if (!workspace) return undefined;
       this.#listen(workspace, changes);
-      return { json: JSON.stringify(workspace), statuses: formatStatuses(workspace) };
+      const json = JSON.stringify(workspace);
+      return { json, hash: Bun.hash(json), statuses: formatStatuses(workspace) };
     } catch (error) {
       log("watch").warn("workspace {id} cannot be read: {error}", { id: this.#id, error });
       return undefined;
