@@ -1,12 +1,14 @@
 // One request on its way to an app and its answer on the way back: bodies stream as fast as the slower side takes them, and everything
 // ends when the client, the app, the caller's right or the server does (rules AX-6, AX-9, AX-15).
 
-import type { Clock, Timer } from "#base/clock.ts";
+import type { Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { shareOfMemory } from "#base/memory.ts";
 import { paceBody } from "#base/network/body-pieces.ts";
 import { type HttpResponse, WebSocketFrames, WireError } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
+import { ByteBudget, TOO_MANY_BODIES } from "../http/body/budget.ts";
 import { AppBridge } from "./bridge.ts";
 import { type OpenedApp, watchAppAccess } from "./ends.ts";
 import { isLoop, type SubresourcePolicy, toAppHeaders, toBrowserHeaders } from "./headers.ts";
@@ -17,6 +19,14 @@ const HEAD_TIMEOUT_MS = 300_000;
 /** Bodies up to this many bytes are not streamed. */
 const MAX_BUFFERED_BYTES = 64 * 1024;
 const CLOSE_TIMEOUT_MS = 5_000;
+/**
+ * What a body that its app does not read occupies at most: the piece that waits for the app, and what the runtime reads ahead, which cannot
+ * be changed (1 MiB and the last packet).
+ */
+const WAITING_BODY_BYTES = 4 * 1024 * 1024;
+const MAX_BODIES_BYTES = Math.min(shareOfMemory(1 / 8), 1024 * 1024 * 1024);
+/** By workspace. One can hold half of all. */
+const bodies = new ByteBudget(MAX_BODIES_BYTES, MAX_BODIES_BYTES / 2, TOO_MANY_BODIES);
 
 export type Passing = OpenedApp & {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
@@ -31,7 +41,10 @@ export type Passing = OpenedApp & {
   trouble(trouble: Trouble): Response | Promise<Response>;
 };
 
-/** Returns the app's response, or an error page explaining why none exists. Throws 503 when too many requests are open. */
+/**
+ * Returns the app's response, or an error page explaining why none exists. Throws 503 when too many requests are open, or too many bodies
+ * are on their way to apps.
+ */
 export const forwardRequest = async (ctx: ApiContext, request: Request, passing: Passing): Promise<Response> => {
   const { headers, method } = request;
   const hasBody = headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0;
@@ -41,7 +54,7 @@ export const forwardRequest = async (ctx: ApiContext, request: Request, passing:
   const flow = new Flow(ctx, request, passing);
   try {
     if (headers.get("upgrade")?.toLowerCase() === "websocket") return await upgrade(ctx, request, passing, flow);
-    const asked = flow.appRequest(getBody(ctx.clock, request, hasBody));
+    const asked = flow.appRequest(hasBody ? flow.takeBody() : {});
     return await flow.answer(await ctx.agentHttp.request(passing.place.agent_id, asked));
   } catch (error) {
     flow.end();
@@ -50,15 +63,6 @@ export const forwardRequest = async (ctx: ApiContext, request: Request, passing:
     log("applications").debug("an app did not answer: {error}", { error });
     return passing.trouble(trouble);
   }
-};
-
-const getBody = (clock: Clock, { body, headers }: Request, hasBody: boolean) => {
-  if (!hasBody || !body) return {};
-  const length = headers.has("transfer-encoding") ? undefined : Number(headers.get("content-length"));
-  return {
-    body: paceBody(clock, body as unknown as AsyncIterable<Uint8Array>),
-    ...(length === undefined ? {} : { length }),
-  };
 };
 
 const findTrouble = (error: unknown): Trouble | undefined => {
@@ -136,6 +140,21 @@ class Flow {
   }
 
   readonly cut = (): void => this.#abort.abort();
+
+  /** Returns the body as sent to the app. Throws 503 when too many are on their way. */
+  takeBody(): { body?: AsyncIterable<Uint8Array>; length?: number } {
+    const { headers } = this.#request;
+    const length = headers.has("transfer-encoding") ? undefined : Number(headers.get("content-length"));
+    const reserved = bodies.open(this.#passing.place.workspace_id);
+    reserved.add(Math.min(length ?? WAITING_BODY_BYTES, WAITING_BODY_BYTES));
+    this.#cleanups.push(reserved.release);
+    const { body } = this.#request;
+    if (!body) return {};
+    return {
+      body: paceBody(this.#ctx.clock, body as unknown as AsyncIterable<Uint8Array>, reserved.release),
+      ...(length === undefined ? {} : { length }),
+    };
+  }
 
   /** Returns the request as sent to the app. */
   appRequest(body: { body?: AsyncIterable<Uint8Array>; length?: number }) {

@@ -24,18 +24,29 @@ const PIECES_PER_PAUSE = 64;
 const SMALL_BYTES = 512;
 const PAUSE_MS = 20;
 
-/** Yields the same body. Pauses after many small pieces in a row, and yields to other work after larger ones. */
-export async function* paceBody(clock: Clock, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/**
+ * Yields the same body. Pauses after many small pieces in a row, and yields to other work after larger ones. `ended` is called when the body
+ * has ended or its reader has stopped.
+ */
+export async function* paceBody(
+  clock: Clock,
+  body: AsyncIterable<Uint8Array>,
+  ended: () => void = () => {},
+): AsyncGenerator<Uint8Array> {
   let pieces = 0;
   let bytes = 0;
-  for await (const piece of body) {
-    yield piece;
-    pieces += 1;
-    bytes += piece.byteLength;
-    if (pieces < PIECES_PER_PAUSE) continue;
-    if (bytes < PIECES_PER_PAUSE * SMALL_BYTES) await pause(clock, PAUSE_MS);
-    else await nextTurn();
-    pieces = 0;
-    bytes = 0;
+  try {
+    for await (const piece of body) {
+      yield piece;
+      pieces += 1;
+      bytes += piece.byteLength;
+      if (pieces < PIECES_PER_PAUSE) continue;
+      if (bytes < PIECES_PER_PAUSE * SMALL_BYTES) await pause(clock, PAUSE_MS);
+      else await nextTurn();
+      pieces = 0;
+      bytes = 0;
+    }
+  } finally {
+    ended();
   }
 }

@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
+import { until } from "#test/support/until.ts";
+import { formatHead, readAnswer } from "../edge/raw-http.ts";
 import { type Echo, startApp, startAppWorld } from "./app-world.ts";
 
 const MiB = 1024 * 1024;
@@ -56,6 +58,34 @@ describe("a body", () => {
     late.abort();
     expect(await Promise.all(stalled)).toEqual(Array.from({ length: 5 }, () => "cut"));
   }, 30_000);
+
+  test("[AX-27] that its app does not read counts until it ends: too many are refused, and other workspaces get theirs", async () => {
+    await using other = await startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] });
+    const upload = ({ get, path, token }: typeof world) =>
+      get(path("mine", "/digest"), { token, method: "POST", body: "a small one" });
+    const head = formatHead("POST", world.path("mine", "/stall"), {
+      Host: world.server.url.host,
+      "Service-Session-Token": world.token,
+      "Content-Length": 20 * MiB,
+    });
+    // More than one workspace may have on a machine of any size.
+    const stalled = Array.from({ length: 140 }, () => new RawConnection(world.server.url));
+    for (const one of stalled) one.send(head);
+    const refused = await Promise.race(stalled.map(readAnswer));
+    expect([refused?.status, refused?.headers.get("retry-after")]).toEqual([503, expect.any(String)]);
+    expect(refused?.text).toContain("Too many large request bodies are being received.");
+    expect((await upload(other)).status).toBe(200);
+    for (const one of stalled) one[Symbol.dispose]();
+    await until(async () => (await upload(world)).status === 200);
+  }, 60_000);
+
+  test("[AX-27] counts no longer once its app has read it", async () => {
+    for (let i = 0; i < 300; i += 1) {
+      const body = new Blob(["x".repeat(100_000)]).stream();
+      const answer = await requestApp("/digest", { method: "POST", body });
+      expect(await answer.json()).toMatchObject({ size: 100_000 });
+    }
+  }, 60_000);
 
   test("[AX-15] that is interrupted is aborted, never ended as if it were complete", async () => {
     await using other = await startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] });

@@ -1,6 +1,6 @@
 // Requests that never end, too many concurrent requests, and deliberately slow clients.
 import { describe, expect, test } from "bun:test";
-import { BodyBudget } from "#src/api/http/body/budget.ts";
+import { ByteBudget } from "#src/api/http/body/budget.ts";
 import { Requests } from "#src/api/http/requests.ts";
 import { Client } from "#src/client.ts";
 import { openContext } from "#src/context/open.ts";
@@ -98,7 +98,7 @@ describe("the deadline of a request", () => {
 
 describe("large bodies", () => {
   test("[HT-49] of one sender and of all together are bounded while they are received", () => {
-    const bodies = new BodyBudget(100, 60);
+    const bodies = new ByteBudget(100, 60, "Please retry.");
     const [first, second, other] = [bodies.open("ann"), bodies.open("ann"), bodies.open("ben")];
     first.add(40);
     second.add(20);

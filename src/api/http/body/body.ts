@@ -7,7 +7,7 @@ import { PieceCounter } from "#base/network/body-pieces.ts";
 import { findSenderId, requireKnownCaller } from "../caller.ts";
 import { getPath } from "../errors.ts";
 import type { OperationOptions } from "../operation.ts";
-import { BodyBudget } from "./budget.ts";
+import { ByteBudget, TOO_MANY_BODIES } from "./budget.ts";
 import { refuseNul } from "./nul.ts";
 
 // Handles objects in a body that have a member called `toString`. The validator puts the value into its message, which throws for these
@@ -47,7 +47,7 @@ export const tooManyChunks = (): AppError =>
     detail: "Send it with the header Content-Length, or in larger chunks.",
   });
 
-const bodies = new BodyBudget(512 * 1024 * 1024, 128 * 1024 * 1024);
+const bodies = new ByteBudget(512 * 1024 * 1024, 128 * 1024 * 1024, TOO_MANY_BODIES);
 const ANONYMOUS = "anonymous";
 
 /** Like `readBytes`, and rejects with 503 while too many bodies of the sender, or of all senders, are being read. */

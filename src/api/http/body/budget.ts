@@ -1,34 +1,36 @@
-// Bounds the memory of the bodies that are being read. When a sender stops before the last byte, the bytes stay in memory until the request
-// times out, so that a few hundred such requests would fill the machine (rule HT-49). Bodies that are streamed to disk are not counted, and
-// the AI gateway counts its own until their calls end.
+// Bounds the memory of bodies that are on their way. When a sender stops before the last byte, or a receiver doesn't read, the
+// bytes stay in memory until the connection ends, so that a few hundred of them would fill the machine (rules HT-49, AX-27). Bodies
+// that are streamed to disk are not counted, and the AI gateway counts its own until their calls end.
 import { AppError } from "#base/errors.ts";
 
-export class BodyBudget {
+export class ByteBudget {
+  readonly #refusal: string;
   readonly #total: number;
   readonly #each: number;
   readonly #held = new Map<string, number>();
   #sum = 0;
 
-  /** `total`: bytes of all bodies; `each`: of those of one sender. */
-  constructor(total: number, each: number) {
+  /** `total`: bytes of all senders; `each`: of one sender; `refusal`: the message of the error beyond them. */
+  constructor(total: number, each: number, refusal: string) {
+    this.#refusal = refusal;
     this.#total = total;
     this.#each = each;
   }
 
-  /** Returns the reservation of a sender for one body, of nothing yet. */
-  open(sender: string): BodyReservation {
+  /** Returns a reservation of a sender, of nothing yet. */
+  open(sender: string): Reservation {
     let reserved = 0;
     return {
       add: (bytes) => {
         const held = this.#held.get(sender) ?? 0;
         if (held + bytes > this.#each || this.#sum + bytes > this.#total) {
-          throw new AppError("overloaded", "Too many large request bodies are being received. Please retry.");
+          throw new AppError("overloaded", this.#refusal);
         }
         reserved += bytes;
         this.#change(sender, bytes);
       },
       release: () => {
-        this.#change(sender, -reserved);
+        if (reserved > 0) this.#change(sender, -reserved);
         reserved = 0;
       },
     };
@@ -42,8 +44,11 @@ export class BodyBudget {
   }
 }
 
-interface BodyReservation {
-  /** Reserves more bytes. Throws 503 when too many are being read. */
+/** The error for bodies beyond a budget. */
+export const TOO_MANY_BODIES = "Too many large request bodies are being received. Please retry.";
+
+export interface Reservation {
+  /** Reserves more bytes. Throws 503 beyond the budget. */
   add(bytes: number): void;
   /** Releases all of them. */
   release(): void;
