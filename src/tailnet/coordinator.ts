@@ -7,6 +7,7 @@ import {
   type Node,
 } from "#src/wire/gen/tailnet_pb.ts";
 import { parseSingleAddress } from "./addresses.ts";
+import { KEY_BYTES } from "./box.ts";
 import { Peer, type PeerHolder, type PeerOptions, type Response } from "./peer.ts";
 
 /** Maximum number of tunnels per peer; a user's client has one for each workspace agent. */
@@ -42,12 +43,15 @@ export class Coordinator {
   readonly #listeners = new Set<(id: string) => void>();
   /** Set once, if there are other servers. */
   others: RemoteCoordinators | undefined;
+  /** Undefined when they have changed. */
+  #keys: ReadonlySet<string> | undefined;
 
   /** Adds a new stream of this peer. An existing stream of the peer is ended; its tunnels are kept. */
   join(options: PeerOptions): Peer {
     const peer = new Peer(this, options);
     const before = this.#peers.get(peer.id);
     this.#peers.set(peer.id, peer);
+    this.#keys = undefined;
     this.#lost.delete(peer.id);
     before?.replace();
     this.others?.onJoin(peer, before);
@@ -83,6 +87,16 @@ export class Coordinator {
     return this.#peers.get(id)?.known?.node;
   }
 
+  /** Returns the keys that connected peers have announced, in hex. */
+  get keys(): ReadonlySet<string> {
+    this.#keys ??= new Set(
+      [...this.#peers.values()]
+        .map(({ known }) => Buffer.from(known?.node.key.subarray(-KEY_BYTES) ?? []).toString("hex"))
+        .filter((key) => key !== ""),
+    );
+    return this.#keys;
+  }
+
   /** Returns the holder of the partner with this address; undefined if none or several partners claim it. */
   findHolder(id: string, address: string): PeerHolder | undefined {
     const wanted = parseSingleAddress(`${address}/128`);
@@ -101,6 +115,7 @@ export class Coordinator {
 
   onNodeChange(peer: Peer): void {
     if (this.#peers.get(peer.id) !== peer) return;
+    this.#keys = undefined;
     for (const tell of this.#listeners) tell(peer.id);
     this.others?.onNodeChange(peer);
     for (const partner of this.#iteratePartners(peer.id)) partner.show([peer]);
@@ -143,6 +158,7 @@ export class Coordinator {
   removePeer(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void {
     if (this.#peers.get(peer.id) !== peer) return;
     this.#peers.delete(peer.id);
+    this.#keys = undefined;
     const reason = kind === Kind.LOST ? "the peer's connection was lost" : "the peer has disconnected";
     const partners = [...this.#iteratePartners(peer.id)];
     if (kind === Kind.LOST && peer.isWatched)

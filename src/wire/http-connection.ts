@@ -214,7 +214,7 @@ export class HttpConnection {
     try {
       const chunks = framing.kind === "chunked" ? new ChunkDecoder() : undefined;
       for (let left = toLength(framing); chunks ? !chunks.isOver : left > 0; ) {
-        const part = chunks ? await this.#readChunked(chunks) : await this.#readAtMost(left);
+        const part = chunks ? await this.#readChunked(chunks) : await this.#stream.readAtMost(left);
         if (part === undefined && framing.kind === "close") break;
         if (part === undefined) throw new WireError("closed", "The answer was cut short.");
         left -= part.byteLength;
@@ -225,14 +225,6 @@ export class HttpConnection {
       this.#finish(head, complete);
     }
     wasRead();
-  }
-
-  /** Returns at most this many of the next bytes; undefined when the channel has ended. */
-  async #readAtMost(most: number): Promise<Uint8Array | undefined> {
-    const chunk = await this.#stream.read();
-    if (chunk === undefined || chunk.byteLength <= most) return chunk;
-    this.#stream.unread(chunk.subarray(most));
-    return chunk.subarray(0, most);
   }
 
   /** Returns the payload of the chunks received so far; undefined when the channel has ended. */

@@ -33,6 +33,14 @@ export class Lookahead implements Duplex {
     this.#ahead = this.#ahead ? join(bytes, this.#ahead) : bytes;
   }
 
+  /** Returns at most this many of the next bytes; undefined when the channel has ended. */
+  async readAtMost(most: number): Promise<Uint8Array | undefined> {
+    const chunk = await this.read();
+    if (chunk === undefined || chunk.byteLength <= most) return chunk;
+    this.unread(chunk.subarray(most));
+    return chunk.subarray(0, most);
+  }
+
   /** Returns exactly this many bytes. Throws WireError `closed` if the channel ends before. */
   async readExactly(length: number): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];

@@ -27,9 +27,15 @@ const FRAMES_PER_TURN = 128;
 /** The code for a connection that was closed without one. */
 const NO_STATUS_CODE = 1005;
 
+/** Counts the bytes of messages that are in memory. `add` may throw to end the connection. */
+type MessageBudget = { add(bytes: number): void; release(): void };
+
+const NO_BUDGET: MessageBudget = { add: () => {}, release: () => {} };
+
 export class WebSocketFrames {
   readonly #stream: Lookahead;
   readonly #limit: number;
+  readonly #budget: MessageBudget;
   // The parts of an incomplete message; control frames may arrive in between.
   #parts: Uint8Array[] = [];
   #shortParts: Uint8Array[] = [];
@@ -38,14 +44,16 @@ export class WebSocketFrames {
   #frames = 0;
   #kind: "text" | "binary" | undefined;
 
-  /** `limit`: maximum size of a message in bytes. */
-  constructor(stream: Duplex, limit: number) {
+  /** `limit`: maximum size of a message in bytes. `budget`: holds a message from its first byte until the next call of `next`, or `discard`. */
+  constructor(stream: Duplex, limit: number, budget: MessageBudget = NO_BUDGET) {
     this.#stream = new Lookahead(stream);
     this.#limit = limit;
+    this.#budget = budget;
   }
 
-  /** Returns the next complete message; undefined if the channel ended without a close frame. Throws WireError. */
+  /** Returns the next complete message; undefined if the channel ended without a close frame. Throws WireError, and what the budget throws. */
   async next(): Promise<WebSocketMessage | undefined> {
+    if (this.#kind === undefined) this.#budget.release();
     for (;;) {
       const first = await this.#stream.read();
       if (first === undefined) return undefined;
@@ -61,17 +69,24 @@ export class WebSocketFrames {
       this.#kind ??= opcode === OPCODE.text ? "text" : "binary";
       this.#size += length;
       if (this.#size > this.#limit) throw new WireError("too_large", "The message is too large.");
-      this.#addPart(await this.#stream.readExactly(length));
+      await this.#readParts(length);
       if (final) return this.#finishMessage(this.#kind);
     }
   }
 
-  #addPart(part: Uint8Array): void {
-    if (part.byteLength === 0) {
-      this.#emptyFrames += 1;
-      if (this.#emptyFrames > MAX_EMPTY_FRAMES) throw toProtocolError("A message has too many empty frames.");
-      return;
+  async #readParts(length: number): Promise<void> {
+    if (length === 0) this.#emptyFrames += 1;
+    if (this.#emptyFrames > MAX_EMPTY_FRAMES) throw toProtocolError("A message has too many empty frames.");
+    for (let missing = length; missing > 0; ) {
+      const part = await this.#stream.readAtMost(missing);
+      if (part === undefined) throw new WireError("closed", "The stream ended too early.");
+      this.#budget.add(part.byteLength);
+      this.#addPart(part);
+      missing -= part.byteLength;
     }
+  }
+
+  #addPart(part: Uint8Array): void {
     if (part.byteLength >= MIN_PIECE_BYTES) {
       this.#joinShort();
       this.#parts.push(part);
@@ -97,6 +112,13 @@ export class WebSocketFrames {
     this.#size = 0;
     this.#kind = undefined;
     return kind === "text" ? { kind, text: decode(bytes) } : { kind, bytes };
+  }
+
+  /** Drops what has arrived of a message, because no more is read. */
+  discard(): void {
+    this.#parts = [];
+    this.#shortParts = [];
+    this.#budget.release();
   }
 
   /** Resolves when the message is sent. Calls are queued in order; the bytes must not change until then. */

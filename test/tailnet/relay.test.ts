@@ -5,13 +5,15 @@ import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader, MAX_PACKET } from "#src/tailnet/derp-frame.ts";
 import { PacketQueue, QueuePool } from "#src/tailnet/packet-queue.ts";
 import { Relay } from "#src/tailnet/relay.ts";
+import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { testInside } from "#test/support/inside.ts";
+import { describeInside, testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { getContext } from "#test/support/seed.ts";
+import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import vectors from "./nacl-vectors.json" with { type: "json" };
-import { RelayPeer } from "./peers.ts";
+import { coordinate, RelayPeer } from "./peers.ts";
 
 const server = await forFile(startTestServer());
 
@@ -68,6 +70,34 @@ describe("connecting", () => {
     for (let i = 0; i < 40; i += 1) alone.put("packet", frame);
     expect(alone.bytes).toBe(2 * 1024 * 1024);
   });
+});
+
+describeInside("unknown clients", () => {
+  testInside(
+    "[TL-34] are limited in number: the oldest is cut off, and clients whose keys peers have announced stay",
+    async () => {
+      // The longer a message may be, the fewer there can be.
+      await using small = await startTestServer({ env: { SLIPWAY_APP_MESSAGE_MB: "1024" } });
+      const seeded = await seedAgent(small);
+      await using known = await RelayPeer.join(small);
+      await using agent = await connectAgent(small, seeded.agent_token);
+      const atAgent = await coordinate(agent.tailnet);
+      const key = Buffer.concat([Buffer.from("np"), known.pair.public]);
+      await atAgent.send({ updateSelf: { node: { id: 1n, key, preferredDerp: 999 } } });
+      await until(() => getContext(small).tailnet.coordinator.keys.has(known.address));
+      const unknown = [await RelayPeer.join(small)];
+      let isCutOff = false;
+      void unknown[0]?.closed.then(() => {
+        isCutOff = true;
+      });
+      while (!isCutOff) unknown.push(await RelayPeer.join(small));
+      expect(unknown.length).toBeGreaterThan(8);
+      known.packet(unknown.at(-1) as RelayPeer, "hello");
+      expect((await unknown.at(-1)?.receiveText())?.text).toBe("hello");
+      for (const one of unknown) await one[Symbol.asyncDispose]();
+    },
+    30_000,
+  );
 });
 
 describe("packets", () => {

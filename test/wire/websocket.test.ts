@@ -60,9 +60,12 @@ const upgradeRequest = ({ host }: URL): string =>
   ].join("\r\n");
 
 describe("frames of an app", () => {
-  const makeFrames = (bytes: Uint8Array): WebSocketFrames => {
+  const makeFrames = (
+    bytes: Uint8Array,
+    budget?: ConstructorParameters<typeof WebSocketFrames>[2],
+  ): WebSocketFrames => {
     const waiting = [bytes];
-    return new WebSocketFrames({ read: async () => waiting.shift() } as unknown as Duplex, 1_000_000);
+    return new WebSocketFrames({ read: async () => waiting.shift() } as unknown as Duplex, 1_000_000, budget);
   };
   const repeatBytes = (count: number, frame: readonly number[]): number[] =>
     Array.from({ length: count }, () => frame).flat();
@@ -72,6 +75,34 @@ describe("frames of an app", () => {
     expect(await makeFrames(Uint8Array.from(pieces)).next()).toEqual({ kind: "text", text: `a${"b".repeat(20_000)}` });
     const endless = makeFrames(Uint8Array.from([1, 0, ...repeatBytes(5_000, [0, 0])])).next();
     await expect(endless).rejects.toThrow("too many empty frames");
+  });
+
+  test("[AX-29] the bytes of a message count as they arrive, until the next message is read", async () => {
+    let held = 0;
+    const budget = {
+      add(bytes: number) {
+        if (held + bytes > 5) throw new Error("too many bytes");
+        held += bytes;
+      },
+      release() {
+        held = 0;
+      },
+    };
+    const [hello, ping, rest] = [
+      [1, 3, 97, 98, 99],
+      [0x89, 0],
+      [0x80, 2, 100, 101],
+    ];
+    const frames = makeFrames(
+      Uint8Array.from([...hello, ...ping, ...rest, 0x82, 1, 1, 2, 5, 1, 2, 3, 4, 5, 0, 1, 6]),
+      budget,
+    );
+    expect([(await frames.next())?.kind, held]).toEqual(["ping", 3]);
+    expect([await frames.next(), held]).toEqual([{ kind: "text", text: "abcde" }, 5]);
+    expect([(await frames.next())?.kind, held]).toEqual(["binary", 1]);
+    await expect(frames.next()).rejects.toThrow("too many bytes");
+    frames.discard();
+    expect(held).toBe(0);
   });
 
   test("[AX-10] thousands of frames that arrive together leave time for other work", async () => {

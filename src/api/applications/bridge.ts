@@ -1,6 +1,7 @@
 // Connects a browser's WebSocket to an app's. Every message passes whole and in order, with backpressure in both directions, and each side
 // gets the other's close reason (rule AX-10). Buffers are bounded: neither side is read while the other does not read.
-import { toWireError, Wakeup, type WebSocketFrames, type WebSocketMessage } from "#src/wire/index.ts";
+import { AppError } from "#base/errors.ts";
+import { toWireError, Wakeup, type WebSocketFrames, type WebSocketMessage, WireError } from "#src/wire/index.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
 /** When more than this is waiting for the app, the browser is not read. */
@@ -118,20 +119,24 @@ export class AppBridge implements SocketHandler {
       socket.close(CLOSE.internal, "the app has gone away");
     } catch (error) {
       const { failure, message } = toWireError(error);
-      if (failure === "too_large")
+      // What all apps together have sent is beyond the budget.
+      if (error instanceof AppError && !(error instanceof WireError)) socket.close(CLOSE.tryLater, error.message);
+      else if (failure === "too_large")
         socket.close(CLOSE.tooBig, "the app sent a message that is longer than app_message_mb");
       else socket.close(CLOSE.internal, `the app has gone away: ${message}`);
+    } finally {
+      this.#app.discard();
     }
   }
 
-  /** Returns false when the socket has closed. */
+  /** Resolves when the message has left the memory. Returns false when the socket has closed. */
   async #forwardToBrowser(socket: Socket, data: string | Uint8Array): Promise<boolean> {
-    while (this.#isFull && !this.#isGone) await this.#drained.wait();
     if (this.#isGone) return false;
     const taken = socket.transmit(data);
     this.#isFull = taken < 0;
+    while (this.#isFull && !this.#isGone) await this.#drained.wait();
     // For an empty message, zero bytes sent is a success too.
-    return taken !== 0 || data.length === 0;
+    return !this.#isGone && (taken !== 0 || data.length === 0);
   }
 }
 

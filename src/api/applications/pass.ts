@@ -27,6 +27,9 @@ const WAITING_BODY_BYTES = 4 * 1024 * 1024;
 const MAX_BODIES_BYTES = Math.min(shareOfMemory(1 / 8), 1024 * 1024 * 1024);
 /** By workspace. One can hold half of all. */
 const bodies = new ByteBudget(MAX_BODIES_BYTES, MAX_BODIES_BYTES / 2, TOO_MANY_BODIES);
+/** WebSocket messages of apps until their users have received them, by workspace. */
+const MAX_MESSAGES_BYTES = shareOfMemory(1 / 4);
+const messages = new ByteBudget(MAX_MESSAGES_BYTES, MAX_MESSAGES_BYTES / 2, "Apps send too many large messages.");
 
 export type Passing = OpenedApp & {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
@@ -85,7 +88,8 @@ const upgrade = async (ctx: ApiContext, request: Request, passing: Passing, flow
   const answer = await ctx.agentHttp.upgrade(passing.place.agent_id, { ...asked, headers });
   if ("response" in answer) return await flow.answer(answer.response);
   const protocol = answer.head.headers.get("sec-websocket-protocol");
-  const frames = new WebSocketFrames(answer.stream, ctx.config.app_message_mb * 1024 * 1024);
+  const held = messages.open(passing.place.workspace_id);
+  const frames = new WebSocketFrames(answer.stream, ctx.config.app_message_mb * 1024 * 1024, held);
   const bridge = new AppBridge(frames, {
     used: passing.used,
     watch: (end) => watchAppAccess(ctx, passing, end),
@@ -94,7 +98,8 @@ const upgrade = async (ctx: ApiContext, request: Request, passing: Passing, flow
   try {
     flow.end();
     const said: Record<string, string> = protocol === null ? {} : { "sec-websocket-protocol": protocol };
-    return ctx.sockets.upgrade(request, bridge, { headers: said, who: flow.who, app: true });
+    const visits = passing.by ? undefined : passing.place.workspace_id;
+    return ctx.sockets.upgrade(request, bridge, { headers: said, who: flow.who, app: true, visits });
   } catch (error) {
     frames.reset("The client has gone.");
     throw error;

@@ -6,18 +6,22 @@ const SHARE = 0.75;
 
 export class ConnectionLimits {
   readonly #limit: number;
+  readonly #refusal: string | undefined;
   readonly #heldBy = new Map<string, number>();
   #all = 0;
 
-  constructor(limit: number) {
+  /** `refusal`: the message of the error, instead of one about open connections. */
+  constructor(limit: number, refusal?: string) {
     this.#limit = limit;
+    this.#refusal = refusal;
   }
 
   /** Throws 503 when one more would exceed the server's or the caller's limit, which may be lower than three quarters: `most`. */
   check(who: string | undefined, most = Math.ceil(this.#limit * SHARE)): void {
-    if (this.#all >= this.#limit) throw new AppError("overloaded", "The server has too many open connections.");
+    if (this.#all >= this.#limit)
+      throw new AppError("overloaded", this.#refusal ?? "The server has too many open connections.");
     if (who !== undefined && (this.#heldBy.get(who) ?? 0) >= most) {
-      throw new AppError("overloaded", "You have too many open connections.");
+      throw new AppError("overloaded", this.#refusal ?? "You have too many open connections.");
     }
   }
 

@@ -5,6 +5,7 @@
 import type { Server, ServerWebSocket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
+import { shareOfMemory } from "#base/memory.ts";
 import { ALL_SHARDS, type Shards } from "#base/shards.ts";
 import { ConnectionLimits } from "./holders.ts";
 import { PingTimer } from "./ping.ts";
@@ -31,6 +32,14 @@ const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const MAX_MESSAGE_BYTES = MAX_WAITING_BYTES + 64 * 1024;
 /** Maximum size of an app's message, unless a setting overrides it. */
 const MAX_APP_MESSAGE_BYTES = 32 * 1024 * 1024;
+/** A user's message to an app can have this share of an app's, because it is in memory before the app sees any of it, but at least 5 MiB. */
+const INPUT_SHARE = 1 / 4;
+const MIN_INPUT_BYTES = 5 * 1024 * 1024;
+/** The share of the memory that unfinished messages of visitors to apps can occupy, and that of unknown relay clients. */
+const UNFINISHED_SHARE = 1 / 8;
+const MIN_ANONYMOUS = 8;
+/** A closed socket whose client keeps the connection open holds its unfinished message for this long at most. */
+export const RELEASE_TIMEOUT_MS = 20_000;
 /**
  * Frames a client may send in a burst and per second; an agent's connection carries all traffic of its workspace. Beyond this, the client
  * is subject to backpressure.
@@ -77,6 +86,8 @@ export type UpgradeOptions = {
   compressed?: boolean;
   /** True for an app's socket: messages may be as long as those of apps. */
   app?: boolean;
+  /** The workspace of the app, for a visitor without an account. */
+  visits?: string | undefined;
 };
 
 type TopicFollowers = { readonly alone: readonly string[]; readonly sockets: Set<Socket>; unlooked: number };
@@ -87,12 +98,14 @@ type Data = {
   owner?: string;
   agent?: boolean;
   app?: boolean;
+  visits?: string | undefined;
   place?: Destination | undefined;
 };
 /** A shard, or any node. */
 type Destination = number | "here";
 type Raw = ServerWebSocket<Data>;
 
+const TOO_MANY_VISITORS = "Too many visitors without an account use apps. Sign in, or try again later.";
 const NO_TOPICS: readonly string[] = [];
 const HANDED_OVER = "another node has taken over";
 
@@ -259,6 +272,7 @@ export class Sockets {
   readonly #followers = new Map<string, TopicFollowers>();
   readonly #leaving = new Set<Socket>();
   readonly #holders: ConnectionLimits;
+  readonly #visitors: ConnectionLimits;
   readonly #places = new WeakMap<Request, Destination>();
   readonly #shards: Pick<Shards, "has">;
   #server: Server<Data> | undefined;
@@ -266,6 +280,11 @@ export class Sockets {
   slowCloses = 0;
   /** Open connections of agents. */
   agents = 0;
+  /**
+   * Maximum number of sockets of one kind that anyone can open. The runtime keeps a message in memory until its end arrives, and has one
+   * limit of length for all sockets.
+   */
+  readonly maxAnonymous: number;
 
   /**
    * At most `limit` sockets may be open, three quarters of them by one caller; more get 503. `shards`: the shards this node owns.
@@ -278,10 +297,12 @@ export class Sockets {
     maxAppMessage = MAX_APP_MESSAGE_BYTES,
   ) {
     this.clock = clock;
-    const longest = Math.max(maxAppMessage, MAX_MESSAGE_BYTES);
+    const longest = Math.max(maxAppMessage * INPUT_SHARE, MIN_INPUT_BYTES);
     this.websocket.maxPayloadLength = longest;
     // One whole message plus what was waiting before it.
-    this.websocket.backpressureLimit = longest + MAX_WAITING_BYTES;
+    this.websocket.backpressureLimit = Math.max(maxAppMessage, MAX_MESSAGE_BYTES) + MAX_WAITING_BYTES;
+    this.maxAnonymous = Math.max(Math.floor(shareOfMemory(UNFINISHED_SHARE) / longest), MIN_ANONYMOUS);
+    this.#visitors = new ConnectionLimits(this.maxAnonymous, TOO_MANY_VISITORS);
     this.#shards = shards;
     this.#open = new PingTimer(clock);
     this.#holders = new ConnectionLimits(limit);
@@ -303,18 +324,19 @@ export class Sockets {
   upgrade(
     request: Request,
     handler: SocketHandler,
-    { headers = {}, who, most, owner, agent, app, compressed = false }: UpgradeOptions = {},
+    { headers = {}, who, most, owner, agent, app, visits, compressed = false }: UpgradeOptions = {},
   ): Response {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
     }
     this.#holders.check(who, most);
     this.#holders.check(owner);
+    if (visits !== undefined) this.#visitors.check(visits);
     // Bun negotiates compression by this header.
     if (!compressed) request.headers.delete("sec-websocket-extensions");
     if (
       !this.#server?.upgrade(request, {
-        data: { handler, who, owner, agent, app, place: this.#places.get(request) },
+        data: { handler, who, owner, agent, app, visits, place: this.#places.get(request) },
         headers,
       })
     ) {
@@ -375,6 +397,13 @@ export class Sockets {
     }
   }
 
+  #count({ data: { who, owner, agent, visits } }: Raw, by: 1 | -1): void {
+    this.#holders.count([who, owner], by);
+    if (visits !== undefined && by === 1) this.#visitors.count([visits], 1);
+    else if (visits !== undefined) this.clock.after(RELEASE_TIMEOUT_MS, () => this.#visitors.count([visits], -1));
+    if (agent) this.agents += by;
+  }
+
   /** Returns the number of subscriptions over all sockets and topics. */
   get followers(): number {
     let count = 0;
@@ -413,8 +442,7 @@ export class Sockets {
       const socket = new Socket(raw, this);
       raw.data.socket = socket;
       this.#open.add(socket);
-      this.#holders.count([raw.data.who, raw.data.owner], 1);
-      if (raw.data.agent) this.agents += 1;
+      this.#count(raw, 1);
       raw.data.handler.open?.(socket);
       // The shard may have moved away while the request was in progress, so this socket would receive nothing more.
       const { place } = raw.data;
@@ -441,10 +469,7 @@ export class Sockets {
       socket.closing = true;
       this.removeFollower(socket);
       this.#leaving.delete(socket);
-      if (this.#open.delete(socket)) {
-        this.#holders.count([raw.data.who, raw.data.owner], -1);
-        if (raw.data.agent) this.agents -= 1;
-      }
+      if (this.#open.delete(socket)) this.#count(raw, -1);
       raw.data.handler.close?.(socket, code, reason);
     },
   };

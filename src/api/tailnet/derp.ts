@@ -7,13 +7,14 @@ import type { ApiContext } from "../context.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import type { Socket, SocketHandler } from "../http/socket.ts";
+import { RELEASE_TIMEOUT_MS, type Socket, type SocketHandler } from "../http/socket.ts";
 
 const tags = ["General"];
 const PROTOCOL = "derp";
 
-export const derp = (ctx: ApiContext) =>
-  routes()
+export const derp = (ctx: ApiContext) => {
+  const unknown = new UnknownClients(ctx);
+  return routes()
     .get(
       "/derp",
       ({ request, set }) => {
@@ -25,7 +26,7 @@ export const derp = (ctx: ApiContext) =>
         }
         const who = `derp:${ctx.addresses.of(request)}`;
         const headers = { "sec-websocket-protocol": PROTOCOL };
-        return ctx.sockets.upgrade(request, new RelayConnection(ctx.tailnet.relay), { who, headers });
+        return ctx.sockets.upgrade(request, new RelayConnection(ctx.tailnet.relay, unknown), { who, headers });
       },
       {
         response: { 101: Upgraded, ...fails(400, 426, 503) },
@@ -50,17 +51,66 @@ export const derp = (ctx: ApiContext) =>
         security: [],
       }),
     });
+};
+
+/**
+ * Relay clients with keys that no peer of the coordinator has announced: anyone can be one, and each can leave a long message unfinished in
+ * memory. Beyond the limit, the oldest is cut off, since it had the most time to announce its key.
+ */
+class UnknownClients {
+  readonly #ctx: ApiContext;
+  readonly #open = new Map<RelayConnection, Socket>();
+  /** Closed ones that may still be in memory. */
+  #closed = 0;
+
+  constructor(ctx: ApiContext) {
+    this.#ctx = ctx;
+  }
+
+  add(connection: RelayConnection, socket: Socket): void {
+    const { sockets, tailnet } = this.#ctx;
+    // Peers announce their keys to the nodes of their agents, which may be others.
+    if (tailnet.relay.others) return;
+    this.#open.set(connection, socket);
+    const isFull = (): boolean => this.#open.size + this.#closed > sockets.maxAnonymous;
+    if (!isFull()) return;
+    const { keys } = tailnet.coordinator;
+    for (const one of this.#open.keys()) if (keys.has(one.address)) this.#open.delete(one);
+    for (const [one, oldest] of this.#open) {
+      if (!isFull()) return;
+      this.#open.delete(one);
+      oldest.terminate();
+    }
+  }
+
+  delete(connection: RelayConnection): void {
+    const { clock, tailnet } = this.#ctx;
+    if (!this.#open.delete(connection) || tailnet.coordinator.keys.has(connection.address)) return;
+    this.#closed += 1;
+    clock.after(RELEASE_TIMEOUT_MS, () => {
+      this.#closed -= 1;
+    });
+  }
+}
 
 class RelayConnection implements SocketHandler {
   readonly #relay: Relay;
+  readonly #unknown: UnknownClients;
   #client: RelayClient | undefined;
 
-  constructor(relay: Relay) {
+  constructor(relay: Relay, unknown: UnknownClients) {
     this.#relay = relay;
+    this.#unknown = unknown;
+  }
+
+  /** The client's key in hex; empty before it is proved. */
+  get address(): string {
+    return this.#client?.address ?? "";
   }
 
   open(socket: Socket): void {
     this.#client = this.#relay.connect(socket);
+    this.#unknown.add(this, socket);
   }
 
   message(_socket: Socket, data: string | Uint8Array): void {
@@ -72,6 +122,7 @@ class RelayConnection implements SocketHandler {
   }
 
   close(): void {
+    this.#unknown.delete(this);
     this.#client?.end();
   }
 }

@@ -118,7 +118,7 @@ export const SERVER_SETTINGS = {
   }),
   app_message_mb: setting(integer(5, 1024), 32, {
     group: "Network",
-    help: "The maximum size of a WebSocket message between an app and its user, in MiB. A larger one closes the WebSocket with 1009. Each message is buffered in memory as a whole.",
+    help: "The maximum size of a WebSocket message from an app to its user, in MiB. The user's messages can have a quarter of it, but at least 5 MiB. A larger one closes the WebSocket with 1009. Each message is buffered in memory as a whole, so a higher value allows fewer visitors without an account.",
   }),
   external_app_schemes: setting(
     programSchemes,

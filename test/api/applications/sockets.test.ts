@@ -10,14 +10,15 @@ import { frame, parseCloseCode } from "../edge/frames.ts";
 import { handshake } from "../edge/raw-http.ts";
 import { startAppWorld } from "./app-world.ts";
 
-/** Maximum message size in bytes; the setting is in MiB. */
-const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
+/** Maximum message size of an app and of its user in bytes; the setting is in MiB. */
+const MAX_APP_MESSAGE_BYTES = 32 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = MAX_APP_MESSAGE_BYTES / 4;
 /** Bytes sent to a client that does not read. */
 const FLOOD = 96 * 1024 * 1024;
 
 const world = await forFile(
   startAppWorld({
-    env: { SLIPWAY_APP_MESSAGE_MB: "8" },
+    env: { SLIPWAY_APP_MESSAGE_MB: "32" },
     apps: (port) => [
       { slug: "mine", url: `http://localhost:${port}` },
       { slug: "all", url: `http://localhost:${port}`, share: "authenticated" },
@@ -133,16 +134,41 @@ describe("a WebSocket", () => {
     socket.close();
   }, 60_000);
 
-  test("[AX-10] closes with 1009 when the client or the app sends a message longer than app_message_mb", async () => {
+  test("[AX-10] closes with 1009 when an app's message is longer than app_message_mb, or a user's than a quarter of it", async () => {
     const sending = await connect(world.path("mine", "/"), withToken(world.token));
     sending.socket.send(new Uint8Array(MAX_MESSAGE_BYTES + 1));
     expect((await sending.closed).code).toBe(1009);
     const receiving = await connect(world.path("mine", "/"), withToken(world.token));
-    receiving.socket.send(`send 1 ${MAX_MESSAGE_BYTES + 1}`);
+    receiving.socket.send(`send 1 ${MAX_APP_MESSAGE_BYTES + 1}`);
     expect(await receiving.closed).toEqual({
       code: 1009,
       reason: "the app sent a message that is longer than app_message_mb",
     });
+  }, 60_000);
+
+  test("[AX-28] visitors without an account have a limited number, of which one app can have three quarters", async () => {
+    // The longer a message may be, the fewer sockets there are.
+    const env = { SLIPWAY_APP_MESSAGE_MB: "1024" };
+    await using small = await startAppWorld({
+      env,
+      apps: (port) => [{ slug: "open", url: `http://localhost:${port}`, share: "public" }],
+    });
+    const visitors: RawConnection[] = [];
+    const visit = async (headers: Record<string, string> = {}): Promise<string> => {
+      const visitor = new RawConnection(small.server.url);
+      visitors.push(visitor);
+      visitor.send(handshake(small.path("open"), { Host: small.server.url.host, ...headers }));
+      return visitor.until((text) => text.includes("\r\n\r\n"));
+    };
+    let last = await visit();
+    while (last.startsWith("HTTP/1.1 101")) last = await visit();
+    expect(visitors.length).toBeGreaterThanOrEqual(6);
+    expect(last).toStartWith("HTTP/1.1 503");
+    expect(await visitors.at(-1)?.until((text) => text.includes("}"))).toContain(
+      "Too many visitors without an account",
+    );
+    expect(await visit(withToken(small.token))).toStartWith("HTTP/1.1 101");
+    for (const one of visitors) one[Symbol.dispose]();
   }, 60_000);
 
   test("[AX-10] applies backpressure to an app that does not read, in bounded memory, and loses nothing", async () => {

@@ -132,6 +132,44 @@ test("[HT-18] after a storm of connections none are left", async () => {
   expect(agents).toBeDefined();
 });
 
+test("[AX-28] a visitor's socket counts until nothing of it can be in memory", async () => {
+  const clock = new ManualClock();
+  // Messages so long that there are few visitors on a machine of any size.
+  const sockets = new Sockets(clock, 100, undefined, 2 ** 40);
+  const served = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request) => {
+      try {
+        return sockets.upgrade(request, {}, { visits: request.headers.get("app") ?? undefined });
+      } catch (error) {
+        return new Response((error as Error).message, { status: 503 });
+      }
+    },
+    websocket: { ...sockets.websocket, maxPayloadLength: 1_000, backpressureLimit: 1_000 } as never,
+  });
+  sockets.attach(served as never);
+  using _stopped = { [Symbol.dispose]: () => void served.stop(true) };
+  const visitors: RawConnection[] = [];
+  const visit = async (app?: string): Promise<string> => {
+    const visitor = new RawConnection(served.url);
+    visitors.push(visitor);
+    visitor.send(handshake("/", app === undefined ? {} : { app }));
+    return (await visitor.until((text) => text.includes("\r\n\r\n"))).slice(9, 12);
+  };
+  const open = (app: string, count: number) => Promise.all(Array.from({ length: count }, () => visit(app)));
+  expect([await open("one", 6), await visit("one")]).toEqual([Array(6).fill("101"), "503"]);
+  expect([await open("two", 2), await visit("two"), await visit()]).toEqual([["101", "101"], "503", "101"]);
+  // Its message is unfinished, and it doesn't close its side.
+  visitors[0]?.send(frame(2, "beginning", { final: false }));
+  visitors[0]?.send(frame(8, new Uint8Array([0x03, 0xe8])));
+  await until(() => sockets.counts.open === 8);
+  expect(await visit("one")).toBe("503");
+  clock.advance(20_000);
+  expect(await visit("one")).toBe("101");
+  for (const one of visitors) one[Symbol.dispose]();
+});
+
 test("[SK-6] a client that exceeds the frame rate is not read for some time, and loses nothing", async () => {
   const clock = new ManualClock();
   const sockets = new Sockets(clock);

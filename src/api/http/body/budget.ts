@@ -1,5 +1,5 @@
-// Bounds the memory of bodies that are on their way. When a sender stops before the last byte, or a receiver doesn't read, the
-// bytes stay in memory until the connection ends, so that a few hundred of them would fill the machine (rules HT-49, AX-27). Bodies
+// Bounds the memory of bodies and messages that are on their way. When a sender stops before the last byte, or a receiver doesn't read, the
+// bytes stay in memory until the connection ends, so that a few hundred of them would fill the machine (rules HT-49, AX-27, AX-29). Bodies
 // that are streamed to disk are not counted, and the AI gateway counts its own until their calls end.
 import { AppError } from "#base/errors.ts";
 
