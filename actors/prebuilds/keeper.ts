@@ -162,6 +162,7 @@ export class PrebuildKeeper {
       organization_id: template.organization_id,
       automatic_updates: "never" as const,
       autostart_schedule: null,
+      autostart_no_user_data: false,
       ttl_ms: null,
       favorite: false,
       created_at: now,

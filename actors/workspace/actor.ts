@@ -524,9 +524,17 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.handle((state) => this.#times.edit(state, (now, rules, at) => withTtl(now, rules, args, at)));
   }
 
-  /** Null disables autostart. Rejects with 400 when the template forbids it. */
-  setAutostart({ schedule }: { readonly schedule: string | null }): Promise<LateResult> {
-    return this.handle((state) => this.#times.edit(state, (now, rules, at) => withAutostart(now, rules, schedule, at)));
+  /** Null disables autostart. `no_user_data`: see `withAutostart`. Rejects with 400 when the template forbids it. */
+  setAutostart({
+    schedule,
+    no_user_data,
+  }: {
+    readonly schedule: string | null;
+    readonly no_user_data?: boolean;
+  }): Promise<LateResult> {
+    return this.handle((state) =>
+      this.#times.edit(state, (now, rules, at) => withAutostart(now, rules, schedule, at, no_user_data)),
+    );
   }
 
   /** Moves the deadline; milliseconds since 1970. Rejects with 400 or 409 as in facts/platform 2.7. */

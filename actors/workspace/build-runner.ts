@@ -72,7 +72,7 @@ type UnfinishedBuild = { readonly request: ProvisionRequest; readonly worker: Wo
 
 /** Explains to the owner why their variables are missing. */
 const WITHHELD_NOTICE =
-  "This build was requested by someone without access to the workspace, so it gets none of the owner's secrets, accounts or keys. They are available after the owner starts it from its page or with `slipway start`.";
+  "This build was requested, or its schedule was set, by someone without access to the workspace, so it gets none of the owner's secrets, accounts or keys. They are available after the owner starts it from its page or with `slipway start`.";
 const HEARTBEAT_MS = 60_000;
 
 /** A job that has its turn. */

@@ -53,12 +53,13 @@ export const withTtl = (
   );
 };
 
-/** `schedule` null: no autostart. */
+/** `schedule` null: no autostart. `no_user_data`: set by someone without access to the workspace. */
 export const withAutostart = (
   state: WorkspaceState,
   rules: ScheduleRules,
   schedule: string | null,
   now: number,
+  no_user_data = false,
 ): Decision => {
   const problem = findLock(state);
   if (problem) return toRefusal(problem);
@@ -67,8 +68,12 @@ export const withAutostart = (
   }
   const broken = schedule === null ? undefined : scheduleProblem(schedule);
   if (broken) return toRefusal(invalidField("schedule", broken));
-  if (schedule === state.workspace.autostart_schedule) return STALE;
-  return toVisibleChange(state, { workspace: { autostart_schedule: schedule, updated_at: now } }, []);
+  const { workspace } = state;
+  const autostart_no_user_data = schedule !== null && no_user_data;
+  const isApproved = workspace.autostart_no_user_data && !autostart_no_user_data;
+  if (schedule === workspace.autostart_schedule && !isApproved) return STALE;
+  const patch = { autostart_schedule: schedule, autostart_no_user_data, updated_at: now };
+  return toVisibleChange(state, { workspace: patch }, []);
 };
 
 /** Moves the deadline of a running workspace in either direction (rule TI-8). */

@@ -222,13 +222,14 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
     build.transition === "start" && workspace.dormant_at !== null
       ? { dormant_at: null, deleting_at: null, last_used_at: now }
       : {};
+  const approved = build.approves_schedule ? { autostart_no_user_data: false } : {};
   const unheard = build.orphan || build.told !== undefined ? {} : toUnreportedBuildTags(state.tags);
   const restore = build.restore ?? findOwedFiles(state, build);
   const asked = { ...build, ...(restore ? { restore } : {}), tags: { ...build.tags, ...unheard } };
   const left = { ...state.build, state: build.told ?? state.build.state };
-  const begun = begin({ ...workspace, ...awake }, asked, number, left, now);
+  const begun = begin({ ...workspace, ...awake, ...approved }, asked, number, left, now);
   const { version, status } = begun.state.workspace;
-  const patch = { ...awake, latest_build_id: build.id, status, updated_at: now, version };
+  const patch = { ...awake, ...approved, latest_build_id: build.id, status, updated_at: now, version };
   return {
     kind: "change",
     // Stop scripts still report, so a stop or delete build signs the agents out only at its end.
@@ -269,6 +270,7 @@ const begin = (
     restore,
     kept_ms,
     no_user_data = false,
+    approves_schedule: _approves_schedule,
     ...build
   }: NewBuild,
   build_number: number,

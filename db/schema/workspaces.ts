@@ -19,6 +19,8 @@ export const workspaces = sqliteTable(
     name: text().notNull(),
     automatic_updates: text().$type<"always" | "never">().notNull().default("never"),
     autostart_schedule: text(),
+    /** The schedule was set by someone without access to the workspace: its starts give the agents none of the owner's data. */
+    autostart_no_user_data: integer({ mode: "boolean" }).notNull().default(false),
     ttl_ms: integer(),
     favorite: integer({ mode: "boolean" }).notNull().default(false),
     created_at: integer().notNull(),
@@ -81,6 +83,8 @@ export type PlannedBuild = {
   readonly told?: string;
   /** Whether the build was requested by someone without access to the workspace, so that its agents get none of the owner's data. */
   readonly no_user_data?: boolean;
+  /** A person with access to the workspace asked for this start: from now on, its schedule starts it with the owner's data. */
+  readonly approves_schedule?: boolean;
   readonly parameters: readonly { readonly name: string; readonly value: string }[];
   /** For a delete: milliseconds that the files stay in the trash; absent: they are deleted immediately. */
   readonly kept_ms?: number;

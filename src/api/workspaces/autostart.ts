@@ -1,4 +1,5 @@
 // When a workspace starts on its own (facts/platform 2.7 and 3.4).
+import { canUseWorkspace } from "#domain/access.ts";
 import { checkOwnerBelongs } from "#domain/builds/new-build.ts";
 import { findChangeableWorkspace, stoppableAt, workspacePath } from "#domain/workspaces/find.ts";
 import { UpdateAutostart } from "#schema/workspaces/schedule.ts";
@@ -19,7 +20,7 @@ export const autostart = (ctx: ApiContext) =>
         const find = schedule === null ? stoppableAt : findChangeableWorkspace;
         const place = await find(ctx, params.workspace, caller);
         if (schedule !== null) await checkOwnerBelongs(ctx.store, place);
-        await ctx.workspaces.ask(place.id, "setAutostart", { schedule });
+        await ctx.workspaces.ask(place.id, "setAutostart", { schedule, no_user_data: !canUseWorkspace(caller, place) });
         return status(204, undefined);
       },
       {

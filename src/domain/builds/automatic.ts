@@ -28,7 +28,8 @@ export const automaticBuilds = (
     const values = await store.all(listBuildParameters({ build_id: last.id }));
     const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
     const { owner_id } = workspace;
-    const no_user_data = hidesUserData({ by: "server" }, last.no_user_data);
+    const isHidden = last.no_user_data || (starts && workspace.autostart_no_user_data);
+    const no_user_data = hidesUserData({ by: "server" }, isHidden);
     return planNewBuild(deps, version, manifest, { ...input, owner_id, no_user_data }, previous);
   },
 });

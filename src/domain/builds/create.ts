@@ -51,7 +51,8 @@ export const createBuild = async (
   const place = await findPlace(ctx, workspace_id, body, caller);
   if (after !== undefined && place.last.id !== after) throw conflict("Another build was started in the meantime.");
   const build = await planBuild(ctx, place, body, caller);
-  const onBehalf = isOnBehalf ? { no_user_data: hidesUserData({ by: "server" }, place.last.no_user_data) } : {};
+  const no_user_data = hidesUserData({ by: "server" }, place.last.no_user_data);
+  const onBehalf = isOnBehalf ? { no_user_data, approves_schedule: false } : {};
   return startBuild(ctx, place, { ...build, ...onBehalf }, caller, extraWrites);
 };
 
@@ -189,28 +190,18 @@ const planBuild = async (
   );
   const values = await store.all(listBuildParameters({ build_id: last.id }));
   const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
-  return planNewBuild(
-    ctx,
-    version,
-    manifest,
-    {
-      ...body,
-      owner_id: workspace.owner_id,
-      initiator_id: caller.user_id,
-      reason: toReason(body),
-      no_user_data: hidesUserData(
-        {
-          by: "person",
-          transition: body.transition,
-          mayEnter: canUseWorkspace(caller, workspace),
-          isChanged: version.row.id !== last.template_version_id || hasChangedInput(body),
-        },
-        last.no_user_data,
-      ),
-      ...sealStateOverride(ctx, last, manifest.provisioner, body),
-    },
-    previous,
-  );
+  const mayEnter = canUseWorkspace(caller, workspace);
+  const isChanged = version.row.id !== last.template_version_id || hasChangedInput(body);
+  const input = {
+    ...body,
+    owner_id: workspace.owner_id,
+    initiator_id: caller.user_id,
+    reason: toReason(body),
+    no_user_data: hidesUserData({ by: "person", transition: body.transition, mayEnter, isChanged }, last.no_user_data),
+    ...sealStateOverride(ctx, last, manifest.provisioner, body),
+  };
+  const build = await planNewBuild(ctx, version, manifest, input, previous);
+  return { ...build, approves_schedule: body.transition === "start" && mayEnter };
 };
 
 const hasChangedInput = ({ rich_parameter_values = [], template_version_preset_id, state }: CreateBuild): boolean =>

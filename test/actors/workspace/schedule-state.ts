@@ -60,6 +60,7 @@ export const NEW_WORKSPACE: WorkspaceState["workspace"] = {
   dormant_at: null,
   deleting_at: null,
   next_start_at: null,
+  autostart_no_user_data: false,
   deleted: false,
   trashed_until: null,
   trashed_bytes: null,

@@ -1,8 +1,11 @@
 // Autostart of workspaces: the schedule over HTTP, and what happens at its time, also at daylight saving changes.
 import { describe, expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
 import { updateTemplate } from "#db/templates/templates.ts";
+import { updateMember } from "#db/users/members.ts";
 import type { Template } from "#schema/templates/template.ts";
-import { getContext } from "#test/support/seed.ts";
+import type { Client } from "#src/client.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import {
   awaitOutcome,
@@ -107,6 +110,45 @@ test("[WK-34] nothing starts automatically for an owner who was removed from the
   expect((await time.pass(2 * HOUR, one.id))?.latest_build.build_number).toBe(2);
   const [entry] = (await time.activity(one.id)).entries;
   expect(entry).toMatchObject({ reason: "autostart_skipped", detail: expect.stringContaining("not a member") });
+});
+
+test("[WK-33] a schedule that an administrator has set starts the workspace without its owner's data until the owner starts it or sets the schedule", async () => {
+  const token = uuid();
+  const resources = [{ name: "main", agents: [{ name: "dev", token }] }];
+  await using time = await openClockwork({ manifest: { provisioner: "echo", resources } });
+  const { organization_id } = time;
+  const outsider = await seedUser(time.server, { username: "ora", organization_id });
+  const { store } = getContext(time.server);
+  const roles = ["organization-admin"];
+  await store.commit([
+    updateMember({ organization_id, user_id: outsider.user_id, roles, updated_at: 0 }),
+    { sql: "update api_keys set expires_at = 9e15", rows: [[]] },
+  ]);
+  const administrator = time.admin.withToken(outsider.token);
+  const one = await time.make();
+  const schedule = (client: Client, text: string): Promise<unknown> =>
+    client.put(toWorkspacePath(one, "/autostart"), { schedule: text });
+  /** Returns the reason of the latest start, and whether its agent gets the owner's data. */
+  const passUntilStart = async (): Promise<readonly [string | undefined, boolean]> => {
+    const started = await time.pass(DAY, one.id);
+    const { status } = await time.owner.withToken(token).fetch("GET", "/api/v2/workspaceagents/me/gitsshkey");
+    await time.build(one.id, "stop");
+    return [started?.latest_build.reason, status === 200];
+  };
+  await time.build(one.id, "stop");
+  await schedule(administrator, DAILY_AT_2PM);
+  expect(await passUntilStart()).toEqual(["autostart", false]);
+  // The owner's stop is no start.
+  expect(await passUntilStart()).toEqual(["autostart", false]);
+  await time.build(one.id, "start");
+  await time.build(one.id, "stop");
+  expect(await passUntilStart()).toEqual(["autostart", true]);
+  await schedule(administrator, "CRON_TZ=UTC 0 15 * * *");
+  await schedule(time.owner, "CRON_TZ=UTC 0 15 * * *");
+  expect(await passUntilStart()).toEqual(["autostart", true]);
+  // A schedule that the owner has set stays the owner's when an administrator sets the same.
+  await schedule(administrator, "CRON_TZ=UTC 0 15 * * *");
+  expect(await passUntilStart()).toEqual(["autostart", true]);
 });
 
 test("[TI-20] [TI-19] an autostart keeps its version or, on request, uses the active one; the activity shows why it was skipped", async () => {
