@@ -160,9 +160,14 @@ export class ForkKeeper implements Service {
     const create = (name: string): Promise<void> => {
       // Copies the settings of the original workspace, but not its shares and history.
       const { organization_id, template_id, automatic_updates, autostart_schedule, ttl_ms } = source;
-      const kept = { organization_id, template_id, automatic_updates, autostart_schedule, ttl_ms };
-      const settings = { ...kept, name, owner_id: fork.owner_id, task_id: null };
-      const workspace = createWorkspaceRow(settings, { id, latest_build_id: build.id, now: clock.now() });
+      const times = copy.is_unscheduled
+        ? { automatic_updates: "never" as const, autostart_schedule: null }
+        : { automatic_updates, autostart_schedule };
+      const settings = { organization_id, template_id, ttl_ms, ...times, name, owner_id: fork.owner_id, task_id: null };
+      const row = createWorkspaceRow(settings, { id, latest_build_id: build.id, now: clock.now() });
+      // The owner's own start approves the schedule.
+      const autostart_no_user_data = source.autostart_no_user_data && build.transition !== "start";
+      const workspace = { ...row, autostart_no_user_data };
       workspaces.expect(id, workspace.part);
       return workspaces.ask(id, "create", { workspace, build: { ...build, restore } });
     };

@@ -23,6 +23,8 @@ export type PlannedCopy = {
   readonly name: string;
   readonly build: PlannedBuild;
   readonly chats: readonly PlannedChat[];
+  /** Requested by an application: the copy gets neither the source's autostart schedule nor its automatic updates. */
+  readonly is_unscheduled?: boolean;
 };
 
 export const workspace_forks = uncachedTable(

@@ -88,7 +88,7 @@ export const agents = (ctx: ApiContext) =>
           audit: writesSetting("coding_agents"),
           access: "admins",
           outlivesGrant: true,
-          scope: "chat_config:update",
+          scope: ["chat_config:update", "workspace:ssh"],
         }),
       },
     )

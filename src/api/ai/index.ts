@@ -101,9 +101,9 @@ export const ai = (ctx: ApiContext) =>
           tags,
           operationId: "getGatewayRecording",
           summary: "Get the recording of a call",
-          description: "For owners of the deployment. The audit log records each read.",
+          description: "For owners of the deployment, with a key with full access. The audit log records each read.",
           access: "admins",
-          scope: "audit_log:read",
+          scope: "all",
         }),
       },
     )

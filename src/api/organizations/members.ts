@@ -172,7 +172,7 @@ export const members = (ctx: ApiContext) =>
           audit: target.writes(target.member),
           example: { roles: ["organization-auditor"] },
           access: "user_admins",
-          scope: "organization_member:update",
+          scope: "all",
         }),
       },
     );

@@ -78,7 +78,7 @@ export const userRoles = (ctx: ApiContext) =>
           audit: target.writes(target.user),
           example: { roles: ["auditor"] },
           access: "user_admins",
-          scope: "user:update",
+          scope: "all",
         }),
       },
     );

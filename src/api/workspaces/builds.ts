@@ -11,7 +11,7 @@ import { hasScope } from "#schema/users/scopes.ts";
 import { Build, BuildTimings, CreateBuild, RestartWorkspace } from "#schema/workspaces/build.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
-import { callers } from "../http/caller.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageQuery, toPage } from "../http/paging.ts";
 import { flagQuery, parseFlag } from "../http/query.ts";
@@ -22,6 +22,15 @@ import { requireScope } from "../http/scope-gate.ts";
 const tags = ["Builds"];
 const path = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
 
+/** Throws 403 for a key with scopes that changes the values of a workspace without the scope to run programs in it. */
+const requireScopeForValues = (
+  caller: UserCaller,
+  { rich_parameter_values = [], template_version_preset_id }: RestartWorkspace,
+): void => {
+  if (rich_parameter_values.length === 0 && template_version_preset_id === undefined) return;
+  requireScope(caller, "workspace:ssh");
+};
+
 export const workspaceBuilds = (ctx: ApiContext) =>
   routes()
     .use(callers)
@@ -29,6 +38,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
       "/:workspace/builds",
       async ({ caller, params, body, status }) => {
         requireScope(caller, `workspace:${body.transition}`);
+        requireScopeForValues(caller, body);
         return status(201, await createBuild(ctx, params.workspace, body, caller));
       },
       {
@@ -40,7 +50,8 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           tags,
           operationId: "createBuild",
           summary: "Start, stop or delete a workspace",
-          description: "Queues a build. Omitted parameters keep their values from the last build.",
+          description:
+            "Queues a build. Omitted parameters keep their values from the last build. A key with scopes needs workspace:ssh in addition to set values or choose a preset, because they decide what runs in the workspace.",
           example: { transition: "start" },
           audit: target.writes(target.newBuild, { needsBody: true }),
           access: "owner",
@@ -55,6 +66,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
         requireScope(caller, "workspace:start");
         const isUpdate = body.template_version_id !== undefined && hasScope(caller.scopes, "workspace:update");
         if (!isUpdate) requireScope(caller, "workspace:stop");
+        requireScopeForValues(caller, body);
         return status(201, await restartWorkspace(ctx, params.workspace, body, caller));
       },
       {
@@ -67,7 +79,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           operationId: "restartWorkspace",
           summary: "Restart or update a workspace",
           description:
-            "Stops it if it is running and starts it again, with the version and values in the body, if any. Both builds are queued together; the second starts only if the first succeeds. Returns the first build. A key with scopes needs workspace:start and workspace:stop; where the body names a version, workspace:update does in place of workspace:stop.",
+            "Stops it if it is running and starts it again, with the version and values in the body, if any. Both builds are queued together; the second starts only if the first succeeds. Returns the first build. A key with scopes needs workspace:start and workspace:stop; where the body names a version, workspace:update does in place of workspace:stop. To set values or choose a preset, it needs workspace:ssh in addition.",
           audit: target.writes(target.restart),
           example: { rich_parameter_values: [] },
           access: "owner",

@@ -26,7 +26,7 @@ import type { Invitation, Invitations, Invited, InviteRequest, NewInvitation } f
 import { canCreateUsers, canSeeOrganization } from "../access.ts";
 import { canHaveLocal, explainNoLocal, LOCAL_PROVISIONER } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
-import { requireOwnKey } from "../factors/proof.ts";
+import { requireOwnKey, requireWholeKey } from "../factors/proof.ts";
 import { isEveryone } from "../groups/find.ts";
 import { getGroupAcl } from "../templates/access-list.ts";
 import { findAccountByEmail, toStoredEmail } from "../users/email.ts";
@@ -52,6 +52,7 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
   await requireOwnKey(ctx, caller, "invite people");
   const { organization, gift } = await checkRequest(ctx, caller, input);
   requireGrantable(caller, gift);
+  if (hasRoles(gift)) await requireWholeKey(ctx, caller, "give roles");
   const now = clock.now();
   const { people, skipped, replaced } = await splitNewcomers(ctx, input.people);
   const pending = (await store.get(countInvitations()))?.count ?? 0;
@@ -95,6 +96,8 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
     without_template: !(await hasTemplateForMembers(ctx, organization.id)),
   };
 };
+
+const hasRoles = ({ roles, organization_roles }: Grant): boolean => roles.length + organization_roles.length > 0;
 
 const presentNew = (ctx: DomainContext, { row, token, inviter }: Outgoing, organization: string, withLink: boolean) => {
   const invitation = presentInvitation(row, { inviter, organization }, ctx.clock.now());
@@ -199,6 +202,7 @@ export const resendInvitation = async (
   const before = await findVisible(ctx, caller, id);
   requireGrantable(caller, before);
   await requireOwnKey(ctx, caller, "invite people");
+  if (hasRoles(before)) await requireWholeKey(ctx, caller, "give roles");
   const isMailed = by === undefined ? ctx.mailer.isSetUp : by === "email";
   if (isMailed && !ctx.mailer.isSetUp) throw invalidField("by", "No SMTP server is set up: copy the link instead.");
   const { token, token_hash } = createLink();

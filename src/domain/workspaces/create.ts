@@ -18,7 +18,7 @@ import { findRepositoryParameter } from "../repositories/planned.ts";
 import { ensureRepositoryTemplate, findRepositoryOrganization } from "../repositories/template.ts";
 import type { KnownUser } from "../users/find.ts";
 import { claimPrebuild } from "./claim.ts";
-import { workspaceFields } from "./fields.ts";
+import { type WorkspaceFields, workspaceFields } from "./fields.ts";
 import { readWorkspace } from "./present.ts";
 
 export type Creation = {
@@ -39,6 +39,7 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   const { caller, owner, organization_id, body, task } = creation;
   const { clock } = ctx;
   const fields = workspaceFields(body);
+  if (caller.is_application) requireNoLaterStarts(fields);
   const { template, version } = await resolveTemplate(ctx, caller, await addRepositoryTemplate(ctx, creation));
   if (organization_id !== undefined && template.organization_id !== organization_id) throw notFound();
   if (!canCreateWorkspaceFor(caller, template.organization_id, owner.id)) {
@@ -87,6 +88,12 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   const made = await readWorkspace(ctx, claimed ?? id, caller);
   if (!made) throw notFound();
   return made;
+};
+
+/** Rejects with 403 for an application: what starts later would go on after its authorization has ended (rule OA-23). */
+const requireNoLaterStarts = ({ autostart_schedule, automatic_updates }: WorkspaceFields): void => {
+  if (autostart_schedule === null && automatic_updates === "never") return;
+  throw forbidden("An application cannot set a workspace's autostart schedule or automatic updates.");
 };
 
 /** Fills in the built-in template for a repository when the caller names none. */

@@ -102,6 +102,7 @@ export const beginFork = async (
       name,
       build: { ...build, id: uuid(), job_id: uuid(), job_key: first_key + at },
       chats: chats(at),
+      ...(caller.is_application ? { is_unscheduled: true } : {}),
     })),
     problems: {},
     created_at: now,

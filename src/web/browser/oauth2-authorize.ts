@@ -28,7 +28,7 @@ const WORDS: Readonly<Record<string, string>> = {
   all: "Full access to your account, including all workspaces, chats and settings",
   application_connect: "Open the apps of your workspaces",
   "workspace:read": "See your workspaces",
-  "workspace:create": "Create workspaces",
+  "workspace:create": "Create workspaces and choose what runs in them",
   "workspace:start": "Start your workspaces",
   "workspace:stop": "Stop your workspaces",
   "workspace:update": "Change your workspaces",

@@ -4,8 +4,11 @@ import { uuid } from "#base/ids.ts";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
 import type { Session } from "#schema/users/api-key.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { createChat } from "#test/support/chats.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
+import { awaitBuild, createBuild, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
 import {
   APPS,
@@ -473,6 +476,11 @@ test("[OA-23] an application sets nothing that runs or instructs something after
   }
   expect(await ada.get("/api/v2/chats/config/user-permissions")).toEqual({ permissions: null });
   expect(await ada.get("/api/v2/chats/config/user-prompt")).toEqual({ custom_prompt: "" });
+  // Nor does an owner's token without the scope decide for everybody.
+  const configuring = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes: ["chat_config:*"] });
+  const agent = { ...TEST_AGENT, command: "/bin/sh" };
+  for (const [method, path, body] of [...forAll.slice(0, 3), ["PUT", "/ai/agents/evil", agent] as const])
+    expect([path, await fetchStatus(admin.withToken(configuring.key), method, path, body)]).toEqual([path, 403]);
   // A token needs the scope for what it may make workspaces run, and the person needs none.
   const makeToken = async (scopes: string[]) =>
     ada.withToken((await ada.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes })).key);
@@ -483,6 +491,43 @@ test("[OA-23] an application sets nothing that runs or instructs something after
   for (const [method, path, body] of refused.slice(0, 5)) {
     expect([path, await fetchStatus(narrow, method, path, body)]).toEqual([path, 403]);
     expect([path, (await fetchStatus(wide, method, path, body)) < 300]).toEqual([path, true]);
+  }
+});
+
+test("[OA-23] an application schedules no workspace, and sets values of existing ones only with the scope to run programs in them", async () => {
+  const parameters = [{ name: "startup", type: "string" as const, default: "" }];
+  const { template_id } = await seedTemplate(server, { ...ECHO, parameters });
+  const values = { rich_parameter_values: [{ name: "startup", value: "evil" }] };
+  const createProgram = async (scope: string) => ada.withToken((await granted(asking({ scope }))).access_token);
+  const creator = await createProgram("workspace:create template:use workspace:read template:read");
+  for (const program of [creator, await createProgram("coder:all")]) {
+    for (const later of [{ autostart_schedule: "CRON_TZ=UTC 0 9 * * *" }, { automatic_updates: "always" }]) {
+      const body = { name: "later", template_id, ...later };
+      expect([later, await fetchStatus(program, "POST", "/users/me/workspaces", body)]).toEqual([later, 403]);
+    }
+  }
+  const { id } = await creator.post<Workspace>("/api/v2/users/me/workspaces", { name: "made", template_id, ...values });
+  await awaitBuild(ada, id);
+  await createBuild(ada, id, "stop");
+  await awaitBuild(ada, id);
+  const operating = ["workspace:start", "workspace:stop", "workspace:update", "workspace:read"];
+  const createToken = async (scopes: string[]) =>
+    ada.withToken((await ada.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes })).key);
+  const narrow = [await createProgram(operating.join(" ")), await createToken(operating)];
+  const changes = [values, { template_version_preset_id: uuid() }];
+  for (const program of narrow) {
+    for (const change of changes) {
+      const start = { transition: "start", ...change };
+      expect(await fetchStatus(program, "POST", `/workspaces/${id}/builds`, start)).toBe(403);
+      expect(await fetchStatus(program, "POST", `/workspaces/${id}/restart`, change)).toBe(403);
+    }
+    expect(await fetchStatus(program, "POST", `/workspaces/${id}/restart`, { rich_parameter_values: [] })).toBe(201);
+    await awaitBuild(ada, id);
+  }
+  const wide = [await createProgram([...operating, "workspace:ssh"].join(" ")), await createToken([...operating, "workspace:ssh"])];
+  for (const program of wide) {
+    expect(await fetchStatus(program, "POST", `/workspaces/${id}/restart`, values)).toBe(201);
+    await awaitBuild(ada, id);
   }
 });
 

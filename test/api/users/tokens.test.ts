@@ -1,6 +1,7 @@
 // API tokens: created once, shown once, revoked immediately.
 import { describe, expect, test } from "bun:test";
 import type { ApiKey } from "#schema/users/api-key.ts";
+import type { Invitations } from "#schema/users/invitation.ts";
 import { closeWhenKeyRevoked } from "#src/api/http/revocation.ts";
 import type { Socket, SocketHandler } from "#src/api/http/socket.ts";
 import { Client } from "#src/client.ts";
@@ -157,6 +158,36 @@ describe("a token", () => {
     const key = await make(ben.client, { scope: "application_connect" });
     expect(await fetchStatus(ben.client.withToken(key), "GET", "/users/me")).toBe(403);
     expect(await fetchStatus(ben.client.withToken(key), "POST", TOKENS, {})).toBe(403);
+  });
+
+  test("[ID-32] a token gives nobody roles unless it has full access", async () => {
+    const { user } = await newPerson(admin, "rolf");
+    const [{ id: organization } = { id: "" }] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
+    const everything = ["user:*", "organization_member:*", "organization:*", "workspace:*"];
+    const scoped = admin.withToken(await make(admin, { scopes: everything }));
+    const whole = admin.withToken(await make(admin));
+    const invite = (email: string, roles: object) => ["POST", "/invitations", { people: [{ email }], ...roles }] as const;
+    const changes = [
+      ["PUT", `/users/${user.id}/roles`, { roles: ["auditor"] }],
+      ["PUT", `/organizations/${organization}/members/${user.id}/roles`, { roles: ["organization-auditor"] }],
+      ["POST", "/users", { username: "robot", service_account: true, roles: ["owner"] }],
+      invite("one@example.com", { roles: ["owner"] }),
+      invite("two@example.com", { organization_roles: ["organization-admin"] }),
+    ] as const;
+    for (const [method, path, body] of changes) {
+      const refused = await scoped.fetch(method, `/api/v2${path}`, body);
+      expect([path, refused.status, await refused.text()]).toEqual([path, 403, expect.stringContaining("everything")]);
+      expect([path, (await fetchStatus(whole, method, path, body)) < 300]).toEqual([path, true]);
+    }
+    // A new link for an invitation gives its roles, too.
+    const { invitations } = await admin.get<Invitations>("/api/v2/invitations");
+    const given = invitations.find(({ email }) => email === "one@example.com")?.id;
+    expect(await fetchStatus(scoped, "POST", `/invitations/${given}/resend`, { by: "link" })).toBe(403);
+    for (const [method, path, body] of [
+      ["POST", "/users", { username: "plain", service_account: true, roles: ["member"] }],
+      invite("three@example.com", { roles: [] }),
+    ] as const)
+      expect([path, await fetchStatus(scoped, method, path, body)]).toEqual([path, 201]);
   });
 
   test("[ID-10] is invalid the moment it is deleted or expired", async () => {

@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
+import { GRANTED } from "#domain/users/keys.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { Fork, Forks } from "#schema/workspaces/fork.ts";
 import type { Snapshots } from "#schema/workspaces/snapshot.ts";
@@ -13,7 +14,7 @@ import { createChat, loadHistory, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { testSingleServer } from "#test/support/one-server.ts";
-import { seedUser } from "#test/support/seed.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
@@ -234,3 +235,22 @@ testInside(
   },
   60_000,
 );
+
+testInside("[OA-23] a fork that an application creates gets no schedule and no automatic updates", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
+  await awaitBuild(admin, id);
+  await admin.put(`${toWorkspacePath(id)}/autostart`, { schedule: "CRON_TZ=UTC 0 9 * * *" });
+  await admin.put(`${toWorkspacePath(id)}/autoupdates`, { automatic_updates: "always" });
+  const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
+  const granted = { sql: "update api_keys set login_type = ? where id = ?", rows: [[GRANTED, key.split("-")[0]]] };
+  await getContext(server).store.commit([granted]);
+  const settingsOf = async (client: Client): Promise<unknown> => {
+    const { copies } = await awaitFork(admin, await fork(client, id));
+    const copy = await awaitBuild(admin, copies[0]?.workspace_id ?? "");
+    return [copy.autostart_schedule, copy.automatic_updates];
+  };
+  expect(await settingsOf(admin)).toEqual(["CRON_TZ=UTC 0 9 * * *", "always"]);
+  expect(await settingsOf(admin.withToken(key))).toEqual([undefined, "never"]);
+}, 60_000);

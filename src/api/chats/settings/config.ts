@@ -51,6 +51,8 @@ type Single = {
   summary: string;
   /** True if everyone can read it, not only administrators. */
   forAll?: boolean;
+  /** True if it decides what runs in everybody's workspaces, as a person's own prompt and permissions do. */
+  decidesWhatRuns?: boolean;
   check?: (field: string, value: never) => unknown;
 };
 
@@ -109,6 +111,7 @@ const SINGLES: readonly Single[] = [
     setting: "plan_mode_instructions",
     member: "plan_mode_instructions",
     check: cleanPrompt,
+    decidesWhatRuns: true,
     summary: "the instructions for chats in plan mode",
   },
   {
@@ -118,6 +121,7 @@ const SINGLES: readonly Single[] = [
     setting: "permissions",
     member: "permissions",
     forAll: true,
+    decidesWhatRuns: true,
     check: (_: string, given: never) => toPermissions(given),
     summary: "the permissions of new chats of people who have set none",
   },
@@ -128,7 +132,8 @@ const SHAPES = new Map(
   SINGLES.map(({ noun, member }) => [noun, named(noun, t.Object({ [member]: ChatConfig[member] as TSchema }))]),
 );
 
-const single = (ctx: ApiContext, { path, setting, member, noun, example, summary, forAll, check }: Single) => {
+const single = (ctx: ApiContext, one: Single) => {
+  const { path, setting, member, noun, example, summary, forAll, decidesWhatRuns, check } = one;
   const shape = SHAPES.get(noun) as TSchema;
   const denied = forAll ? [] : [404];
   return routes()
@@ -169,7 +174,7 @@ const single = (ctx: ApiContext, { path, setting, member, noun, example, summary
           summary: `Set ${summary}`,
           access: "admins",
           outlivesGrant: true,
-          scope: "chat_config:update",
+          scope: decidesWhatRuns ? ["chat_config:update", "workspace:ssh"] : "chat_config:update",
           example: { [member]: example },
           limit: MAX_CHAT_BODY_BYTES,
           audit: writesSetting(setting),
@@ -245,7 +250,7 @@ export const chatConfig = (ctx: ApiContext) =>
           example: { system_prompt: "Write commit messages in English.", include_default_system_prompt: true },
           access: "admins",
           outlivesGrant: true,
-          scope: "chat_config:update",
+          scope: ["chat_config:update", "workspace:ssh"],
         }),
       },
     )
