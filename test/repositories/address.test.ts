@@ -14,6 +14,7 @@ const LINKS: readonly (readonly [string, string, object?])[] = [
   ["  https://github.com/acme/app.git\n", "https://github.com/acme/app.git"],
   ["https://ann:secret@github.com/acme/app/", "https://github.com/acme/app"],
   ["git@github.com:acme/app.git", "https://github.com/acme/app.git"],
+  ["ssh://git@Git%2eExample.com/acme/app.git", "https://git.example.com/acme/app.git"],
   ["ssh://git@git.example.com:2222/acme/app.git", "https://git.example.com/acme/app.git"],
   ["https://github.com/acme/app?tab=readme-ov-file#install", "https://github.com/acme/app"],
   ["https://github.com/acme/app/issues/4", "https://github.com/acme/app"],
@@ -77,10 +78,13 @@ test.each(LINKS as [string, string, object?][])("[RW-1] reads the link %s", (lin
       .at(-1)
       ?.replace(/\.git$/, "") ?? "";
   expect(parseRepositoryAddress(link)).toEqual({ url, name, ...(shown as object) });
+  expect(new URL(url).href).toBe(url);
 });
 
 const INVALID_LINKS = [
   "ssh://-oProxyCommand=x/acme/app",
+  // Hosts that an ssh link can name and a web address can't.
+  ...["ssh://a%0ab/x/y", "ssh://a%20b/x/y", "ssh://127.0.0.1%3a22/x/y", "ssh://256.0.0.1/x/y", "git@1.2.3.999:x/y"],
   "git@-o.example.com:acme/app",
   "",
   "app",

@@ -96,6 +96,7 @@ test.each(REFUSED as never[])(
 
 const INVALID_SELECTIONS: readonly object[] = [
   { url: "file:///etc" },
+  { url: "ssh://a%0ab/x/y" },
   { url, branch: "--upload-pack=id" },
   { url, branch: "a..b" },
   { url, path: "../x" },

@@ -170,8 +170,9 @@ const toRepositoryAddress = (
     return undefined;
   }
   const name = (parts.at(-1) ?? "").replace(/\.git$/, "");
-  if (name === "") return undefined;
-  return { url: `${origin}/${parts.join("/")}`, name, ...shown };
+  // The host of an ssh link may be one that no web address has.
+  if (name === "" || !URL.canParse(origin)) return undefined;
+  return { url: `${new URL(origin).origin}/${parts.join("/")}`, name, ...shown };
 };
 
 /** A git ref to try, and the folder that remains. */

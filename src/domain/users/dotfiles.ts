@@ -59,7 +59,9 @@ const findUrlProblem = (url: string): string | undefined => {
   if (password !== "" || search !== "" || (username !== "" && protocol !== "ssh:")) {
     return "must not contain a password or token; link your account at the host instead";
   }
-  if (!/^[\w[]/.test(hostname) || username.startsWith("-") || pathname.length < 2)
+  // The host of an ssh URL may be one that no other URL has.
+  const isHost = /^[\w[]/.test(hostname) && URL.canParse(`https://${hostname}`);
+  if (!isHost || username.startsWith("-") || pathname.length < 2)
     return "must name a host and a repository";
   return undefined;
 };

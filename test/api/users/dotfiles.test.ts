@@ -58,7 +58,7 @@ test("[DF-1] users set and remove their own dotfiles; a URL that Git would not c
     ...["https://t0ken@git.example.com/a/b", "https://a:b@git.example.com/a/b", "ssh://a:b@git.example.com/a/b"],
     "https://git.example.com/a/b?access_token=s",
     ...["https://git.example.com", "git@git.example.com:-b", "https://git.example.com/a b", "https://-x.example.com/a"],
-    ...["-x@git.example.com:a/b", "ssh://-x@git.example.com/a/b"],
+    ...["-x@git.example.com:a/b", "ssh://-x@git.example.com/a/b", "ssh://a%0ab/x/y", "ssh://a%20b/x/y"],
   ]) {
     expect([wrong, await putStatus({ url: wrong })]).toEqual([wrong, 400]);
   }
