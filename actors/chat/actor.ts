@@ -12,7 +12,7 @@ import { runOutsideMailbox } from "../runtime/mailbox.ts";
 import { announce, announceAccessChange, announceListChanges, announceReload, resume } from "./announce.ts";
 import { auditChatChanges, auditSharing } from "./audit.ts";
 import { clearContext, requestCompaction } from "./context-control.ts";
-import { decide, toOutcome, toReportOutcome, withAnswer } from "./decide.ts";
+import { decide, toOutcome, toRemovalOutcome, toReportOutcome, withAnswer } from "./decide.ts";
 import type { ChatDeps } from "./deps.ts";
 import { buildCheckedCommand, type CheckedCommand } from "./hooks/hook-commands.ts";
 import type { ChatState } from "./machine/chat-state.ts";
@@ -181,13 +181,16 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
         },
       });
       const reply = { deleted_ids, messages: change.inserted.filter(isVisible) };
-      return toOutcome(this.#deps, state, change, reply, patch, content);
+      return toRemovalOutcome(this.#deps, state, change, reply, patch, content);
     });
   }
 
   /** Removes a message from the queue. Rejects with 404 or 409. */
   deleteQueued({ queued_id }: { readonly queued_id: number }): Promise<void> {
-    return this.#command({ type: "delete_queued", queued_id });
+    return this.handle(async (state) => {
+      const change = await decide(this.#deps, state, { type: "delete_queued", queued_id });
+      return toRemovalOutcome(this.#deps, state, change, undefined);
+    });
   }
 
   /** Promotes a queued message ahead of the others. Rejects with 404 or 409. */

@@ -1,10 +1,44 @@
-// Attaches the files that a message names to its chat, in the same commit (facts/chats 3.4).
-import { linkChatFiles } from "#db/chats/files.ts";
+// Attaches the files that a message names to its chat, in the same commit, and detaches those that no message names anymore (facts/chats 3.4).
+import { linkChatFiles, listChatFiles, unlinkChatFiles } from "#db/chats/files.ts";
+import { listFileMessages } from "#db/chats/messages.ts";
 import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
+import type { ChatState } from "./machine/chat-state.ts";
+import type { Change } from "./machine/decision.ts";
 
 /** `chat` is the key. `stale` rejects the batch when another chat has taken one of the files. */
 export const attachWrites = (chat: number, content: readonly MessagePart[], now: number): Statement[] => {
   const ids = content.flatMap(({ type, file_id }) => (type === "file" && file_id ? [file_id] : []));
   return linkChatFiles(chat, [...new Set(ids)], now);
 };
+
+type Said = { readonly content: readonly MessagePart[] };
+
+/**
+ * Returns the writes for the files of messages that an edit or a deletion in the queue removes: readers of the chat lose access to them,
+ * as to the messages (rule FL-8). Files that another message names stay.
+ */
+export const detachWrites = async (
+  store: Pick<Store, "all" | "scan">,
+  { key: chat, queue }: ChatState,
+  { state, inserted, deleted_from }: Change<ChatState>,
+): Promise<Statement[]> => {
+  const files = await store.all(listChatFiles({ chat }));
+  if (files.length === 0) return [];
+  const rows = await store.scan(listFileMessages({ chat }));
+  const isDeleted = ({ id }: { readonly id: number }): boolean => deleted_from !== null && id >= deleted_from;
+  const left = new Set(state.queue.map(({ id }) => id));
+  const removed = nameFiles([...rows.filter(isDeleted), ...queue.filter(({ id }) => !left.has(id))]);
+  const kept = nameFiles([...rows.filter((row) => !isDeleted(row)), ...state.queue, ...inserted]);
+  return unlinkChatFiles(
+    chat,
+    files.flatMap(({ id }) => (removed.has(id) && !kept.has(id) ? [id] : [])),
+  );
+};
+
+const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+/** Returns the IDs of files that the messages name, also those in results of tools, among IDs of other things. */
+export const nameFiles = (messages: readonly Said[]): ReadonlySet<string> =>
+  new Set(messages.flatMap(({ content }) => JSON.stringify(content).match(UUID) ?? []));

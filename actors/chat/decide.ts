@@ -6,7 +6,7 @@ import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Outcome } from "../runtime/actor.ts";
 import { announce } from "./announce.ts";
-import { attachWrites } from "./attach.ts";
+import { attachWrites, detachWrites } from "./attach.ts";
 import type { ChatDeps } from "./deps.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type { Change, Command, CommandInput, CommandType } from "./machine/decision.ts";
@@ -73,6 +73,19 @@ export const toOutcome = <Reply>(
     after: () => announce(deps, before, patched),
     reply,
   };
+};
+
+/** Like `toOutcome`, for a change that removes messages: also detaches the files that only they name. */
+export const toRemovalOutcome = async <Reply>(
+  deps: ChatDeps,
+  before: ChatState,
+  change: Change<ChatState>,
+  reply: Reply,
+  patch: ChatPatch = {},
+  content: readonly MessagePart[] = [],
+): Promise<Outcome<ChatState, Reply>> => {
+  const outcome = toOutcome(deps, before, change, reply, patch, content);
+  return { ...outcome, writes: [...(outcome.writes ?? []), ...(await detachWrites(deps.store, before, change))] };
 };
 
 /** Returns the outcome of a report, which may be stale. */

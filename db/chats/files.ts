@@ -51,6 +51,18 @@ export const linkChatFiles = (chat: number, ids: readonly string[], now: number)
         },
       ];
 
+/** Detaches these files from the chat: only their owners have them, until they attach or lose them as files of no chat. */
+export const unlinkChatFiles = (chat: number, ids: readonly string[]): Statement[] =>
+  ids.length === 0
+    ? []
+    : [
+        {
+          touches: [],
+          sql: "update chat_files set chat = null, linked_at = null where id = ?1 and chat = ?2",
+          rows: ids.map((id) => [id, chat]),
+        },
+      ];
+
 /** Deletes a bounded number of files that no message has referenced since this time. */
 export const deleteOrphansBefore = (time: number): Statement => ({
   touches: [],

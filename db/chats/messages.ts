@@ -143,6 +143,14 @@ const isUpTo = and(isInChat, lte(messages.id, sql.placeholder("up_to")));
 /** The history up to and including this message: {chat, up_to}. */
 export const listHistoryUpTo = query(build.select().from(messages).where(isUpTo).orderBy(asc(messages.id)));
 
+/** Messages that name files, also in results of tools: {chat}. */
+export const listFileMessages = query(
+  build
+    .select({ id: messages.id, content: messages.content })
+    .from(messages)
+    .where(and(isInChat, sql`${messages.content} like '%file_id%'`)),
+);
+
 /** How many bytes that is: {chat, up_to}. */
 export const weighHistoryUpTo = query(
   build

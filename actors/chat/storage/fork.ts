@@ -13,6 +13,7 @@ import { assignSeat, guardUser } from "#db/users/users.ts";
 import { MAX_CHECKPOINTS_PER_CHAT } from "#schema/agents/checkpoint.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { notifyOwner } from "../announce.ts";
+import { nameFiles } from "../attach.ts";
 import { auditChatCreated } from "../audit.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
@@ -58,7 +59,8 @@ export const forkChat = async (parts: ChatDeps, id: string, args: ForkChat): Pro
   const [{ bytes } = { bytes: 0 }] = await store.scan(weighHistoryUpTo({ chat: source.key, up_to }));
   if (bytes > MAX_COPIED_BYTES) throw conflict(TOO_LARGE);
   const rows = await store.scan(listHistoryUpTo({ chat: source.key, up_to }));
-  const files = await store.all(listChatFiles({ chat: source.key }));
+  const named = nameFiles(rows);
+  const files = (await store.all(listChatFiles({ chat: source.key }))).filter(({ id: file_id }) => named.has(file_id));
   const now = clock.now();
   const owed = findPendingCalls(rows);
   const key = await store.reserve("chats", 1);

@@ -8,7 +8,7 @@ import { checkType } from "#domain/chats/file-type.ts";
 import type { Chat, ChatMessage, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
-import { type ChatWorld, createChat, openChatWorld, toTextContent } from "#test/support/chats.ts";
+import { type ChatWorld, createChat, Follower, openChatWorld, toTextContent } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
@@ -250,6 +250,67 @@ describe("in messages", () => {
     const gone = ids.filter((id) => !files.some((one) => one.id === id));
     expect(gone.length).toBe(1);
     expect((await world.owner.fetch("GET", `/api/v2/chats/files/${gone[0]}`)).status).toBe(404);
+  });
+});
+
+describe("removed", () => {
+  const statusOf = async (client: Client, id: string): Promise<number> =>
+    (await client.fetch("GET", `/api/v2/chats/files/${id}`)).status;
+
+  test("[FL-8] a file that an edit removes belongs to its owner alone, and a file that another message names stays", async () => {
+    await using world = await openChatWorld();
+    const { owner, models } = world;
+    const [wrong, right, both] = [
+      await uploadFile(world, "the wrong one"),
+      await uploadFile(world, "the right one"),
+      await uploadFile(world, "named twice"),
+    ];
+    const { id } = await createChat(world, "look", { content: [file(both)] });
+    using follower = await Follower.open(owner, id);
+    (await models.next()).finish();
+    await follower.until(({ status }) => status === "waiting");
+    const path = `/api/v2/chats/${id}`;
+    await owner.post(`${path}/messages`, { content: [file(wrong), file(both)] });
+    (await models.next()).finish();
+    await follower.until(({ status, messages }) => status === "waiting" && messages.size >= 3);
+    const edited = [...follower.messages.values()].filter(({ role }) => role === "user").at(-1)?.id;
+    await owner.patch(`${path}/messages/${edited}`, { content: [file(right)] });
+    (await models.next()).finish();
+    const reader = await seedUser(world.server, { organization_id: world.organization_id });
+    await owner.patch(`${path}/acl`, { user_roles: { [reader.user_id]: "read" } });
+    const shared = new Client(world.server.url, reader.token);
+    const listed = (await shared.get<Chat>(path)).files.map((one) => one.id);
+    expect(listed.sort()).toEqual([right, both].sort());
+    expect([await statusOf(shared, wrong), await statusOf(shared, right), await statusOf(shared, both)]).toEqual([
+      ...[404, 200, 200],
+    ]);
+    expect(await statusOf(owner, wrong)).toBe(200);
+    await follower.until(({ status }) => status === "waiting");
+    expect((await owner.post<Chat>(`${path}/fork`, {})).files).toHaveLength(2);
+    // A copy up to the first message has only its file.
+    const first = [...follower.messages.values()].find(({ role }) => role === "user")?.id;
+    expect((await owner.post<Chat>(`${path}/fork`, { message_id: first })).files).toHaveLength(1);
+  });
+
+  test("[FL-8] a file of a queued message that was deleted belongs to its owner alone", async () => {
+    await using world = await openChatWorld();
+    const { owner, models } = world;
+    const { id } = await createChat(world);
+    const call = await models.next();
+    const path = `/api/v2/chats/${id}`;
+    const [kept, removed] = [await uploadFile(world, "kept"), await uploadFile(world, "removed")];
+    await owner.post(`${path}/messages`, { content: [file(kept)] });
+    const { queued_message } = await owner.post<CreatedMessage>(`${path}/messages`, {
+      content: [file(removed), file(kept)],
+    });
+    const reader = await seedUser(world.server, { organization_id: world.organization_id });
+    await owner.patch(`${path}/acl`, { user_roles: { [reader.user_id]: "read" } });
+    const shared = new Client(world.server.url, reader.token);
+    expect(await statusOf(shared, removed)).toBe(200);
+    await owner.delete(`${path}/queue/${queued_message?.id}`);
+    expect([await statusOf(shared, removed), await statusOf(shared, kept)]).toEqual([404, 200]);
+    expect((await shared.get<Chat>(path)).files.map((one) => one.id)).toEqual([kept]);
+    call.finish();
   });
 });
 
