@@ -68,6 +68,18 @@ export class SecretMask {
     return replaceSpans(text, this.#findSpans(text), hideLines).split("\n");
   }
 
+  /** Like `longText`, but keeps every line, as `lines` does. */
+  async longLines(text: string): Promise<string> {
+    const parts: string[] = [];
+    for (let at = 0; at < text.length; ) {
+      const end = text.indexOf("\n", at + PIECE) + 1 || text.length;
+      parts.push(this.lines(text.slice(at, end)).join("\n"));
+      at = end;
+      await nextTurn();
+    }
+    return parts.join("");
+  }
+
   /** Like `text`, but without the end of a text in progress that could be the start of a secret. */
   open(text: string): string {
     return this.stream().push(text);

@@ -362,6 +362,21 @@ test("[CA-23] the agent's modes and models can be selected; a choice applies fro
   expect(readAgentLog(world, fork.id).slice(0, 4)).toEqual(["initialize", "new", "mode careful", "model large"]);
 }, 120_000);
 
+test("[CA-23] [TO-21] options that contain a secret show it to nobody", async () => {
+  const secret = "SuperSecretValue-77123";
+  await world.owner.post("/api/v2/users/me/secrets", { name: "model", value: secret });
+  await configureAgent(world, "leaky", { variables: { TEST_AGENT_MODEL: secret } });
+  const { id } = await startAgentChat(world, "say one", { ...FREE, coding_agent: "leaky" });
+  await waitForStatus(id, "waiting");
+  const { agent_options = [] } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
+  const model = agent_options.find((option) => option.id === "model");
+  expect(model?.choices).toEqual([
+    { id: "small", name: "Small", description: "" },
+    { id: "[hidden]", name: "The [hidden] one", description: "" },
+  ]);
+  await world.owner.delete("/api/v2/users/me/secrets/model");
+}, 120_000);
+
 test("[CA-24] commands that the agent runs through its client follow the chat's rules, and the call that shows the terminal has their output", async () => {
   const rules = [
     { tool: "execute", command: "printf", action: "allow" },

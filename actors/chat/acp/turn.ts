@@ -336,8 +336,9 @@ export class AgentTurn implements RunningTurn {
 
   /** Stores which session knows the chat, and its options. Resolves to false once the turn is over. */
   async #record(session: AgentSession): Promise<boolean> {
-    const { session_id, options } = session;
-    this.#recorded = options;
+    const { session_id } = session;
+    this.#recorded = session.options;
+    const { options } = this.#mask?.result({ options: session.options }) ?? session;
     const asked = { history_version: this.history_version, session_id, through: this.#lastMessageId, options };
     return (await this.#reporter.report("recordAgentSession", asked)) !== "stale";
   }

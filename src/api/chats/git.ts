@@ -3,8 +3,11 @@
 
 import { Value } from "@sinclair/typebox/value";
 import { parseJson, tryParseJson } from "#base/json/read.ts";
+import type { ChatPlace } from "#db/chats/chats.ts";
 import { findVisibleChat } from "#domain/chats/find.ts";
-import { GitMessage, GitRequest } from "#schema/agents/git-message.ts";
+import { loadKnownSecrets } from "#domain/chats/known-secrets.ts";
+import { GitMessage, type GitRepository, GitRequest } from "#schema/agents/git-message.ts";
+import { SecretMask } from "#src/tools/mask.ts";
 import { type WebSocketFrames, type WebSocketMessage, WireError, wireProblem } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -29,7 +32,7 @@ export const chatGit = (ctx: ApiContext) =>
         const place = await findVisibleChat(ctx, params.chat, caller);
         const { agent_id } = await findAgentOfChat(ctx, place, caller, query.agent);
         const frames = await dialAgentSocket(ctx, agent_id, `/api/v0/git/watch?chat=${place.id}`, MAX_MESSAGE_BYTES);
-        const stream = new GitStream(ctx, frames);
+        const stream = new GitStream(ctx, place, frames);
         return upgradeToStream(ctx, request, caller, place, stream);
       },
       {
@@ -56,17 +59,34 @@ export const chatGit = (ctx: ApiContext) =>
     );
 
 class GitStream implements SocketHandler {
+  readonly #ctx: ApiContext;
+  readonly #chat: ChatPlace;
   readonly #relay: Relay;
   readonly #frames: WebSocketFrames;
   #isRefreshing = false;
 
-  constructor({ clock }: Pick<ApiContext, "clock">, frames: WebSocketFrames) {
+  constructor(ctx: ApiContext, chat: ChatPlace, frames: WebSocketFrames) {
+    this.#ctx = ctx;
+    this.#chat = chat;
     this.#frames = frames;
-    this.#relay = new Relay(clock, frames);
+    this.#relay = new Relay(ctx.clock, frames);
   }
 
   open(socket: Socket): void {
-    this.#relay.run(socket, toClientMessage);
+    this.#relay.run(socket, async (message) => {
+      const shown = parseAgentMessage(message);
+      return shown && JSON.stringify(await this.#mask(shown));
+    });
+  }
+
+  /** Hides the secrets that the results of the chat's tools hide, too. */
+  async #mask({ repositories, ...message }: GitMessage): Promise<GitMessage> {
+    const { id: chat_id, owner_id, workspace_id } = this.#chat;
+    const mask = new SecretMask(await loadKnownSecrets(this.#ctx, { chat_id, owner_id, workspace_id }));
+    const masked: GitRepository[] = [];
+    for (const { unified_diff, ...one } of repositories ?? [])
+      masked.push({ ...mask.result(one), unified_diff: await mask.longLines(unified_diff) });
+    return { ...mask.result(message), ...(repositories ? { repositories: masked } : {}) };
   }
 
   message(socket: Socket, data: string | Uint8Array): void {
@@ -97,7 +117,7 @@ const parseKind = (data: string | Uint8Array): unknown =>
   (tryParseJson(data) as { type?: unknown } | null | undefined)?.type;
 
 /** A daemon's messages are untrusted and are validated before they are relayed. */
-const toClientMessage = (message: WebSocketMessage): string | undefined => {
+const parseAgentMessage = (message: WebSocketMessage): GitMessage | undefined => {
   if (message.kind !== "text") return undefined;
   let said: unknown;
   try {
@@ -106,5 +126,5 @@ const toClientMessage = (message: WebSocketMessage): string | undefined => {
     throw wireProblem("The agent's message", error);
   }
   if (!Value.Check(GitMessage, said)) throw new WireError("protocol", "The agent's message is not a git status.");
-  return JSON.stringify(said);
+  return said;
 };

@@ -8,7 +8,9 @@ import { CLOSE, type Socket } from "../http/socket.ts";
 const STALL_TIMEOUT_MS = 20_000;
 
 /** Converts a message for the client; undefined skips it. Throws WireError for invalid messages. */
-export type ConvertMessage = (message: WebSocketMessage) => string | Uint8Array | undefined;
+export type ConvertMessage = (
+  message: WebSocketMessage,
+) => string | Uint8Array | undefined | Promise<string | undefined>;
 
 export class Relay {
   readonly #clock: Clock;
@@ -47,7 +49,7 @@ export class Relay {
       if (message === undefined) return "";
       if (message.kind === "close") return message.reason;
       if (message.kind === "ping") await this.#frames.send({ kind: "pong", bytes: message.bytes });
-      const data = shown(message);
+      const data = await shown(message);
       if (data !== undefined && socket.transmit(data) < 0) await this.#waitForDrain(socket);
     }
     return "";

@@ -1,5 +1,6 @@
 // The git stream of a chat: a real repository in a real workspace, tools that change it, and followers.
 import { afterAll, beforeAll, expect } from "bun:test";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { updateBy } from "#db/engine/sql.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
@@ -91,6 +92,29 @@ testNeeding(
     const removed = await callTools(world, committed.next, ["execute", { command: "rm -rf work", timeout: "60s" }]);
     await followUntil(first, mine, (seen) => seen.size === 0);
     removed.next.finish();
+  },
+  120_000,
+);
+
+testNeeding(
+  [needs.git],
+  "[TO-21] hides known secrets in changes and names of branches, and keeps every line",
+  async () => {
+    const { id, call } = await openChat(world);
+    const secret = "SuperSecretValue-77123";
+    await world.owner.post("/api/v2/users/me/secrets", { name: "branch", value: `${secret}\n` });
+    const root = join(world.home, "leaky");
+    makeRepository(root).git("checkout", "-q", "-b", `use-${secret}`);
+    using socket = await world.owner.socket(path(id));
+    const edits = [{ old_text: "two", new_text: secret }];
+    const { next } = await callTools(world, call, ["edit_files", { files: [{ path: "leaky/a.txt", edits }] }]);
+    const seen = new Map<string, GitRepository>();
+    await followUntil(socket, seen, () => seen.get(root)?.unified_diff.includes("-two") === true);
+    expect(seen.get(root)?.branch).toBe("use-[hidden]");
+    expect(seen.get(root)?.unified_diff).toContain(" one\n-two\n+[hidden]\n three\n");
+    await world.owner.delete("/api/v2/users/me/secrets/branch");
+    rmSync(root, { recursive: true });
+    next.finish();
   },
   120_000,
 );

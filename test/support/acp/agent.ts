@@ -40,6 +40,7 @@ import { until } from "../until.ts";
 const HOME = process.env.HOME ?? ".";
 const FORGETS = process.env.TEST_AGENT_FORGETS === "1";
 const DIES_LOADING = process.env.TEST_AGENT_DIES_LOADING === "1";
+const MODEL = process.env.TEST_AGENT_MODEL ?? "large";
 const HEARS_MCP = process.env.TEST_AGENT_NO_MCP !== "1";
 const ABILITIES = process.env.TEST_AGENT_READS_TEXT === "1" ? {} : { image: true, embeddedContext: true };
 const log = (line: string): void => appendFileSync(join(HOME, "agent.log"), `${line}\n`);
@@ -243,7 +244,7 @@ const toConfigOptions = (currentValue: string) => [
     currentValue,
     options: [
       { value: "small", name: "Small" },
-      { value: "large", name: "Large" },
+      { value: MODEL, name: `The ${MODEL} one` },
     ],
   },
 ];
