@@ -15,6 +15,8 @@ await signInAs(world);
 const apps = [
   { slug: "web", display_name: "Web", url: "http://localhost:3000" },
   { slug: "docs", display_name: "Docs", url: "https://docs.example.com/a?b=c", external: true },
+  { slug: "steam", display_name: "Steam", url: "steam://run/1", external: true },
+  { slug: "code", display_name: "Code", url: "vscode://file/srv", external: true },
   { slug: "evil", display_name: "Evil", url: "file:///etc/passwd", external: true },
 ];
 const agents = [{ name: "main", os: "linux", arch: "amd64", apps }];
@@ -63,10 +65,29 @@ test("[CV-26] an app opens at its host on this machine or at its own address; on
     run("open app dev"),
   ]);
   expect(evil).toMatchObject({ code: 1, err: expect.stringContaining("cannot be opened") });
-  expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("it has web, docs, evil") });
+  expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("it has web, docs, steam, code, evil") });
   expect(agent).toMatchObject({ code: 1, err: expect.stringContaining("no agent other; it has main") });
   expect(nothing.code).toBe(2);
   expect(readOpened()).toBe("https://docs.example.com/a?b=c");
+}, 60_000);
+
+test("[CV-26] an app that starts an unknown program opens only after the link was shown and confirmed", async () => {
+  await runOk("open app dev code");
+  expect(readOpened()).toBe("vscode://file/srv");
+  const refused = await run("open app dev steam");
+  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("nothing was opened") });
+  for (const [answer, code, opened] of [
+    ["no", 1, "vscode://file/srv"],
+    ["yes", 0, "steam://run/1"],
+  ] as const) {
+    await using asked = world.runOnTerminal("slipway open app dev steam");
+    await asked.until("with the link steam://run/1. Open it? (yes/no): ");
+    asked.type(`${answer}\n`);
+    expect([await asked.exited, readOpened()]).toEqual([code, opened]);
+  }
+  await runOk("open app dev docs");
+  await runOk("open app dev steam --yes");
+  expect(readOpened()).toBe("steam://run/1");
 }, 60_000);
 
 test("[CV-26] if no program handles links, the link is printed, without a key", async () => {

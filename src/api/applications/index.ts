@@ -22,17 +22,24 @@ export const applications = (ctx: ApiContext) => {
   const handOver = new HandOver(ctx);
   return routes({ prefix: "/applications" })
     .use(callers)
-    .get("/host", ({ request }) => ({ host: hosts(request).wildcard }), {
-      user: true,
-      response: { 200: ApplicationHost, ...fails(401) },
-      detail: operation({
-        tags,
-        operationId: "getApplicationHost",
-        summary: "Get the host of apps",
-        access: "users",
-        scope: "any",
+    .get(
+      "/host",
+      ({ request }) => ({
+        host: hosts(request).wildcard,
+        external_app_schemes: [...ctx.config.external_app_schemes],
       }),
-    })
+      {
+        user: true,
+        response: { 200: ApplicationHost, ...fails(401) },
+        detail: operation({
+          tags,
+          operationId: "getApplicationHost",
+          summary: "Get the host of apps",
+          access: "users",
+          scope: "any",
+        }),
+      },
+    )
     .post(
       "/reconnecting-pty-signed-token",
       async ({ caller, body }) => {

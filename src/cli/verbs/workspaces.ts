@@ -306,8 +306,8 @@ export const OPEN = group({
     {
       name: "app",
       names,
-      usage: "WORKSPACE[.AGENT] APP [--print]",
-      help: "Opens a workspace app in the browser.",
+      usage: "WORKSPACE[.AGENT] APP [--print] [--yes]",
+      help: "Opens a workspace app in the browser. Asks before it starts another program, except for the schemes in external_app_schemes.",
       load: () => import("../client/open/app.ts"),
     },
   ],

@@ -8,6 +8,9 @@ export const ApplicationHost = namedObject("ApplicationHost", {
     description:
       "Hosts of apps and ports stand below it: `*.apps.example.com`, with the port. Empty while none is set up.",
   }),
+  external_app_schemes: t.Array(t.String(), {
+    description: "Schemes of the programs that an administrator trusts with links of external apps, such as `vscode`.",
+  }),
 });
 export type ApplicationHost = Static<typeof ApplicationHost>;
 

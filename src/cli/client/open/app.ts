@@ -1,15 +1,15 @@
-// `slipway open app WORKSPACE[.AGENT] [APP]`: opens an app of a workspace in the browser.
+// `slipway open app WORKSPACE[.AGENT] [APP]`: opens an app of a workspace in the browser, or in the program for its link after confirmation.
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
-import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
+import { promptIfMissing, requireConfirmable, requireConfirmation, takeOneWord } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getWorkspace, listAgents, listOwnWorkspaces, splitName, toAppUrl } from "../workspaces/find.ts";
 import { openInBrowser } from "./browse.ts";
 
 export const run: RunVerb = async (input) => {
-  const { words, value, has } = readArguments(input.argv, { switches: ["print"] });
+  const { words, value, has } = readArguments(input.argv, { switches: ["print", "yes"], short: { y: "yes" } });
   const [first, slug, ...more] = words;
   requireNoWords(more);
   const word = takeOneWord(input, first === undefined ? [] : [first], "the workspace");
@@ -28,7 +28,7 @@ export const run: RunVerb = async (input) => {
       const there = slugs.length > 0 ? `it has ${slugs.map(toPlainLine).join(", ")}` : "it has no apps";
       throw new VerbFailure(`${own} has no app ${wanted}; ${there}`);
     }
-    const { host } = await client.get("/api/v2/applications/host");
+    const { host, external_app_schemes = [] } = await client.get("/api/v2/applications/host");
     const link = toAppUrl(workspace, found.agent, found.app, { server: client.url, host });
     // The template's author controls this URL: reject schemes that read local files or contain code.
     if (!URL.canParse(link) || /^(file|javascript|data|vbscript):/i.test(new URL(link).protocol)) {
@@ -36,7 +36,17 @@ export const run: RunVerb = async (input) => {
     }
     if (has.json) input.print(JSON.stringify({ link }));
     else if (has.print) input.print(toPlainLine(link));
-    else await openInBrowser(link);
+    else {
+      const isTrusted = ["http", "https", ...external_app_schemes].includes(new URL(link).protocol.slice(0, -1));
+      if (!isTrusted && !has.yes) await confirmProgram(input, link);
+      await openInBrowser(link);
+    }
     return EXIT.ok;
   });
+};
+
+/** Asks before a program of this machine gets the link, as a browser does. Throws UsageError without a terminal. */
+const confirmProgram = async (input: VerbInput, link: string): Promise<void> => {
+  requireConfirmable(input, false, "opened");
+  await requireConfirmation(input, `This starts a program on your machine with the link ${toPlainLine(link)}. Open it?`);
 };
