@@ -362,7 +362,7 @@ test("[CA-23] the agent's modes and models can be selected; a choice applies fro
   expect(readAgentLog(world, fork.id).slice(0, 4)).toEqual(["initialize", "new", "mode careful", "model large"]);
 }, 120_000);
 
-test("[CA-23] [TO-21] options that contain a secret show it to nobody", async () => {
+test("[CA-23] [TO-21] secrets are masked in the options of an agent", async () => {
   const secret = "SuperSecretValue-77123";
   await world.owner.post("/api/v2/users/me/secrets", { name: "model", value: secret });
   await configureAgent(world, "leaky", { variables: { TEST_AGENT_MODEL: secret } });

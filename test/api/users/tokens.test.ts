@@ -160,7 +160,7 @@ describe("a token", () => {
     expect(await fetchStatus(ben.client.withToken(key), "POST", TOKENS, {})).toBe(403);
   });
 
-  test("[ID-32] a token gives nobody roles unless it has full access", async () => {
+  test("[ID-32] a token gives roles only if it has full access", async () => {
     const { user } = await newPerson(admin, "rolf");
     const [{ id: organization } = { id: "" }] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
     const everything = ["user:*", "organization_member:*", "organization:*", "workspace:*"];
