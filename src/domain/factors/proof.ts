@@ -47,7 +47,8 @@ export const requireWholeKey = async (
   action: string,
 ): Promise<void> => {
   await requireOwnKey(ctx, caller, action);
-  if (!caller.scopes.includes("all")) throw forbidden(`A key with scopes cannot ${action}. This takes a key for everything.`);
+  if (!caller.scopes.includes("all"))
+    throw forbidden(`A key with scopes cannot ${action}. This takes a key for everything.`);
 };
 
 type ProofInput = { readonly password: string; readonly code?: string | undefined };

@@ -61,7 +61,6 @@ const findUrlProblem = (url: string): string | undefined => {
   }
   // The host of an ssh URL may be one that no other URL has.
   const isHost = /^[\w[]/.test(hostname) && URL.canParse(`https://${hostname}`);
-  if (!isHost || username.startsWith("-") || pathname.length < 2)
-    return "must name a host and a repository";
+  if (!isHost || username.startsWith("-") || pathname.length < 2) return "must name a host and a repository";
   return undefined;
 };

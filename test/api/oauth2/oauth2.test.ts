@@ -524,7 +524,10 @@ test("[OA-23] an application schedules no workspace, and sets values of existing
     expect(await fetchStatus(program, "POST", `/workspaces/${id}/restart`, { rich_parameter_values: [] })).toBe(201);
     await awaitBuild(ada, id);
   }
-  const wide = [await createProgram([...operating, "workspace:ssh"].join(" ")), await createToken([...operating, "workspace:ssh"])];
+  const wide = [
+    await createProgram([...operating, "workspace:ssh"].join(" ")),
+    await createToken([...operating, "workspace:ssh"]),
+  ];
   for (const program of wide) {
     expect(await fetchStatus(program, "POST", `/workspaces/${id}/restart`, values)).toBe(201);
     await awaitBuild(ada, id);

@@ -166,7 +166,8 @@ describe("a token", () => {
     const everything = ["user:*", "organization_member:*", "organization:*", "workspace:*"];
     const scoped = admin.withToken(await make(admin, { scopes: everything }));
     const whole = admin.withToken(await make(admin));
-    const invite = (email: string, roles: object) => ["POST", "/invitations", { people: [{ email }], ...roles }] as const;
+    const invite = (email: string, roles: object) =>
+      ["POST", "/invitations", { people: [{ email }], ...roles }] as const;
     const changes = [
       ["PUT", `/users/${user.id}/roles`, { roles: ["auditor"] }],
       ["PUT", `/organizations/${organization}/members/${user.id}/roles`, { roles: ["organization-auditor"] }],

@@ -236,21 +236,25 @@ testInside(
   60_000,
 );
 
-testInside("[OA-23] a fork that an application creates gets no schedule and no automatic updates", async () => {
-  await using world = await openWorld();
-  const { admin, server } = world;
-  const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
-  await awaitBuild(admin, id);
-  await admin.put(`${toWorkspacePath(id)}/autostart`, { schedule: "CRON_TZ=UTC 0 9 * * *" });
-  await admin.put(`${toWorkspacePath(id)}/autoupdates`, { automatic_updates: "always" });
-  const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
-  const granted = { sql: "update api_keys set login_type = ? where id = ?", rows: [[GRANTED, key.split("-")[0]]] };
-  await getContext(server).store.commit([granted]);
-  const settingsOf = async (client: Client): Promise<unknown> => {
-    const { copies } = await awaitFork(admin, await fork(client, id));
-    const copy = await awaitBuild(admin, copies[0]?.workspace_id ?? "");
-    return [copy.autostart_schedule, copy.automatic_updates];
-  };
-  expect(await settingsOf(admin)).toEqual(["CRON_TZ=UTC 0 9 * * *", "always"]);
-  expect(await settingsOf(admin.withToken(key))).toEqual([undefined, "never"]);
-}, 60_000);
+testInside(
+  "[OA-23] a fork that an application creates gets no schedule and no automatic updates",
+  async () => {
+    await using world = await openWorld();
+    const { admin, server } = world;
+    const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
+    await awaitBuild(admin, id);
+    await admin.put(`${toWorkspacePath(id)}/autostart`, { schedule: "CRON_TZ=UTC 0 9 * * *" });
+    await admin.put(`${toWorkspacePath(id)}/autoupdates`, { automatic_updates: "always" });
+    const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
+    const granted = { sql: "update api_keys set login_type = ? where id = ?", rows: [[GRANTED, key.slice(0, 10)]] };
+    await getContext(server).store.commit([granted]);
+    const settingsOf = async (client: Client): Promise<unknown> => {
+      const { copies } = await awaitFork(admin, await fork(client, id));
+      const copy = await awaitBuild(admin, copies[0]?.workspace_id ?? "");
+      return [copy.autostart_schedule, copy.automatic_updates];
+    };
+    expect(await settingsOf(admin)).toEqual(["CRON_TZ=UTC 0 9 * * *", "always"]);
+    expect(await settingsOf(admin.withToken(key))).toEqual([undefined, "never"]);
+  },
+  60_000,
+);

@@ -48,5 +48,8 @@ export const run: RunVerb = async (input) => {
 /** Asks before a program of this machine gets the link, as a browser does. Throws UsageError without a terminal. */
 const confirmProgram = async (input: VerbInput, link: string): Promise<void> => {
   requireConfirmable(input, false, "opened");
-  await requireConfirmation(input, `This starts a program on your machine with the link ${toPlainLine(link)}. Open it?`);
+  await requireConfirmation(
+    input,
+    `This starts a program on your machine with the link ${toPlainLine(link)}. Open it?`,
+  );
 };
