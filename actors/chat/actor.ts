@@ -12,7 +12,7 @@ import { runOutsideMailbox } from "../runtime/mailbox.ts";
 import { announce, announceAccessChange, announceListChanges, announceReload, resume } from "./announce.ts";
 import { auditChatChanges, auditSharing } from "./audit.ts";
 import { clearContext, requestCompaction } from "./context-control.ts";
-import { decide, toOutcome, toRemovalOutcome, toReportOutcome, withAnswer } from "./decide.ts";
+import { decide, detachFiles, toOutcome, toReportOutcome, withAnswer } from "./decide.ts";
 import type { ChatDeps } from "./deps.ts";
 import { buildCheckedCommand, type CheckedCommand } from "./hooks/hook-commands.ts";
 import type { ChatState } from "./machine/chat-state.ts";
@@ -181,7 +181,8 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
         },
       });
       const reply = { deleted_ids, messages: change.inserted.filter(isVisible) };
-      return toRemovalOutcome(this.#deps, state, change, reply, patch, content);
+      const outcome = toOutcome(this.#deps, state, change, reply, patch, content);
+      return detachFiles(this.#deps, state, change, outcome);
     });
   }
 
@@ -189,7 +190,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   deleteQueued({ queued_id }: { readonly queued_id: number }): Promise<void> {
     return this.handle(async (state) => {
       const change = await decide(this.#deps, state, { type: "delete_queued", queued_id });
-      return toRemovalOutcome(this.#deps, state, change, undefined);
+      return detachFiles(this.#deps, state, change, toOutcome(this.#deps, state, change, undefined));
     });
   }
 

@@ -1,4 +1,4 @@
-// Attaches the files that a message names to its chat, in the same commit, and detaches those that no message names anymore (facts/chats 3.4).
+// Attaches the files that a message names to its chat, in the same commit, and detaches files that no message names anymore (facts/chats 3.4).
 import { linkChatFiles, listChatFiles, unlinkChatFiles } from "#db/chats/files.ts";
 import { listFileMessages } from "#db/chats/messages.ts";
 import type { Statement } from "#db/engine/sql.ts";

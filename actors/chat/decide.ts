@@ -75,17 +75,15 @@ export const toOutcome = <Reply>(
   };
 };
 
-/** Like `toOutcome`, for a change that removes messages: also detaches the files that only they name. */
-export const toRemovalOutcome = async <Reply>(
-  deps: ChatDeps,
+/** Adds to the outcome of a change that removes messages that the files named only by them are detached. */
+export const detachFiles = async <Reply>(
+  { store }: ChatDeps,
   before: ChatState,
   change: Change<ChatState>,
-  reply: Reply,
-  patch: ChatPatch = {},
-  content: readonly MessagePart[] = [],
+  outcome: Outcome<ChatState, Reply>,
 ): Promise<Outcome<ChatState, Reply>> => {
-  const outcome = toOutcome(deps, before, change, reply, patch, content);
-  return { ...outcome, writes: [...(outcome.writes ?? []), ...(await detachWrites(deps.store, before, change))] };
+  const detached = await detachWrites(store, before, change);
+  return { ...outcome, writes: [...(outcome.writes ?? []), ...detached] };
 };
 
 /** Returns the outcome of a report, which may be stale. */

@@ -495,10 +495,11 @@ test("[OA-23] an application sets nothing that runs or instructs something after
 });
 
 test("[OA-23] an application schedules no workspace, and sets values of existing ones only with the scope to run programs in them", async () => {
-  const parameters = [{ name: "startup", type: "string" as const, default: "" }];
+  const parameters = [{ name: "startup", type: "string" as const, default: "none", mutable: true }];
   const { template_id } = await seedTemplate(server, { ...ECHO, parameters });
   const values = { rich_parameter_values: [{ name: "startup", value: "evil" }] };
-  const createProgram = async (scope: string) => ada.withToken((await granted(asking({ scope }))).access_token);
+  const createProgram = async (scope: string) =>
+    admin.withToken((await granted(asking({ scope }), admin)).access_token);
   const creator = await createProgram("workspace:create template:use workspace:read template:read");
   for (const program of [creator, await createProgram("coder:all")]) {
     for (const later of [{ autostart_schedule: "CRON_TZ=UTC 0 9 * * *" }, { automatic_updates: "always" }]) {
@@ -507,12 +508,12 @@ test("[OA-23] an application schedules no workspace, and sets values of existing
     }
   }
   const { id } = await creator.post<Workspace>("/api/v2/users/me/workspaces", { name: "made", template_id, ...values });
-  await awaitBuild(ada, id);
-  await createBuild(ada, id, "stop");
-  await awaitBuild(ada, id);
+  await awaitBuild(admin, id);
+  await createBuild(admin, id, "stop");
+  await awaitBuild(admin, id);
   const operating = ["workspace:start", "workspace:stop", "workspace:update", "workspace:read"];
   const createToken = async (scopes: string[]) =>
-    ada.withToken((await ada.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes })).key);
+    admin.withToken((await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes })).key);
   const narrow = [await createProgram(operating.join(" ")), await createToken(operating)];
   const changes = [values, { template_version_preset_id: uuid() }];
   for (const program of narrow) {
@@ -522,7 +523,7 @@ test("[OA-23] an application schedules no workspace, and sets values of existing
       expect(await fetchStatus(program, "POST", `/workspaces/${id}/restart`, change)).toBe(403);
     }
     expect(await fetchStatus(program, "POST", `/workspaces/${id}/restart`, { rich_parameter_values: [] })).toBe(201);
-    await awaitBuild(ada, id);
+    await awaitBuild(admin, id);
   }
   const wide = [
     await createProgram([...operating, "workspace:ssh"].join(" ")),
@@ -530,7 +531,7 @@ test("[OA-23] an application schedules no workspace, and sets values of existing
   ];
   for (const program of wide) {
     expect(await fetchStatus(program, "POST", `/workspaces/${id}/restart`, values)).toBe(201);
-    await awaitBuild(ada, id);
+    await awaitBuild(admin, id);
   }
 });
 
