@@ -4,11 +4,11 @@
 import type { Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { shareOfMemory } from "#base/memory.ts";
 import { paceBody } from "#base/network/body-pieces.ts";
 import { type HttpResponse, WebSocketFrames, WireError } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { ByteBudget, TOO_MANY_BODIES } from "../http/body/budget.ts";
+import { shareOfMemory } from "../http/memory.ts";
 import { AppBridge } from "./bridge.ts";
 import { type OpenedApp, watchAppAccess } from "./ends.ts";
 import { isLoop, type SubresourcePolicy, toAppHeaders, toBrowserHeaders } from "./headers.ts";

@@ -1,4 +1,4 @@
-// Orders the answers to a list's requests against the events that arrive meanwhile: an answer may be older than an event.
+// Orders the answers to a list's requests against the events that arrive while the requests run: an answer may be older than an event.
 
 /** The requests of one live list. */
 export class ListRequests {
