@@ -153,7 +153,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => in
 
 const processors = cpus();
 /** The least that CI multiplies timeouts by: the machine is measured while nothing else runs, and then several tests share its cores. */
-const MIN_CI_PACE = 2;
+const MIN_CI_PACE = 3;
 /** How many times longer than on the reference machine timeouts are here. */
 const pace = Math.max(await measurePace(), process.env.CI ? MIN_CI_PACE : 1);
 
