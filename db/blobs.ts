@@ -38,10 +38,10 @@ export class Blobs {
   #unreferenced: ReadonlySet<string> = new Set();
 
   /** `directory` is the data directory. `isShared`: other nodes use the shared storage at the same time. */
-  constructor(directory: string, elsewhere?: SharedBlobs, isShared = false) {
+  constructor(directory: string, shared?: SharedBlobs, isShared = false) {
     this.#root = join(directory, "files");
     this.#temporary = join(this.#root, "incoming");
-    this.#sharedBlobs = elsewhere;
+    this.#sharedBlobs = shared;
     this.#isShared = isShared;
   }
 
@@ -123,11 +123,11 @@ export class Blobs {
     return path;
   }
 
-  async #fetch(elsewhere: SharedBlobs, hash: string, path: string): Promise<void> {
+  async #fetch(shared: SharedBlobs, hash: string, path: string): Promise<void> {
     const temporary = join(this.#temporary, uuid());
     try {
       // If the bytes are missing, the reader finds no file, as on a single machine.
-      if (!(await elsewhere.copyTo(hash, temporary))) return;
+      if (!(await shared.copyTo(hash, temporary))) return;
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       await rename(temporary, path);
     } finally {

@@ -1,13 +1,12 @@
-// Due timers of all actors, or of those in some shards. A timer names its actor, which determines the shard.
+// Due timers of all actors, or of those with own rows. A timer names its actor, whose row determines the part.
 import { and, asc, lte, sql } from "drizzle-orm";
-import type { ShardNumbers } from "#base/shards.ts";
-import { build, type Query, query } from "./engine/sql.ts";
-import { listDueTimers, MAX_DUE_TIMERS, type Timer } from "./engine/timers.ts";
+import { build, query } from "./engine/sql.ts";
+import { listDueTimers, MAX_DUE_TIMERS } from "./engine/timers.ts";
+import { forOwnRows, isOwn } from "./own-rows.ts";
 import { timers } from "./schema/core.ts";
-import { isAmongShards } from "./shards.ts";
 
-/** A task's timer names a workspace, or a chat in its place. Anything without a shard, or deleted, belongs to the first node. */
-const timerShard = sql`coalesce(case ${timers.actor}
+/** A task's timer names a workspace, or a chat in its place. Anything without a part, or deleted, belongs to the first node. */
+const timerPart = sql`coalesce(case ${timers.actor}
   when 'workspace' then (select w.part from workspaces w where w.id = ${timers.actor_id})
   when 'chat' then (select c.part from chats c where c.id = ${timers.actor_id})
   when 'chat_diff' then (select c.part from chats c where c.id = ${timers.actor_id})
@@ -22,11 +21,10 @@ const listDue = query(
   build
     .select()
     .from(timers)
-    .where(and(lte(timers.due, sql.placeholder("now")), isAmongShards(timerShard)))
+    .where(and(lte(timers.due, sql.placeholder("now")), isOwn(timerPart)))
     .orderBy(asc(timers.due))
     .limit(MAX_DUE_TIMERS),
 );
 
-/** Like `listDueTimers`, for actors of these shards. Other timers do not count toward the page. */
-export const listDueTimersInShards = (shards: ShardNumbers, now: number): Query<Timer> =>
-  shards === undefined ? listDueTimers({ now }) : listDue({ now, parts: JSON.stringify(shards) });
+/** Like `listDueTimers`, for actors of own rows. Other timers do not count toward the page. */
+export const listOwnDueTimers = forOwnRows(listDueTimers, listDue);

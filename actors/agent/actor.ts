@@ -70,7 +70,7 @@ export class AgentActor extends Actor<AgentState> {
     this.#deps = deps;
   }
 
-  protected toShard({ agent }: AgentState): number {
+  protected toPart({ agent }: AgentState): number {
     return agent.part;
   }
 

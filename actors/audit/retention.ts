@@ -2,7 +2,6 @@
 // Nothing else deletes entries.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { FIRST_SHARD } from "#base/shards.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deleteOldAudit, findOldAudit } from "#db/reports/audit/search.ts";
 import { readAuditRetention, toRetentionDays } from "#db/reports/audit/settings.ts";
@@ -30,7 +29,7 @@ const deleteOld = async (store: Store, now: number, isStopped: () => boolean): P
       if (days === 0) continue;
       const old = { resource_type, action, before: now - days * DAY_MS };
       while (!isStopped() && (await store.get(findOldAudit(old))))
-        await store.commit([deleteOldAudit(old)], undefined, FIRST_SHARD);
+        await store.commit([deleteOldAudit(old)], { of: "deployment" });
     }
   }
 };

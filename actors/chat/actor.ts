@@ -59,7 +59,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     this.#deps = deps;
   }
 
-  protected toShard({ part }: ChatState): number {
+  protected toPart({ part }: ChatState): number {
     return part;
   }
 

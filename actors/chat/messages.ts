@@ -117,6 +117,8 @@ export type EditResult = { readonly deleted_ids: readonly number[]; readonly mes
 export type StartedAttempt = {
   readonly fence: Fence;
   readonly chat_key: number;
+  /** The chat's `part`. */
+  readonly part: number;
   readonly model_id: string;
   readonly provider: string;
   /** Display name of the provider. */

@@ -2,7 +2,6 @@
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Outbound } from "#base/outbound.ts";
-import type { Shards } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { readAttachment } from "#db/chats/files.ts";
@@ -67,7 +66,8 @@ type Deps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly topics: Topics<Events>;
-  readonly shards: Shards;
+  /** Returns whether turns of chats with this `part` run on this node. */
+  readonly isHere: (part: number) => boolean;
   readonly models: LanguageModels;
   readonly agentHttp: AgentHttp;
   readonly toolServices: (of: ToolServicesFor) => ToolServices;
@@ -91,7 +91,7 @@ export const openChats = ({
   store,
   clock,
   topics,
-  shards,
+  isHere,
   models,
   agentHttp,
   toolServices,
@@ -138,7 +138,7 @@ export const openChats = ({
   const attachments: Attachments = (id) => readAttachment({ store, blobs }, id);
   const budgets = new AgentBudgets({ store, ledger, topics });
   const engines = openEngines(Object.assign({}, turns, { budgets, modelTokens, attachments }));
-  const generations = new Generations(Object.assign({}, turns, { shards, tellWaiting: publishWaiting, engines }), {
+  const generations = new Generations(Object.assign({}, turns, { isHere, tellWaiting: publishWaiting, engines }), {
     root: config.chat_slots,
     child: config.subchat_slots,
   });
@@ -187,9 +187,9 @@ export const openChats = ({
     chats,
     {
       timers: { chat: ({ actor_id }) => chats.ask(actor_id, "deadlinePassed", {}) },
-      recover: (owned) => recoverChats({ store, chats, clock }, owned),
+      recover: (own) => recoverChats({ store, chats, clock }, own),
       stop: () => generations.stop(),
-      releaseShards: (isLeaving) => generations.releaseShards(isLeaving),
+      release: (isLeaving) => generations.release(isLeaving),
     },
   ];
   return { chats, generations, titles, warnings, diffs, services };

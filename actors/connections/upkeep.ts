@@ -2,7 +2,6 @@
 // not to delay other writes (rules CG-6, CG-9).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { FIRST_SHARD } from "#base/shards.ts";
 import {
   deleteOldConnections,
   endConnectionsOfGone,
@@ -32,7 +31,7 @@ export const connectionUpkeep = ({ store, clock }: Deps): Chore =>
 const endOrphaned = async (store: Store, now: number): Promise<void> => {
   if (!(await store.get(findConnectionOfGone()))) return;
   const disconnect_reason = "the workspace's agent has gone";
-  await store.commit([endConnectionsOfGone({ disconnect_time: now, disconnect_reason })], undefined, FIRST_SHARD);
+  await store.commit([endConnectionsOfGone({ disconnect_time: now, disconnect_reason })], { of: "deployment" });
 };
 
 const deleteOld = async (store: Store, now: number, isStopped: () => boolean): Promise<void> => {
@@ -40,5 +39,5 @@ const deleteOld = async (store: Store, now: number, isStopped: () => boolean): P
   if (days === 0) return;
   const old = { before: now - days * DAY_MS };
   while (!isStopped() && (await store.get(findOldConnection(old))))
-    await store.commit([deleteOldConnections(old)], undefined, FIRST_SHARD);
+    await store.commit([deleteOldConnections(old)], { of: "deployment" });
 };

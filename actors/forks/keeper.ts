@@ -5,11 +5,11 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import { type ShardNumbers, toShard } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { clearTimer, setTimer, type Timer } from "#db/engine/timers.ts";
+import { ALL_ROWS, type IsLeaving, type OwnRows } from "#db/own-rows.ts";
 import type { PlannedCopy } from "#db/schema/forks.ts";
 import { type ForkRow, findFork, listBuildsOfFork, listOpenForks, updateFork } from "#db/workspaces/forks.ts";
 import { findSnapshot } from "#db/workspaces/snapshots.ts";
@@ -75,16 +75,16 @@ export class ForkKeeper implements Service {
     void this.#checks.check(fork_id);
   }
 
-  /** Continues open forks after a start, or after taking over these shards. */
-  async recover(shards?: ShardNumbers): Promise<void> {
-    for (const { id } of await this.#deps.store.all(listOpenForks(shards))) this.wait(id);
+  /** Continues open forks after a start, or those of rows that another server had. */
+  async recover(own = ALL_ROWS): Promise<void> {
+    for (const { id } of await this.#deps.store.all(listOpenForks({}, own))) this.wait(id);
   }
 
-  /** Stops working on forks, except those of the shards in `left`, which stay on this node. Resolves when no step is running. */
-  async releaseShards(_isLeaving: (shard: number) => boolean, left: ShardNumbers): Promise<void> {
+  /** Stops working on forks, except those of `kept`. Resolves when no step is running. */
+  async release(_isLeaving: IsLeaving, kept: OwnRows): Promise<void> {
     for (const id of this.#waiting.keys()) this.#untrack(id);
     await this.#checks.whenSettled();
-    await this.recover(left);
+    await this.recover(kept);
   }
 
   stop(): Promise<void> {
@@ -129,11 +129,11 @@ export class ForkKeeper implements Service {
   }
 
   /** The next step may be interrupted; a pending timer is sufficient to repeat it. */
-  async #setTimer(id: string, shard: number): Promise<void> {
+  async #setTimer(id: string, part: number): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
     if ((this.#timers.get(id) ?? 0) > now) return;
-    await store.commit([setTimer(FORK, id, CONTINUE_TIMER, now + CHECK_INTERVAL_MS)], undefined, shard);
+    await store.commit([setTimer(FORK, id, CONTINUE_TIMER, now + CHECK_INTERVAL_MS)], { of: part });
     this.#timers.set(id, now + CHECK_INTERVAL_MS);
   }
 
@@ -189,7 +189,7 @@ export class ForkKeeper implements Service {
     const { store, chats: actors } = this.#deps;
     for (const { from_chat_id: source_id, chat_id, ...copy } of chats) {
       if (await store.get(findChatPlace({ id: chat_id }))) continue;
-      actors.expect(chat_id, toShard(owner_id));
+      actors.expect(chat_id, owner_id);
       await actors.ask(chat_id, "fork", { source_id, workspace_id, ...copy }).catch((error) => {
         // It was deleted concurrently.
         if (!(error instanceof AppError) || error.kind !== "not_found") throw error;
@@ -222,11 +222,11 @@ export class ForkKeeper implements Service {
 
   async #write({ id }: ForkRow, { part }: WorkspaceRow, patch: Partial<ForkRow>): Promise<void> {
     const { store, clock } = this.#deps;
-    await store.commit([updateFork(id, { ...patch, updated_at: clock.now() })], undefined, part);
+    await store.commit([updateFork(id, { ...patch, updated_at: clock.now() })], { of: part });
   }
 
-  async #end(id: string, shard: number | undefined): Promise<void> {
+  async #end(id: string, part: number | undefined): Promise<void> {
     this.#untrack(id);
-    await this.#deps.store.commit([clearTimer(FORK, id, CONTINUE_TIMER)], undefined, shard);
+    await this.#deps.store.commit([clearTimer(FORK, id, CONTINUE_TIMER)], { of: part });
   }
 }

@@ -7,10 +7,10 @@ import { failpoint } from "#base/failpoint.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
-import { getOwnShards, type ShardNumbers, type Shards } from "#base/shards.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, isMoved, type Store } from "#db/engine/store.ts";
 import { insertNotification } from "#db/notifications/notifications.ts";
+import type { IsLeaving, OwnRows } from "#db/own-rows.ts";
 import { listOwners } from "#db/users/users.ts";
 import {
   deleteHomeBackup,
@@ -60,7 +60,7 @@ export const NOT_CONFIGURED = "Home backups are not set up. Set home_backup_dir 
 export type HomeBackupDeps = {
   readonly store: Store;
   readonly clock: Clock;
-  readonly shards: Shards;
+  readonly findOwnRows: () => OwnRows;
   readonly config: Pick<Config, "home_backup_interval" | "home_backup_keep_daily" | "home_backup_keep_weekly">;
   readonly provisioners: Provisioners;
   readonly workspaces: () => Directory<WorkspaceActor>;
@@ -124,8 +124,8 @@ export class HomeBackupKeeper implements Chore {
     return this.whenIdle();
   }
 
-  /** Stops working on these shards. Resolves when no operation is running here. */
-  async releaseShards(isLeaving: (shard: number) => boolean): Promise<void> {
+  /** Stops working on leaving workspaces. Resolves when no operation is running here. */
+  async release(isLeaving: IsLeaving): Promise<void> {
     await this.#checking;
     const leaving = [...this.#running.values()].filter(({ part }) => isLeaving(part));
     for (const { end } of leaving) end.abort(new Error("another node has the workspace now"));
@@ -157,29 +157,29 @@ export class HomeBackupKeeper implements Chore {
   }
 
   async #check(): Promise<void> {
-    const { store, shards, backups } = this.#deps;
-    const own = getOwnShards(shards);
-    for (const { id, workspace_id } of await store.scan(listLeftSnapshots(own))) await this.#drop(workspace_id, id);
-    const open = (await store.scan(listOpenHomeBackups(own))).filter(({ id }) => !this.#isPostponed(id));
+    const { store, findOwnRows, backups } = this.#deps;
+    const own = findOwnRows();
+    for (const { id, workspace_id } of await store.scan(listLeftSnapshots({}, own))) await this.#drop(workspace_id, id);
+    const open = (await store.scan(listOpenHomeBackups({}, own))).filter(({ id }) => !this.#isPostponed(id));
     if (backups) await this.#beginDue(backups, open, own);
     else {
       for (const { id, part, status } of open) {
         if (status !== "creating") continue;
-        await store.commit([updateHomeBackup(id, { status: "failed", error: NOT_CONFIGURED })], undefined, part);
+        await store.commit([updateHomeBackup(id, { status: "failed", error: NOT_CONFIGURED })], { of: part });
       }
     }
-    if (shards.isFirst) await this.#count();
+    if (own.has("deployment")) await this.#count();
   }
 
   async #beginDue(
     backups: HomeBackupStore,
     open: readonly (OwnedWorkspace & { readonly id: string })[],
-    own: ShardNumbers,
+    own: OwnRows,
   ): Promise<void> {
     const { store, clock, config } = this.#deps;
     const abandoned_at = clock.now() - Math.max(DAY_MS, config.home_backup_keep_weekly * 7 * DAY_MS);
     for (const { id, part } of await store.scan(listAbandonedHomeBackups({ before: abandoned_at }, own))) {
-      await store.commit([updateHomeBackup(id, { status: "deleting" })], undefined, part);
+      await store.commit([updateHomeBackup(id, { status: "deleting" })], { of: part });
     }
     if (this.#running.size >= MAX_CONCURRENT) return;
     const waiting: DueOperation[] = open.map((row) =>
@@ -193,7 +193,7 @@ export class HomeBackupKeeper implements Chore {
   }
 
   /** One at a time, ahead of new backups of the same person. */
-  async #findUnverified(backups: HomeBackupStore, own: ShardNumbers): Promise<DueOperation[]> {
+  async #findUnverified(backups: HomeBackupStore, own: OwnRows): Promise<DueOperation[]> {
     if (this.#verifying !== undefined) return [];
     const before = this.#deps.clock.now() - VERIFY_INTERVAL_MS;
     const unverified = listUnverifiedHomeBackups({ location: backups.place.url, before }, own);
@@ -208,7 +208,7 @@ export class HomeBackupKeeper implements Chore {
     return [toDue(row, begin)];
   }
 
-  async #findScheduled(backups: HomeBackupStore, own: ShardNumbers): Promise<DueOperation[]> {
+  async #findScheduled(backups: HomeBackupStore, own: OwnRows): Promise<DueOperation[]> {
     const { store, clock, config } = this.#deps;
     const { home_backup_interval: interval } = config;
     if (interval === undefined) return [];
@@ -250,7 +250,7 @@ export class HomeBackupKeeper implements Chore {
     const { workspace_id, part } = place;
     const row = toPendingBackup(workspace_id, backups.place.url, clock.now());
     try {
-      await store.commit([insertHomeBackup(row)], undefined, part);
+      await store.commit([insertHomeBackup(row)], { of: part });
     } catch (error) {
       // Another backup was requested at the same time.
       if (error instanceof CommitError && error.reason === "constraint") return;
@@ -485,7 +485,7 @@ export class HomeBackupKeeper implements Chore {
   }
 
   #write({ part }: Home, batch: readonly Statement[]): Promise<void> {
-    return this.#deps.store.commit(batch, undefined, part);
+    return this.#deps.store.commit(batch, { of: part });
   }
 }
 

@@ -2,8 +2,7 @@
 // log, and deletes old rows (rules HK-14 to HK-16).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { runOutsideRequest } from "#base/network/request-shard.ts";
-import { FIRST_SHARD } from "#base/shards.ts";
+import { runOutsideRequest } from "#base/network/current-request.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deleteOldHookDispatches, findOldHookDispatch, insertHookDispatch } from "#db/hook-dispatches.ts";
@@ -72,7 +71,7 @@ export class HookLedger extends PeriodicChore {
 const deleteOld = async ({ store, days }: Deps, now: number, isStopped: () => boolean): Promise<void> => {
   const old = { before: now - days * DAY_MS, most: MAX_ROWS };
   while (!isStopped() && (await store.get(findOldHookDispatch(old))))
-    await store.commit([deleteOldHookDispatches(old)], undefined, FIRST_SHARD);
+    await store.commit([deleteOldHookDispatches(old)], { of: "deployment" });
 };
 
 /** Results without an effect, which appear only in the ledger. */

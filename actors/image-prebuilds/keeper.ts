@@ -4,7 +4,6 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import { FIRST_SHARD } from "#base/shards.ts";
 import type { Store } from "#db/engine/store.ts";
 import { clearTimer, moveTimer, setTimer, type Timer } from "#db/engine/timers.ts";
 import {
@@ -75,7 +74,7 @@ export class ImagePrebuildKeeper implements Service {
     const isUnderWay = due !== undefined && due === this.#seen.get(id) && this.#checking.has(id);
     const seen = clock.now() + INTERRUPTED_RETRY_MS;
     this.#seen.set(id, seen);
-    await store.commit([setTimer(IMAGE_PREBUILD, id, IMAGE_CHECK_TIMER, seen)], undefined, FIRST_SHARD);
+    await store.commit([setTimer(IMAGE_PREBUILD, id, IMAGE_CHECK_TIMER, seen)], { of: "deployment" });
     if (isUnderWay) return;
     this.#checking.add(id);
     void this.#checks.check(id).finally(() => this.#checking.delete(id));
@@ -88,7 +87,7 @@ export class ImagePrebuildKeeper implements Service {
   }
 
   /** Stops all builds because another node continues them. */
-  async releaseShards(): Promise<void> {
+  async release(): Promise<void> {
     this.#ended.abort(new Error("another node builds from now on"));
     await this.#checks.whenSettled();
     this.#ended = new AbortController();
@@ -111,7 +110,7 @@ export class ImagePrebuildKeeper implements Service {
     const { store, clock } = this.#deps;
     this.#ended.signal.throwIfAborted();
     const row = await store.get(findRepositoryPrebuild({ id }));
-    if (!row) return store.commit([clearTimer(IMAGE_PREBUILD, id, IMAGE_CHECK_TIMER)], undefined, FIRST_SHARD);
+    if (!row) return store.commit([clearTimer(IMAGE_PREBUILD, id, IMAGE_CHECK_TIMER)], { of: "deployment" });
     await this.#write(row, { status: "building" });
     failpoint("prebuild_begun");
     const lines: string[] = [];
@@ -132,8 +131,7 @@ export class ImagePrebuildKeeper implements Service {
         updateRepositoryPrebuild(id, ended),
         moveTimer(IMAGE_PREBUILD, id, IMAGE_CHECK_TIMER, { due, seen: this.#seen.get(id) ?? now }),
       ],
-      undefined,
-      FIRST_SHARD,
+      { of: "deployment" },
     );
   }
 
@@ -171,7 +169,7 @@ export class ImagePrebuildKeeper implements Service {
   }
 
   #write({ id }: RepositoryPrebuildRow, patch: Partial<RepositoryPrebuildRow>): Promise<void> {
-    return this.#deps.store.commit([updateRepositoryPrebuild(id, patch)], undefined, FIRST_SHARD);
+    return this.#deps.store.commit([updateRepositoryPrebuild(id, patch)], { of: "deployment" });
   }
 }
 

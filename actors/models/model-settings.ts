@@ -8,7 +8,6 @@ import { AppError, conflict, invalid, invalidField, notFound, type Validation } 
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { createSerialQueue } from "#base/retry.ts";
-import { FIRST_SHARD } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -281,7 +280,7 @@ export class ModelSettings {
 
   async #write(batch: readonly Statement[], taken = ""): Promise<void> {
     try {
-      await this.#deps.store.commit(batch, undefined, FIRST_SHARD);
+      await this.#deps.store.commit(batch, { of: "deployment" });
     } catch (error) {
       if (error instanceof CommitError && error.reason === "constraint" && taken !== "") throw conflict(taken);
       throw error;

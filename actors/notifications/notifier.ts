@@ -5,7 +5,6 @@ import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import type { Outbound } from "#base/outbound.ts";
-import { FIRST_SHARD } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 import {
@@ -128,10 +127,10 @@ export class Notifier implements Chore {
   async #runEachMinute(now: number): Promise<void> {
     const { store } = this.#deps;
     const soon = await buildSoonNotices(store, now);
-    if (soon.length > 0) await store.commit(soon, undefined, FIRST_SHARD);
+    if (soon.length > 0) await store.commit(soon, { of: "deployment" });
     const before = now - RETENTION_DAYS * DAY_MS;
     while (this.#shouldContinue && (await store.get(findOldNotification({ before })))) {
-      await store.commit([deleteOldNotifications(before)], undefined, FIRST_SHARD);
+      await store.commit([deleteOldNotifications(before)], { of: "deployment" });
     }
   }
 
@@ -167,7 +166,7 @@ export class Notifier implements Chore {
       room -= Math.min(room, wanted.length);
       writes.push(markDispatched({ key: row.key, now }));
     }
-    await store.commit([...writes, ...[...full].map(trimNotifications)], undefined, FIRST_SHARD);
+    await store.commit([...writes, ...[...full].map(trimNotifications)], { of: "deployment" });
     const others = rows.filter(({ template_id }) => !CHAT_NOTICES.has(template_id)).map(({ user_id }) => user_id);
     for (const id of new Set([...full, ...others])) topics.publish("inbox", id, {});
     return rows.length === MAX_UNDISPATCHED;
@@ -187,7 +186,7 @@ export class Notifier implements Chore {
     const { store, clock } = this.#deps;
     try {
       await this.#send(delivery);
-      await store.commit([deleteDelivery(delivery.key)], undefined, FIRST_SHARD);
+      await store.commit([deleteDelivery(delivery.key)], { of: "deployment" });
     } catch (error) {
       const pause = RETRY_DELAYS_MS[delivery.attempts];
       const { method, attempts } = delivery;
@@ -197,7 +196,7 @@ export class Notifier implements Chore {
         pause === undefined
           ? deleteDelivery(delivery.key)
           : updateDelivery(delivery.key, { attempts: attempts + 1, due: clock.now() + pause });
-      await store.commit([next], undefined, FIRST_SHARD);
+      await store.commit([next], { of: "deployment" });
     }
   }
 
@@ -217,7 +216,7 @@ export class Notifier implements Chore {
     if (!found || found.session_until <= clock.now()) return;
     const { subscription } = found;
     if ((await pushTo(this.#deps, subscription, notice)) === "gone")
-      await store.commit([deleteSubscription(subscription.id)], undefined, FIRST_SHARD);
+      await store.commit([deleteSubscription(subscription.id)], { of: "deployment" });
   }
 
   #mail({ id, title, content, actions }: NotificationRow, to: string): Promise<void> {

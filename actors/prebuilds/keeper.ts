@@ -4,7 +4,6 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { FIRST_SHARD, toShard } from "#base/shards.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
@@ -27,6 +26,7 @@ import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import type { NewBuild } from "../workspace/decision.ts";
 import type { AutomaticBuilds } from "../workspace/effects.ts";
+import { createWorkspaceRow } from "../workspace/new-row.ts";
 import { MAX_FAILURES, type Prebuild, planSteps, type WantedPrebuilds } from "./steps.ts";
 
 export type KeeperDeps = {
@@ -76,7 +76,7 @@ export class PrebuildKeeper {
     const again = now + CHECK_INTERVAL_MS;
     const cutShort = now + INTERRUPTED_RETRY_MS;
     // Written first, so that any event during the check moves the timer forward again.
-    await store.commit([schedulePrebuildCheck(template_id, cutShort)], undefined, FIRST_SHARD);
+    await store.commit([schedulePrebuildCheck(template_id, cutShort)], { of: "deployment" });
     const template = await store.get(findTemplateEvenDeleted({ id: template_id }));
     const wanted = template ? await this.#loadWanted(template, now) : NO_PRESETS;
     const existing = (await store.all(listPrebuilds({ template_id }))).map(toPrebuild);
@@ -85,7 +85,7 @@ export class PrebuildKeeper {
     if (await readPrebuildsPaused(store)) {
       for (const preset_id of create) reasons.set(preset_id, PAUSED);
       this.#setProblems(template_id, template?.name ?? "", wanted, reasons);
-      await store.commit([postponePrebuildCheck(template_id, cutShort, again)], undefined, FIRST_SHARD);
+      await store.commit([postponePrebuildCheck(template_id, cutShort, again)], { of: "deployment" });
       return;
     }
     const note = (preset_id: string | null, reason: string | undefined): void => {
@@ -100,12 +100,12 @@ export class PrebuildKeeper {
     }
     this.#setProblems(template_id, template?.name ?? "", wanted, reasons);
     if (wanted.presets.length === 0 && existing.length === 0 && !wanted.waits) {
-      await store.commit([clearPrebuildCheck(template_id, cutShort)], undefined, FIRST_SHARD);
+      await store.commit([clearPrebuildCheck(template_id, cutShort)], { of: "deployment" });
       return;
     }
     const due = Math.min(next ?? again, retry ? now + RETRY_MS : again);
     const sooner = due < again ? [schedulePrebuildCheckBy(template_id, due)] : [];
-    await store.commit([postponePrebuildCheck(template_id, cutShort, again), ...sooner], undefined, FIRST_SHARD);
+    await store.commit([postponePrebuildCheck(template_id, cutShort, again), ...sooner], { of: "deployment" });
   }
 
   #setProblems(
@@ -150,37 +150,21 @@ export class PrebuildKeeper {
   async #create(template: TemplateRow, preset_id: string): Promise<void> {
     const { clock, workspaces, firstBuild } = this.#deps;
     const build = await firstBuild(template, preset_id);
-    const now = clock.now();
     const id = uuid();
-    const workspace = {
-      id,
+    const settings = {
       name: `prebuild-${id.slice(0, 8)}`,
       owner_id: PREBUILDS_USER_ID,
-      // The shard stays the same when the prebuild is claimed.
-      part: toShard(template.id),
       template_id: template.id,
       organization_id: template.organization_id,
       automatic_updates: "never" as const,
       autostart_schedule: null,
       autostart_no_user_data: false,
       ttl_ms: null,
-      favorite: false,
-      created_at: now,
-      updated_at: now,
-      last_used_at: now,
-      deleted: false,
-      trashed_until: null,
-      trashed_bytes: null,
-      latest_build_id: build.id,
-      status: "pending",
-      version: 0,
-      dormant_at: null,
-      deleting_at: null,
-      next_start_at: null,
-      user_acl: {},
-      group_acl: {},
       task_id: null,
     };
+    // A claim changes its owner, but not its shard.
+    const first = { id, latest_build_id: build.id, now: clock.now() };
+    const workspace = createWorkspaceRow(settings, first, template.id);
     workspaces().expect(id, workspace.part);
     await workspaces().ask(id, "create", { workspace, build });
   }

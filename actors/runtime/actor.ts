@@ -48,8 +48,8 @@ export abstract class Actor<State> {
   /** Reads the state from the store; undefined when the entity does not exist (answered 404). */
   protected abstract load(): Promise<State | undefined>;
 
-  /** Returns the actor's shard (src/base/shards.ts). Only the node that owns the shard writes for it. */
-  protected abstract toShard(state: State): number | undefined;
+  /** Returns the `part` that is stored with the entity's rows (`CommitOptions`). */
+  protected abstract toPart(state: State): number | undefined;
 
   /** Returns the audit log entries for a message that writes, stored in the same batch. `before` is undefined for a new entity (AU-1). */
   protected buildEntries(_before: State | undefined, _outcome: Outcome<State, unknown>): readonly AuditEntry[] {
@@ -110,9 +110,9 @@ export abstract class Actor<State> {
     });
   }
 
-  /** The shard of the state in memory; undefined without state. */
-  get currentShard(): number | undefined {
-    return this.#state && this.toShard(this.#state);
+  /** The `part` of the state in memory; undefined without state. */
+  get currentPart(): number | undefined {
+    return this.#state && this.toPart(this.#state);
   }
 
   /** Whether the instance can be dropped without losing anything. */
@@ -171,7 +171,8 @@ export abstract class Actor<State> {
       try {
         const more = [...entries.map(insertAudit), ...notices];
         const writes = more.length === 0 ? outcome.writes : [...outcome.writes, ...more];
-        await this.#store.commit(writes, this.toAffectedWorkspace(outcome.state), this.toShard(outcome.state));
+        const { state } = outcome;
+        await this.#store.commit(writes, { about: this.toAffectedWorkspace(state), of: this.toPart(state) });
       } catch (error) {
         if (error instanceof CommitError && error.reason === "unknown") {
           this.#unconfirmed ??= { before: this.#state };

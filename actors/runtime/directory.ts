@@ -2,8 +2,10 @@
 // actors, because a reference would outlive a passivation.
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { getCurrentRequest } from "#base/network/request-shard.ts";
+import { getCurrentRequest } from "#base/network/current-request.ts";
+import { toShard } from "#base/shards.ts";
 import { isMoved } from "#db/engine/store.ts";
+import type { IsLeaving } from "#db/own-rows.ts";
 import type { Actor } from "./actor.ts";
 import { type RemoteActors, RemoteSender } from "./remote-asks.ts";
 
@@ -86,9 +88,12 @@ export class Directory<A extends Actor<unknown>> {
     return getCurrentRequest()?.trackChange(reply, isMoved) ?? reply;
   }
 
-  /** Announces the shard of an entity about to be created, which cannot be looked up yet. Does nothing on a single node. */
-  expect(id: string, shard: number): void {
-    this.#remote?.expect(id, shard);
+  /**
+   * Announces where an entity about to be created belongs, which cannot be looked up yet: the `part` of its row, or the ID that decides it
+   * (`toShard`). Does nothing on a single node.
+   */
+  expect(id: string, place: number | string): void {
+    this.#remote?.expect(id, typeof place === "number" ? place : toShard(place));
   }
 
   /** Sends a message to the actor in this process. The caller must know that it is here. */
@@ -137,16 +142,16 @@ export class Directory<A extends Actor<unknown>> {
   }
 
   /**
-   * Releases the actors of these shards, for which no messages arrive anymore. Resolves when all waiting messages have been answered.
+   * Releases the actors of leaving rows, for which no messages arrive anymore. Resolves when all waiting messages have been answered.
    * Anything else that holds an actor must be ended first.
    */
-  async releaseShards(isLeaving: (shard: number) => boolean): Promise<void> {
+  async release(isLeaving: IsLeaving): Promise<void> {
     await Promise.all([...this.#entries].map(([id, { actor }]) => this.#release(id, actor, isLeaving)));
   }
 
-  /** The shard may be known only after the first message was handled. */
-  async #release(id: string, actor: A, isLeaving: (shard: number) => boolean): Promise<void> {
-    const stays = (): boolean => actor.currentShard !== undefined && !isLeaving(actor.currentShard);
+  /** The part may be known only after the first message was handled. */
+  async #release(id: string, actor: A, isLeaving: IsLeaving): Promise<void> {
+    const stays = (): boolean => actor.currentPart !== undefined && !isLeaving(actor.currentPart);
     do {
       if (stays()) return;
       await actor.whenDrained();

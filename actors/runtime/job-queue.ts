@@ -4,6 +4,7 @@
 
 import { uuid } from "#base/ids.ts";
 import { FIRST_SHARD } from "#base/shards.ts";
+import type { IsLeaving } from "#db/own-rows.ts";
 import type { NamedJob, PresentWorker, QueuePosition, QueueView, RemoteQueues, Tags } from "./remote-queues.ts";
 
 export type QueuedJob = NamedJob & {
@@ -194,13 +195,13 @@ export class JobQueue {
   }
 
   /**
-   * Stops the jobs of these shards, as at shutdown, because other nodes continue them. Jobs for connected workers belong to the first node,
-   * regardless of their shard. Resolves when the affected runs have ended.
+   * Stops the jobs of leaving rows, as at shutdown, because other nodes continue them. Jobs for connected workers belong to the first node,
+   * regardless of their `part`. Resolves when the affected runs have ended.
    */
-  async releaseShards(isLeaving: (shard: number) => boolean): Promise<void> {
+  async release(isLeaving: IsLeaving): Promise<void> {
     const isLeavingJob = ({ part, tags }: NamedJob): boolean =>
       isLeaving(isForBuiltIn(tags) ? (part ?? NO_SHARD) : FIRST_SHARD);
-    this.#remote?.releaseShards(isLeaving);
+    this.#remote?.release(isLeaving);
     const out = [...this.#waiting, ...this.#parked.values()].filter(isLeavingJob);
     for (const { id } of out) this.#drop(id);
     const running = [...this.#running.values()].filter(({ job }) => isLeavingJob(job));

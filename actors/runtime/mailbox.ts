@@ -3,7 +3,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import PQueue from "p-queue";
 import { AppError } from "#base/errors.ts";
-import { runOutsideRequest } from "#base/network/request-shard.ts";
+import { runOutsideRequest } from "#base/network/current-request.ts";
 import { getCurrentOrigin, withOrigin } from "#base/origin.ts";
 import { bindToSpan } from "#base/spans.ts";
 import { traceMessage, tracing } from "#base/trace.ts";

@@ -2,7 +2,7 @@
 // that was not begun is sent again. Messages of one sender to one actor keep their order.
 import type { Clock } from "#base/clock.ts";
 import { AppError, NotStartedError } from "#base/errors.ts";
-import { runWhileWaiting } from "#base/network/request-shard.ts";
+import { runWhileWaiting } from "#base/network/current-request.ts";
 import { pause } from "#base/retry.ts";
 import type { OtherNode } from "#base/shards.ts";
 

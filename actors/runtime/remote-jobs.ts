@@ -6,6 +6,7 @@ import { NotStartedError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { pause } from "#base/retry.ts";
 import { FIRST_SHARD, listOtherNodes, type OtherNode, type Shards } from "#base/shards.ts";
+import type { IsLeaving } from "#db/own-rows.ts";
 import { canRun } from "#src/provisioners/external/tags.ts";
 import { isForBuiltIn, type JobQueue } from "./job-queue.ts";
 import type {
@@ -130,7 +131,7 @@ export class RemoteJobs implements RemoteQueues {
     this.#listeners.push(listener);
   }
 
-  releaseShards(isLeaving: (shard: number) => boolean): void {
+  release(isLeaving: IsLeaving): void {
     for (const [id, { part }] of this.#submitted) if (part !== undefined && isLeaving(part)) this.#submitted.delete(id);
   }
 

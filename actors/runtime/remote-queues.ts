@@ -1,5 +1,6 @@
 // What queues of different nodes know about each other: jobs without their work, positions, and workers, which connect to the first node
 // (remote-jobs.ts).
+import type { IsLeaving } from "#db/own-rows.ts";
 import type { WorkerPlace } from "#src/provisioners/external/tags.ts";
 
 /** Work that a person starts goes before prebuilds (facts/platform 2.1). */
@@ -18,7 +19,7 @@ export type NamedJob = {
   readonly urgency: Urgency;
   /** Tags that the worker must have; defaults to those of the built-in worker. */
   readonly tags?: Tags;
-  /** The owner's shard (src/base/shards.ts). */
+  /** The owner's `part` (src/base/shards.ts). */
   readonly part?: number | undefined;
   readonly of?: JobOwner;
 };
@@ -49,6 +50,6 @@ export interface RemoteQueues {
   position(id: string): QueuePosition | undefined;
   /** Called when `position`, or with `workers` also `workersFor`, may have changed. */
   onChange(listener: (workers: boolean) => void): void;
-  /** Drops the jobs of shards that moved to another node. */
-  releaseShards(isLeaving: (shard: number) => boolean): void;
+  /** Drops the jobs of rows that another node takes over. */
+  release(isLeaving: IsLeaving): void;
 }

@@ -2,10 +2,11 @@
 // until its actor has handled it (the actor clears it in the same batch), so a crash repeats it and never loses it.
 import type { Clock, Timer as Ticking } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { ALL_SHARDS, getOwnShards, type Shards } from "#base/shards.ts";
-import { listDueTimersInShards } from "#db/due-timers.ts";
+import { ALL_SHARDS, type Shards } from "#base/shards.ts";
+import { listOwnDueTimers } from "#db/due-timers.ts";
 import type { Store } from "#db/engine/store.ts";
 import { MAX_DUE_TIMERS, type Timer } from "#db/engine/timers.ts";
+import { findOwnRows } from "#db/own-rows.ts";
 
 const TICK_INTERVAL_MS = 1_000;
 const SWEEP_INTERVAL_MS = 10_000;
@@ -52,7 +53,7 @@ export class Scheduler {
     for (const [id, until] of this.#retryAt) if (until <= now) this.#retryAt.delete(id);
     try {
       for (let pages = 0; pages < MAX_PAGES; pages++) {
-        const due = await this.#store.all(listDueTimersInShards(getOwnShards(this.#shards), now));
+        const due = await this.#store.all(listOwnDueTimers({ now }, findOwnRows(this.#shards)));
         const fresh = due.filter(({ id }) => !this.#running.has(id) && !this.#retryAt.has(id));
         await Promise.all(fresh.map((timer) => this.#fire(timer)));
         if (due.length < MAX_DUE_TIMERS || fresh.length === 0) return;

@@ -1,7 +1,8 @@
 // What the server runs for its features: `Services` keeps all of it in one list (src/context/context.ts), forwards at the start and backwards
 // at the end.
-import { FIRST_SHARD, getOwnShards, type ShardNumbers, type Shards } from "#base/shards.ts";
+import { FIRST_SHARD, type Shards } from "#base/shards.ts";
 import type { Timer } from "#db/engine/timers.ts";
+import { findOwnRows, type IsLeaving, type OwnRows } from "#db/own-rows.ts";
 import { ResumeIncompleteError } from "./resume-work.ts";
 
 /** Something that the server runs. Each has only the members that it needs. */
@@ -10,16 +11,16 @@ export interface Service {
   readonly runsOn?: "one node";
   /** Handles due timers, by the kind of actor that has set them. */
   readonly timers?: Readonly<Record<string, (timer: Timer) => Promise<unknown>>>;
-  /** Continues the interrupted work of these shards, after a start or a takeover; undefined: of all. */
-  recover?(shards: ShardNumbers): unknown;
+  /** Continues the interrupted work on these rows, after a start or a takeover. */
+  recover?(own: OwnRows): unknown;
   /** Starts periodic work. Called once, when the server listens. */
   start?(): unknown;
   /** Looks for due work, and does it in the background until `mayContinue` returns false. Called every ten seconds. */
   sweep?(mayContinue?: () => boolean): void;
   /** Resolves when no background work is running. */
   whenIdle?(): Promise<unknown>;
-  /** Ends the work of shards that another node continues. `left`: the shards that this node keeps. Resolves when none is running here. */
-  releaseShards?(isLeaving: (shard: number) => boolean, left: ShardNumbers): unknown;
+  /** Ends the work on leaving rows, which another node continues. `kept`: the rows that stay. Resolves when none is running here. */
+  release?(isLeaving: IsLeaving, kept: OwnRows): unknown;
   /** Ends all work. Resolves when everything is on disk. */
   stop?(): unknown;
 }
@@ -40,21 +41,21 @@ export class Services {
   }
 
   /**
-   * Continues the interrupted work of these shards; undefined: of all. Work that cannot be continued yet does not block the rest: a start
-   * proceeds without it, and for shards of another node throws `ResumeIncompleteError` at the end, so that it is retried.
+   * Continues the interrupted work on these rows. Work that cannot be continued yet does not block the rest: a start proceeds without it, and
+   * a takeover throws `ResumeIncompleteError` at the end, so that it is retried.
    */
-  async recover(shards: ShardNumbers): Promise<void> {
+  async recover(own: OwnRows): Promise<void> {
     let later: ResumeIncompleteError | undefined;
     for (const one of this.#all) {
-      if (isForOneNode(one) && shards && !shards.includes(FIRST_SHARD)) continue;
+      if (isForOneNode(one) && !own.has("deployment")) continue;
       try {
-        await one.recover?.(shards);
+        await one.recover?.(own);
       } catch (error) {
         if (!(error instanceof ResumeIncompleteError)) throw error;
         later = error;
       }
     }
-    if (later && shards !== undefined) throw later;
+    if (later && !own.areAll) throw later;
   }
 
   async start(): Promise<void> {
@@ -78,10 +79,10 @@ export class Services {
     await Promise.all(this.#all.map((one) => one.whenIdle?.()));
   }
 
-  /** Ends the work of shards that another node continues, what runs on one node first. */
-  async releaseShards(isLeaving: (shard: number) => boolean): Promise<void> {
-    const left = getOwnShards(this.#shards);
-    const release = (all: readonly Service[]) => Promise.all(all.map((one) => one.releaseShards?.(isLeaving, left)));
+  /** Ends the work on leaving rows, what runs on one node first. */
+  async release(isLeaving: IsLeaving): Promise<void> {
+    const kept = findOwnRows(this.#shards);
+    const release = (all: readonly Service[]) => Promise.all(all.map((one) => one.release?.(isLeaving, kept)));
     const all = this.#all.toReversed();
     if (isLeaving(FIRST_SHARD)) await release(all.filter(isForOneNode));
     await release(all.filter((one) => !isForOneNode(one)));

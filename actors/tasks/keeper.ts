@@ -3,10 +3,10 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError, type ErrorKind } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import type { ShardNumbers } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { clearTimer, findActorTimer, setTimer, type Timer } from "#db/engine/timers.ts";
+import { ALL_ROWS, type IsLeaving, type OwnRows } from "#db/own-rows.ts";
 import { beginDelivery, findTask, listOpenTasks, type TaskRow, updateTask } from "#db/tasks/tasks.ts";
 import type { Events } from "../runtime/events.ts";
 import { runOutsideMailbox } from "../runtime/mailbox.ts";
@@ -73,18 +73,18 @@ export class TaskKeeper implements Service {
     void this.#checks.check(task_id);
   }
 
-  /** Resumes waiting tasks after a start, or after taking over these shards. */
-  async recover(shards?: ShardNumbers): Promise<void> {
-    for (const { task } of await this.#deps.store.all(listOpenTasks(shards))) {
+  /** Resumes waiting tasks after a start, or those of rows that another server had. */
+  async recover(own = ALL_ROWS): Promise<void> {
+    for (const { task } of await this.#deps.store.all(listOpenTasks({}, own))) {
       this.wait({ task_id: task.id, workspace_id: task.workspace_id });
     }
   }
 
-  /** Stops working on tasks, except those of the shards in `left`, which stay on this node. Resolves when no check is running. */
-  async releaseShards(_isLeaving: (shard: number) => boolean, left: ShardNumbers): Promise<void> {
+  /** Stops working on tasks, except those of `kept`. Resolves when no check is running. */
+  async release(_isLeaving: IsLeaving, kept: OwnRows): Promise<void> {
     this.#waiting.clear();
     await this.#checks.whenSettled();
-    await this.recover(left);
+    await this.recover(kept);
   }
 
   async stop(): Promise<void> {
@@ -108,13 +108,13 @@ export class TaskKeeper implements Service {
     if (task.problem !== "" && !(await this.#isRetryDue(task_id, now))) return this.#stopWaiting(task_id);
     this.#waiting.set(task.workspace_id, task_id);
     if (!(await isWorkspaceReady(store, task.workspace_id, now))) {
-      await store.commit([setTimer(TASK, task_id, PROMPT_TIMER, now + CHECK_INTERVAL_MS)], undefined, part);
+      await store.commit([setTimer(TASK, task_id, PROMPT_TIMER, now + CHECK_INTERVAL_MS)], { of: part });
       return;
     }
     // May be set already after a crash, before the chat was created or the timer cleared.
     if (task.delivered_at === null) {
       const begins = beginDelivery({ id: task_id, known: task.updated_at, delivered_at: now });
-      await store.commit([begins], undefined, part);
+      await store.commit([begins], { of: part });
     }
     try {
       await begin(task);
@@ -132,21 +132,21 @@ export class TaskKeeper implements Service {
   }
 
   /** Retries temporary errors when the timer is due. Any other error remains until someone resumes the task. */
-  async #onFailure(task: TaskRow, { message, detail, kind }: AppError, shard: number | undefined): Promise<void> {
+  async #onFailure(task: TaskRow, { message, detail, kind }: AppError, part: number | undefined): Promise<void> {
     const { store, clock } = this.#deps;
     const problem = [message, detail].filter((words) => words !== "").join(" ");
     const noted = [updateTask(task.id, { problem, delivered_at: null, updated_at: clock.now() })];
     if (TEMPORARY_KINDS.has(kind)) {
       const later = setTimer(TASK, task.id, PROMPT_TIMER, clock.now() + CHECK_INTERVAL_MS);
-      await store.commit([...noted, later], undefined, shard);
+      await store.commit([...noted, later], { of: part });
       return;
     }
     log("tasks").warn("task {task_id} does not get its prompt: {problem}", { task_id: task.id, problem });
-    await this.#settle(task.id, [...noted, clearTimer(TASK, task.id, PROMPT_TIMER)], shard);
+    await this.#settle(task.id, [...noted, clearTimer(TASK, task.id, PROMPT_TIMER)], part);
   }
 
-  async #settle(task_id: string, writes: Parameters<Store["commit"]>[0], shard: number | undefined): Promise<void> {
-    await this.#deps.store.commit(writes, undefined, shard);
+  async #settle(task_id: string, writes: Parameters<Store["commit"]>[0], part: number | undefined): Promise<void> {
+    await this.#deps.store.commit(writes, { of: part });
     this.#stopWaiting(task_id);
   }
 

@@ -42,7 +42,7 @@ export type SubmittedImport = {
   readonly job_id: string;
   readonly created_at: number;
   readonly tags: Readonly<Record<string, string>>;
-  /** The version's shard. */
+  /** The version's `part`. */
   readonly part: number;
 };
 
@@ -82,7 +82,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     this.#deduplicator = new OutputDeduplicator(deps.store);
   }
 
-  protected toShard({ version }: VersionState): number {
+  protected toPart({ version }: VersionState): number {
     return version.part;
   }
 

@@ -28,7 +28,7 @@ export type SubmittedDryRun = {
   readonly job_id: string;
   readonly created_at: number;
   readonly tags: Readonly<Record<string, string>>;
-  /** The version's shard; unknown for older jobs. */
+  /** The version's `part`; unknown for older jobs. */
   readonly part: number | undefined;
 };
 
@@ -61,7 +61,7 @@ export class DryRunActor extends Actor<JobRow> {
   }
 
   /** Undefined for a job that an older version created. */
-  protected toShard({ input }: JobRow): number | undefined {
+  protected toPart({ input }: JobRow): number | undefined {
     return input.part;
   }
 

@@ -18,7 +18,7 @@ import { PENDING } from "../job/state.ts";
 
 export type NewDryRun = {
   readonly template_version_id: string;
-  /** The version's shard. */
+  /** The version's `part`. */
   readonly part: number;
   readonly organization_id: string;
   readonly initiator_id: string;

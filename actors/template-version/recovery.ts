@@ -1,8 +1,8 @@
 // Recovery at server start: deletes incomplete uploads and resumes open imports (rules TP-4, TP-16). Nothing else uses the event loop yet,
 // so reads here need no reader Worker.
-import type { ShardNumbers } from "#base/shards.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
+import type { OwnRows } from "#db/own-rows.ts";
 import { listOpenDryRuns } from "#db/templates/dry-runs.ts";
 import { listHashes } from "#db/templates/files.ts";
 import { listOpenImports } from "#db/templates/versions.ts";
@@ -23,26 +23,26 @@ type QueuedJobs = Pick<JobQueue, "ensureQueued">;
 
 type Imports = { readonly store: Store; readonly versions: Directory<TemplateVersionActor>; readonly jobs: QueuedJobs };
 
-/** Resumes open imports of these shards, oldest first; undefined: of all. */
-export const recoverImports = async ({ store, versions, jobs }: Imports, shards?: ShardNumbers): Promise<void> =>
+/** Resumes open imports of own rows, oldest first. */
+export const recoverImports = async ({ store, versions, jobs }: Imports, own: OwnRows): Promise<void> =>
   resumeAll(
-    await store.all(listOpenImports(shards)),
+    await store.all(listOpenImports({}, own)),
     ({ id }) => `the import of ${id}`,
     async ({ id, job_id, tags }) => {
       if (!jobs.ensureQueued({ id: job_id, tags, of: { kind: "import", id } }))
-        await versions.ask(id, "resume", { moved: shards !== undefined });
+        await versions.ask(id, "resume", { moved: !own.areAll });
     },
   );
 
 type DryRuns = { readonly store: Store; readonly dryRuns: Directory<DryRunActor>; readonly jobs: QueuedJobs };
 
-/** Resumes open dry runs of these shards, oldest first; undefined: of all. */
-export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, shards?: ShardNumbers): Promise<void> =>
+/** Resumes open dry runs of own rows, oldest first. */
+export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, own: OwnRows): Promise<void> =>
   resumeAll(
-    await store.all(listOpenDryRuns(shards)),
+    await store.all(listOpenDryRuns({}, own)),
     ({ id }) => `dry run ${id}`,
     async ({ id, tags }) => {
       if (!jobs.ensureQueued({ id, tags, of: { kind: "dry_run", id } }))
-        await dryRuns.ask(id, "requeueJob", { moved: shards !== undefined });
+        await dryRuns.ask(id, "requeueJob", { moved: !own.areAll });
     },
   );

@@ -4,12 +4,12 @@
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import type { ShardNumbers } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { clearTimer, setTimer, type Timer } from "#db/engine/timers.ts";
+import { ALL_ROWS, type IsLeaving, type OwnRows } from "#db/own-rows.ts";
 import {
   deleteTrials,
   findTrial,
@@ -112,22 +112,22 @@ export class TrialKeeper implements Service {
     void this.#checks.check(trial_id);
   }
 
-  /** Continues open trials after a start, or after taking over these shards. */
-  async recover(shards?: ShardNumbers): Promise<void> {
-    for (const { id } of await this.#deps.store.all(listOpenTrials(shards))) this.wait(id);
+  /** Continues open trials after a start, or those of rows that another server had. */
+  async recover(own = ALL_ROWS): Promise<void> {
+    for (const { id } of await this.#deps.store.all(listOpenTrials({}, own))) this.wait(id);
   }
 
-  /** Stops working on trials, except those of the shards in `left`, which stay on this node. Resolves when nothing is running. */
-  async releaseShards(_isLeaving: (shard: number) => boolean, left: ShardNumbers): Promise<void> {
+  /** Stops working on trials, except those of `kept`. Resolves when nothing is running. */
+  async release(_isLeaving: IsLeaving, kept: OwnRows): Promise<void> {
     for (const id of this.#waiting.keys()) this.#untrack(id);
-    await this.#endExaminations(() => true, SHARD_RELEASED);
+    await this.#endExaminations(() => true, STOPPING_REASON);
     await this.#checks.whenSettled();
-    await this.recover(left);
+    await this.recover(kept);
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await this.#endExaminations(() => true, SHARD_RELEASED);
+    await this.#endExaminations(() => true, STOPPING_REASON);
     await this.#checks.stop();
   }
 
@@ -151,7 +151,7 @@ export class TrialKeeper implements Service {
       const { state } = decision;
       const next: TrialRow = { ...found.trial, ...state, open_ways: countOpen(state), updated_at: clock.now() };
       try {
-        await store.commit([saveTrial(next), ...writes], undefined, found.part);
+        await store.commit([saveTrial(next), ...writes], { of: found.part });
       } catch (error) {
         // Lost a race: decides again on the new state.
         if (error instanceof CommitError && error.reason === "stale" && tries < MAX_TRIES) continue;
@@ -246,30 +246,27 @@ export class TrialKeeper implements Service {
   }
 
   /** The next step may be interrupted; a pending timer is sufficient to repeat it. */
-  async #setTimer({ id, status }: TrialRow, shard: number | undefined): Promise<void> {
+  async #setTimer({ id, status }: TrialRow, part: number | undefined): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
     const due = now + (status === "ready" ? READY_CHECK_INTERVAL_MS : CHECK_INTERVAL_MS);
     const known = this.#timers.get(id) ?? 0;
     if (known > now && known <= due) return;
-    await store.commit([setTimer(TRIAL, id, TRIAL_CHECK_TIMER, due)], undefined, shard);
+    await store.commit([setTimer(TRIAL, id, TRIAL_CHECK_TIMER, due)], { of: part });
     this.#timers.set(id, due);
   }
 
-  async #end(id: string, trial: TrialRow | undefined, shard: number | undefined): Promise<void> {
+  async #end(id: string, trial: TrialRow | undefined, part: number | undefined): Promise<void> {
     const { store } = this.#deps;
     this.#untrack(id);
     const isForgotten = trial && !(await store.get(findChatPlace({ id: trial.chat_id })));
-    await store.commit(
-      [clearTimer(TRIAL, id, TRIAL_CHECK_TIMER), ...(isForgotten ? deleteTrials(trial.chat_id) : [])],
-      undefined,
-      shard,
-    );
+    const forgotten = isForgotten ? deleteTrials(trial.chat_id) : [];
+    await store.commit([clearTimer(TRIAL, id, TRIAL_CHECK_TIMER), ...forgotten], { of: part });
   }
 }
 
 /** The server is stopping, or another node continues. */
-const SHARD_RELEASED = new AppError("overloaded", "The server is stopping.");
+const STOPPING_REASON = new AppError("overloaded", "The server is stopping.");
 
 const toKey = ({ id }: TrialRow, { number, turn, measured }: StoredWay): string =>
   `${id} ${number} ${turn} ${measured ? "check" : "changes"}`;

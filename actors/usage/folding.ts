@@ -1,6 +1,5 @@
 // Aggregates finished buckets from single rows into the packed rows of their user and template. Works in small slices, each in one commit
 // that also deletes the single rows, so that everything counts exactly once (rule IN-5).
-import { FIRST_SHARD } from "#base/shards.ts";
 import type { Store } from "#db/engine/store.ts";
 import {
   BLOCK,
@@ -85,7 +84,7 @@ const foldRows = async (store: Store, ids: readonly number[], waiting: Map<numbe
     ...(latencies.length > 0 ? [removeLatencies(latencies)] : []),
     ...savePacked(rows),
   ];
-  await store.commit(writes, undefined, FIRST_SHARD);
+  await store.commit(writes, { of: "deployment" });
 };
 
 /** Adds rows of one user and template to their packed row. */

@@ -114,7 +114,7 @@ export class Usage implements Service {
     return this.#enqueue(() => foldUsage(this.#store, Math.floor(this.#clock.now() / BUCKET_MS) - 2));
   }
 
-  releaseShards(): Promise<void> {
+  release(): Promise<void> {
     return this.flush();
   }
 

@@ -48,7 +48,7 @@ export class Uses implements Service {
   }
 
   /** Does not wait. Notifies the workspaces, on any node. */
-  releaseShards(): void {
+  release(): void {
     void this.flush();
   }
 

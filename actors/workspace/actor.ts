@@ -85,7 +85,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return super.handle<Reply>(async (state) => this.#times.withTimers(state, await decide(state)));
   }
 
-  protected toShard({ workspace }: WorkspaceState): number {
+  protected toPart({ workspace }: WorkspaceState): number {
     return workspace.part;
   }
 

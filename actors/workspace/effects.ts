@@ -26,7 +26,7 @@ export type SubmittedSnapshot = SnapshotPlace & {
   readonly provisioner: string;
   /** The home backup that contains the files; null: the workspace. */
   readonly home_backup_id: string | null;
-  /** The workspace's shard. */
+  /** The workspace's `part`. */
   readonly part: number;
 };
 
@@ -36,7 +36,7 @@ export type SubmittedBuild = {
   readonly created_at: number;
   readonly tags: Readonly<Record<string, string>>;
   readonly urgency: Urgency;
-  /** The workspace's shard. */
+  /** The workspace's `part`. */
   readonly part: number;
 };
 

@@ -1,4 +1,4 @@
-// Builds the row of a new workspace. Used when a person creates one and when one is created as a fork.
+// Builds the row of a new workspace. Used for workspaces of people, forks and prebuilds.
 import { toShard } from "#base/shards.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 
@@ -14,14 +14,15 @@ type Settings = Pick<
   | "task_id"
 >;
 
-/** Returns a row without usage and shares. `latest_build_id` is its first build. */
+/** Returns a row without usage and shares. `latest_build_id` is its first build. `home_id` decides its shard, for as long as it exists. */
 export const createWorkspaceRow = (
   settings: Settings,
   { id, latest_build_id, now }: Pick<WorkspaceRow, "id" | "latest_build_id"> & { readonly now: number },
+  home_id = settings.owner_id,
 ): WorkspaceRow => ({
   ...settings,
   id,
-  part: toShard(settings.owner_id),
+  part: toShard(home_id),
   favorite: false,
   created_at: now,
   updated_at: now,

@@ -1,7 +1,7 @@
 // Recovery at server start: every open build continues or fails with a reason (rule WK-15), and provisioners restart workspaces that died
 // while the server was down.
-import type { ShardNumbers } from "#base/shards.ts";
 import type { Store } from "#db/engine/store.ts";
+import type { OwnRows } from "#db/own-rows.ts";
 import { listOpenBuilds, listRunning } from "#db/workspaces/builds.ts";
 import { listOpenSnapshots } from "#db/workspaces/snapshots.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -21,26 +21,26 @@ type Builds = {
 
 /**
  * Requeues or ends every open build one by one, so that the oldest gets the first slot (WK-16). Jobs requested since the server listens are
- * already queued and left alone. Handles these shards; undefined: all.
+ * already queued and left alone.
  */
-export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, shards?: ShardNumbers): Promise<void> => {
-  const open = await store.all(listOpenBuilds(shards));
+export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, own: OwnRows): Promise<void> => {
+  const open = await store.all(listOpenBuilds({}, own));
   await resumeAll(
     open,
     ({ job_id }) => `build job ${job_id}`,
     async ({ workspace_id, job_id, tags }) => {
       if (jobs.ensureQueued({ id: job_id, tags, of: { kind: "build", id: workspace_id } })) return;
-      await workspaces.ask(workspace_id, "requeueJob", { job_id, moved: shards !== undefined });
+      await workspaces.ask(workspace_id, "requeueJob", { job_id, moved: !own.areAll });
     },
   );
 };
 
-/** Resumes snapshots that were being created or deleted, and deletes the remains of failed ones. Handles these shards; undefined: all. */
+/** Resumes snapshots that were being created or deleted, and deletes the remains of failed ones. */
 export const recoverSnapshots = async (
   { store, snapshots }: { readonly store: Store; readonly snapshots: Snapshots },
-  shards?: ShardNumbers,
+  own: OwnRows,
 ): Promise<void> => {
-  for (const { id, status, ...rest } of await store.all(listOpenSnapshots(shards))) {
+  for (const { id, status, ...rest } of await store.all(listOpenSnapshots({}, own))) {
     const work = { ...rest, snapshot_id: id };
     if (status === "creating") snapshots.capture(work);
     else if (status === "deleting") snapshots.discard(work);

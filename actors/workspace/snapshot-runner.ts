@@ -4,6 +4,7 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
+import type { IsLeaving } from "#db/own-rows.ts";
 import type { CaptureResult, Homes, SnapshotPlace } from "#src/provisioners/homes.ts";
 import { type ModuleWork, ProvisionError, type SnapshotModule } from "#src/provisioners/provisioner.ts";
 import { askWithRetries, isServerStopping } from "../job/report-retries.ts";
@@ -100,11 +101,11 @@ export class SnapshotRunner implements Snapshots {
   /** Stops running work. The next start repeats it. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await this.releaseShards(() => true);
+    await this.release(() => true);
   }
 
-  /** Stops running work of these shards, which other nodes repeat. Resolves when none is running here. */
-  async releaseShards(isLeaving: (shard: number) => boolean): Promise<void> {
+  /** Stops running work on leaving rows, which other nodes repeat. Resolves when none is running here. */
+  async release(isLeaving: IsLeaving): Promise<void> {
     for (const [timer, { part }] of this.#retries) {
       if (!isLeaving(part)) continue;
       timer.cancel();

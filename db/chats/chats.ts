@@ -11,8 +11,8 @@ import {
   statement,
   updateBy,
 } from "../engine/sql.ts";
+import { forOwnRows, isOwn } from "../own-rows.ts";
 import { chats } from "../schema/chats.ts";
-import { forShards, isAmongShards } from "../shards.ts";
 
 export type ChatRow = typeof chats.$inferSelect;
 export type { DynamicTool } from "../schema/chats.ts";
@@ -80,10 +80,7 @@ const busyChats = (where: SQL | undefined) =>
   build.select({ id: chats.id, status: chats.status }).from(chats).where(where).orderBy(asc(chats.updated_at));
 
 /** Chats with a turn or interrupt that must be resumed at startup. */
-export const listBusyChats = forShards(
-  query(busyChats(isBusy)),
-  query(busyChats(and(isBusy, isAmongShards(chats.part)))),
-);
+export const listBusyChats = forOwnRows(query(busyChats(isBusy)), query(busyChats(and(isBusy, isOwn(chats.part)))));
 
 /** The number of chats working in a workspace: {workspace_id}. Excludes chats that wait for a budget or a person. */
 export const countWorkingChats = query(

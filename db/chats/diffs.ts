@@ -22,6 +22,7 @@ export const findChatDiff = query(
       chat: {
         key: chats.key,
         owner_id: chats.owner_id,
+        part: chats.part,
         organization_id: chats.organization_id,
         workspace_id: chats.workspace_id,
         archived: chats.archived,

@@ -72,8 +72,8 @@ export const endHeldConnections = statement<Ending>(
     .where(and(isOpen, isNull(connection_logs.connection_id))),
 );
 
-/** The same for workspaces of one shard, except the IDs in `but`, a JSON array. */
-export const endHeldConnectionsInShard = statement<Ending & { part: number; but: string }>(
+/** The same for workspaces with this `part`, except the IDs in `but`, a JSON array. */
+export const endHeldConnectionsOfPart = statement<Ending & { part: number; but: string }>(
   build
     .update(connection_logs)
     .set(ending)

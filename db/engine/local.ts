@@ -9,7 +9,7 @@ import { TroubleWatch } from "./problems.ts";
 import { Readers } from "./readers.ts";
 import { Sequences } from "./sequences.ts";
 import type { Query, Statement } from "./sql.ts";
-import { CommitError, type SequenceName, type Store, type Trouble } from "./store.ts";
+import { CommitError, type CommitOptions, type SequenceName, type Store, type Trouble } from "./store.ts";
 import { Versions } from "./versions.ts";
 import { Writer } from "./writer.ts";
 
@@ -116,7 +116,7 @@ export class LocalStore implements Store {
     return this.#versions.getVersion(workspace_id);
   }
 
-  commit(batch: readonly Statement[], about?: string): Promise<void> {
+  commit(batch: readonly Statement[], { about }: CommitOptions = {}): Promise<void> {
     return this.#versions.withIncrement(batch, about, () => this.writer.submit(batch));
   }
 

@@ -66,6 +66,16 @@ export type Trouble = {
   readonly tables?: readonly string[];
 };
 
+export type CommitOptions = {
+  /** The workspace that all agent rows in the batch belong to, if known (for `getVersion`). */
+  readonly about?: string | undefined;
+  /**
+   * The owner of the rows, by the `part` stored with them; "deployment" for rows that exist once. Nothing is written if another node owns them
+   * (src/base/shards.ts). Default: the rows of the current request (src/base/network/current-request.ts).
+   */
+  readonly of?: number | "deployment" | undefined;
+};
+
 export interface Store {
   readonly trouble?: Trouble | undefined;
   /** Incremented at every start. Each group commit checks that it is still the newest (PERFORMANCE section 3, rule 12). */
@@ -89,13 +99,8 @@ export interface Store {
   getVersion?(workspace_id: string): number | undefined;
   /** The same for several workspaces, in order, where versions must be requested. */
   loadVersions?(workspace_ids: readonly string[]): Promise<readonly (string | undefined)[]>;
-  /**
-   * Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves immediately.
-   * `about`: the workspace that all agent rows in the batch belong to, if known (for `getVersion`). `shard`: the shard of the batch
-   * (src/base/shards.ts), if any; a node that does not have the shard writes nothing. A batch without one belongs to the shard of the
-   * current request (src/base/network/request-shard.ts).
-   */
-  commit(batch: readonly Statement[], about?: string, shard?: number): Promise<void>;
+  /** Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves immediately. */
+  commit(batch: readonly Statement[], options?: CommitOptions): Promise<void>;
   /** Sends this event of a topic to the other nodes of a cluster, soon. */
   broadcast?(kind: string, id: string, event: object): void;
   /** Subscribes to events of other nodes. `tell` is called without events when some may have been missed. */

@@ -1,8 +1,9 @@
 // The store on PostgreSQL: one group-committing writer and a few readers. Reads go to the primary, so they see every commit that resolved.
-import { getCurrentRequest, runOutsideRequest } from "#base/network/request-shard.ts";
+import { getCurrentRequest, runOutsideRequest } from "#base/network/current-request.ts";
+import { FIRST_SHARD } from "#base/shards.ts";
 import { Sequences } from "../engine/sequences.ts";
 import type { Statement } from "../engine/sql.ts";
-import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
+import { CommitError, type CommitOptions, type SequenceName, type Store } from "../engine/store.ts";
 import { Versions } from "../engine/versions.ts";
 import { checkDatabase } from "./checks.ts";
 import { migratePostgres } from "./migrate.ts";
@@ -118,11 +119,10 @@ export class PgStore extends PgReads implements Store {
     await this.#knownVersions?.refresh();
   }
 
-  commit(batch: readonly Statement[], about?: string, shard?: number): Promise<void> {
+  commit(batch: readonly Statement[], { about, of }: CommitOptions = {}): Promise<void> {
     const request = getCurrentRequest();
-    const work = this.#versions.withIncrement(batch, about, () =>
-      this.writer.submit(batch, shard ?? request?.shard, about),
-    );
+    const shard = of === "deployment" ? FIRST_SHARD : (of ?? request?.part);
+    const work = this.#versions.withIncrement(batch, about, () => this.writer.submit(batch, shard, about));
     return request?.trackChange(work, wasNotWritten) ?? work;
   }
 

@@ -2,9 +2,9 @@
 // change, and by the keeper that delivers the prompt (actors/tasks/keeper.ts).
 import { and, desc, eq, sql } from "drizzle-orm";
 import { build, eqParam, eqParamOrAll, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { forOwnRows, isOwn } from "../own-rows.ts";
 import { tasks } from "../schema/tasks.ts";
 import { workspaces } from "../schema/workspaces.ts";
-import { forShards, isAmongShards } from "../shards.ts";
 
 export type TaskRow = typeof tasks.$inferSelect;
 
@@ -43,11 +43,11 @@ export const findTaskPrompt = query(
 const isOpen = and(isLiving, sql`${tasks.delivered_at} is null`, eq(tasks.problem, ""));
 
 /** Tasks whose prompt is not delivered yet. Those with a problem continue at their timer, or when someone resumes them. */
-export const listOpenTasks = forShards(
+export const listOpenTasks = forOwnRows(
   query(selectLiving().where(isOpen).limit(10_000)),
   query(
     selectLiving()
-      .where(and(isOpen, isAmongShards(workspaces.part)))
+      .where(and(isOpen, isOwn(workspaces.part)))
       .limit(10_000),
   ),
 );

@@ -2,8 +2,8 @@
 // the dry-run actor.
 import { and, asc, eq, isNull, type SQL, sql } from "drizzle-orm";
 import { build, eqParam, query } from "../engine/sql.ts";
+import { forOwnRows, isOwn } from "../own-rows.ts";
 import { jobs } from "../schema/jobs.ts";
-import { forShards, isAmongShards } from "../shards.ts";
 
 const isDryRun = eq(jobs.type, "template_version_dry_run");
 
@@ -12,13 +12,13 @@ const openDryRuns = (where: SQL | undefined) =>
   build.select({ id: jobs.id, tags: jobs.tags }).from(jobs).where(where).orderBy(asc(jobs.created_at));
 
 /** Older dry runs do not have it. */
-const dryRunShard = sql`coalesce(cast(${jobs.input} ->> 'part' as integer),
+const dryRunPart = sql`coalesce(cast(${jobs.input} ->> 'part' as integer),
   (select v.part from template_versions v where v.id = ${jobs.input} ->> 'template_version_id'))`;
 
 /** Open dry runs, oldest first, resumed at startup. */
-export const listOpenDryRuns = forShards(
+export const listOpenDryRuns = forOwnRows(
   query(openDryRuns(isOpen)),
-  query(openDryRuns(and(isOpen, isAmongShards(dryRunShard)))),
+  query(openDryRuns(and(isOpen, isOwn(dryRunPart)))),
 );
 
 /** Number of a person's open dry runs: {initiator_id}. */

@@ -2,10 +2,10 @@
 import { and, asc, desc, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { build, eqParam, findBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { forOwnRows, isOwn } from "../own-rows.ts";
 import { jobs } from "../schema/jobs.ts";
 import { template_versions, templates } from "../schema/templates.ts";
 import { users } from "../schema/users.ts";
-import { forShards, isAmongShards } from "../shards.ts";
 
 export type TemplateVersionRow = typeof template_versions.$inferSelect;
 
@@ -116,9 +116,9 @@ const openImports = (where: SQL | undefined) =>
     .orderBy(asc(jobs.created_at));
 
 /** Versions with an open import job, oldest first, resumed at startup. */
-export const listOpenImports = forShards(
+export const listOpenImports = forOwnRows(
   query(openImports(isOpenImport)),
-  query(openImports(and(isOpenImport, isAmongShards(template_versions.part)))),
+  query(openImports(and(isOpenImport, isOwn(template_versions.part)))),
 );
 
 /** Returns the manifest's column and those derived from it. */

@@ -3,10 +3,10 @@
 import { and, desc, eq, max, notInArray, sql } from "drizzle-orm";
 import { MAX_OPEN_WAYS } from "#schema/chats/trial.ts";
 import { build, eqParam, findBy, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { forOwnRows, isOwn } from "../own-rows.ts";
 import { messages } from "../schema/chats.ts";
 import { trial_diffs, trials } from "../schema/trials.ts";
 import { workspaces } from "../schema/workspaces.ts";
-import { forShards, isAmongShards } from "../shards.ts";
 
 export type TrialRow = typeof trials.$inferSelect;
 export type { StoredKeep, StoredWay } from "../schema/trials.ts";
@@ -44,9 +44,9 @@ const open = () =>
   build.select({ id: trials.id }).from(trials).innerJoin(workspaces, eq(workspaces.id, trials.workspace_id));
 
 /** All open trials, resumed at startup. */
-export const listOpenTrials = forShards(
+export const listOpenTrials = forOwnRows(
   query(open().where(isOpen)),
-  query(open().where(and(isOpen, isAmongShards(workspaces.part)))),
+  query(open().where(and(isOpen, isOwn(workspaces.part)))),
 );
 
 export const insertTrial = insertInto(trials);

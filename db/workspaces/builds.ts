@@ -1,9 +1,9 @@
 // Builds of workspaces: reads by key and number, and the statements of the workspace actor.
 import { and, asc, desc, eq, isNull, lt, sql } from "drizzle-orm";
 import { build, eqParam, findBy, insertInto, query, updateBy } from "../engine/sql.ts";
+import { forOwnRows, isOwn } from "../own-rows.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_build_parameters, workspace_builds, workspaces } from "../schema/workspaces.ts";
-import { forShards, isAmongShards } from "../shards.ts";
 
 export type BuildRow = typeof workspace_builds.$inferSelect;
 
@@ -26,12 +26,12 @@ const openBuilds = () =>
     .innerJoin(workspace_builds, eq(workspace_builds.job_id, jobs.id));
 
 /** Builds with an open job, oldest first, resumed at startup. */
-export const listOpenBuilds = forShards(
+export const listOpenBuilds = forOwnRows(
   query(openBuilds().where(isOpen).orderBy(asc(jobs.created_at))),
   query(
     openBuilds()
       .innerJoin(workspaces, eq(workspaces.id, workspace_builds.workspace_id))
-      .where(and(isOpen, isAmongShards(workspaces.part)))
+      .where(and(isOpen, isOwn(workspaces.part)))
       .orderBy(asc(jobs.created_at)),
   ),
 );

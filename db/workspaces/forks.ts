@@ -2,11 +2,11 @@
 // first row, which is part of the snapshot's batch.
 import { and, desc, eq, inArray, isNull, max, sql } from "drizzle-orm";
 import { build, eqParam, findBy, insertInto, query, updateBy } from "../engine/sql.ts";
+import { forOwnRows, isOwn } from "../own-rows.ts";
 import { chats, messages } from "../schema/chats.ts";
 import { workspace_forks } from "../schema/forks.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
-import { forShards, isAmongShards } from "../shards.ts";
 
 export type ForkRow = typeof workspace_forks.$inferSelect;
 
@@ -35,12 +35,12 @@ export const listForksUnderWay = query(
 const open = () => build.select({ id: workspace_forks.id }).from(workspace_forks);
 
 /** Forks that are being created, resumed at startup. */
-export const listOpenForks = forShards(
+export const listOpenForks = forOwnRows(
   query(open().where(isOpen)),
   query(
     open()
       .innerJoin(workspaces, eq(workspaces.id, workspace_forks.workspace_id))
-      .where(and(isOpen, isAmongShards(workspaces.part))),
+      .where(and(isOpen, isOwn(workspaces.part))),
   ),
 );
 

@@ -3,13 +3,13 @@
 import { and, asc, desc, eq, inArray, isNotNull, isNull, lt, ne, type SQL, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { build, deleteBy, eqParam, findBy, insertInto, query, updateBy } from "../engine/sql.ts";
+import { forOwnRows, isOwn } from "../own-rows.ts";
 import { home_backups } from "../schema/home-backups.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_snapshots } from "../schema/snapshots.ts";
 import { templates } from "../schema/templates.ts";
 import { users } from "../schema/users.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
-import { forShards, isAmongShards, withShards } from "../shards.ts";
 
 export type HomeBackupRow = typeof home_backups.$inferSelect;
 
@@ -72,10 +72,10 @@ const open = (more?: SQL) =>
       .orderBy(asc(home_backups.created_at)),
   );
 
-const isInOwnShards = isAmongShards(workspaces.part);
+const isOwnWorkspace = isOwn(workspaces.part);
 
 /** Backups that are being created or deleted, oldest first. They are retried until done. */
-export const listOpenHomeBackups = forShards(open(), open(isInOwnShards));
+export const listOpenHomeBackups = forOwnRows(open(), open(isOwnWorkspace));
 
 const queryLeft = (more?: SQL) =>
   query(
@@ -94,7 +94,7 @@ const queryLeft = (more?: SQL) =>
   );
 
 /** Snapshots from which no backup is being copied anymore. */
-export const listLeftSnapshots = forShards(queryLeft(), queryLeft(isInOwnShards));
+export const listLeftSnapshots = forOwnRows(queryLeft(), queryLeft(isOwnWorkspace));
 
 /** There is an up-to-date backup: created since then, or of a workspace that has not run since. */
 const isCurrent = sql`exists (
@@ -124,7 +124,7 @@ const queryDue = (more?: SQL) =>
   );
 
 /** Workspaces that are due for a backup: {location, since, tried_since}. */
-export const listDueHomes = withShards(queryDue(), queryDue(isInOwnShards));
+export const listDueHomes = forOwnRows(queryDue(), queryDue(isOwnWorkspace));
 
 const queryUnverified = (more?: SQL) =>
   query(
@@ -148,7 +148,7 @@ const queryUnverified = (more?: SQL) =>
   );
 
 /** The newest backup of each workspace that was not verified since: {location, before}. */
-export const listUnverifiedHomeBackups = withShards(queryUnverified(), queryUnverified(isInOwnShards));
+export const listUnverifiedHomeBackups = forOwnRows(queryUnverified(), queryUnverified(isOwnWorkspace));
 
 const queryAbandoned = (more?: SQL) =>
   query(
@@ -169,7 +169,7 @@ const queryAbandoned = (more?: SQL) =>
   );
 
 /** Backups of workspaces that were permanently deleted before: {before}. */
-export const listAbandonedHomeBackups = withShards(queryAbandoned(), queryAbandoned(isInOwnShards));
+export const listAbandonedHomeBackups = forOwnRows(queryAbandoned(), queryAbandoned(isOwnWorkspace));
 
 const isReady = sql`${home_backups.status} = 'ready'`;
 

@@ -1,10 +1,10 @@
 // Snapshots of workspaces: their rows, and the builds that restore them.
 import { and, asc, desc, eq, inArray, isNull, sql } from "drizzle-orm";
 import { build, deleteBy, eqParam, findBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { forOwnRows, isOwn } from "../own-rows.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_snapshots } from "../schema/snapshots.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
-import { forShards, isAmongShards } from "../shards.ts";
 
 export type SnapshotRow = typeof workspace_snapshots.$inferSelect;
 
@@ -45,11 +45,11 @@ const open = () =>
 const isOpen = inArray(workspace_snapshots.status, ["creating", "deleting", "failed"]);
 
 /** Snapshots that are being created or deleted, or that failed and may have left files, oldest first; resumed at startup. */
-export const listOpenSnapshots = forShards(
+export const listOpenSnapshots = forOwnRows(
   query(open().where(isOpen).orderBy(asc(workspace_snapshots.created_at))),
   query(
     open()
-      .where(and(isOpen, isAmongShards(workspaces.part)))
+      .where(and(isOpen, isOwn(workspaces.part)))
       .orderBy(asc(workspace_snapshots.created_at)),
   ),
 );

@@ -5,10 +5,10 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Clock } from "./clock.ts";
 import { classifyAddress } from "./network/address-place.ts";
+import { markSideEffect } from "./network/current-request.ts";
 import { describeNetworkError } from "./network/failure-words.ts";
 import { requireActiveNode } from "./network/local-reads.ts";
 import { NetworkList, NON_PUBLIC_NETWORKS } from "./network/networks.ts";
-import { markSideEffect } from "./network/request-shard.ts";
 
 /** Thrown when there is no usable response. `refused`: never sent. `failed`: no connection, a timeout, or a response that is too large. */
 export class OutboundError extends Error {

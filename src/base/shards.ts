@@ -48,16 +48,3 @@ export const ALL_SHARDS: Shards = { has: () => true, isFirst: true, arrivals: 0,
 
 /** For read-only code next to the shards its node may own: it does no background work. */
 export const NO_SHARDS: Shards = { has: () => false, isFirst: false, arrivals: 0, nodeOf: () => undefined };
-
-/** Shard numbers; undefined means all shards, so queries need no condition. */
-export type ShardNumbers = readonly number[] | undefined;
-
-/** Converts a list that may contain all shards. */
-export const selectShards = (shards: readonly number[]): ShardNumbers =>
-  shards.length === SHARD_COUNT ? undefined : shards;
-
-/** Returns the shards this node owns now. */
-export const getOwnShards = (shards: Shards): ShardNumbers =>
-  shards === ALL_SHARDS
-    ? undefined
-    : selectShards(Array.from({ length: SHARD_COUNT }, (_, shard) => shard).filter((shard) => shards.has(shard)));

@@ -73,11 +73,11 @@ export const formatVerbHelp = (verb: Verb, argv: readonly string[] = []): string
 
 /** Returns the error for an unknown command, with the closest match. */
 export const formatUnknownVerb = (verbs: readonly Verb[], name: string): string => {
-  const elsewhere = ALIASES[name];
+  const replacement = ALIASES[name];
   const within = verbs.filter(({ words }) => words?.some((word) => word.name === name)).map((verb) => verb.name);
   const hint =
-    elsewhere !== undefined
-      ? ` Use ${elsewhere}.`
+    replacement !== undefined
+      ? ` Use ${replacement}.`
       : within.length > 0
         ? ` Did you mean ${within.map((verb) => `\`slipway ${verb} ${name}\``).join(", or ")}?`
         : suggestName(

@@ -42,6 +42,8 @@ export type LocationDeps = {
 
 /** Returns the location of a node among others, and starts answering their calls. */
 export const createSharedLocation = (deps: LocationDeps): Location => ({
+  isHere: (part) => deps.shards.has(part),
+  countArrivals: () => deps.shards.arrivals,
   openDirectory: openDirectories(deps),
   openDialer: (local) => openDialer(deps, local),
   joinNetwork(network) {

@@ -33,6 +33,7 @@ import type { ManualBackups } from "#db/backup/by-hand.ts";
 import { createManualBackups, createScheduledBackups, type ScheduledBackups } from "#db/backup/schedule.ts";
 import { Blobs, type SharedBlobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
+import { ALL_ROWS } from "#db/own-rows.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import { ShardIndex } from "#db/shard-index.ts";
 import { noteContainerKill } from "#domain/agents/container-kills.ts";
@@ -46,7 +47,7 @@ import { ChatToolServices } from "#domain/chats/tool-services.ts";
 import { ConnectionLogger } from "#domain/connections/log.ts";
 import { Links } from "#domain/external-auth/links.ts";
 import { Health } from "#domain/health/health.ts";
-import { createSingleLocation } from "#domain/location.ts";
+import { createSingleLocation, type Location } from "#domain/location.ts";
 import { makeMcpAccess } from "#domain/mcp/access.ts";
 import { OidcProviders } from "#domain/oidc/providers.ts";
 import { oidcRechecks } from "#domain/oidc/recheck.ts";
@@ -129,6 +130,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly store: Store;
   /** The shards this node owns. */
   readonly shards: Shards;
+  readonly location: Location;
   /** Looks up the shard of an ID. */
   readonly shardIndex: ShardIndex;
   readonly topics = new Topics<Events>();
@@ -213,7 +215,8 @@ export class Context implements ApiContext, AsyncDisposable {
     const copy = options.copyMessages;
     const index = new ShardIndex(store);
     const location =
-      membership?.active?.openLocation({ clock, index, encryption, copy }) ?? createSingleLocation({ clock, copy });
+      membership?.active?.openLocation({ clock, index, encryption, copy }) ??
+      createSingleLocation({ clock, shards, copy });
     const accessUrl = (): URL => this.accessUrl;
     const base: Base = { config, clock, store, shards, topics, encryption, location, accessUrl };
     this.shardIndex = index;
@@ -222,14 +225,15 @@ export class Context implements ApiContext, AsyncDisposable {
     this.clock = clock;
     this.store = store;
     this.shards = shards;
+    this.location = location;
     this.encryption = encryption;
     this.metrics = metrics;
     this.telemetry = telemetry;
     // Events that end or update streams are also sent to the other nodes.
     broadcastEvents(this);
     this.usage = new Usage({ store, clock, flushOthers: location.share("flush", () => this.usage.flush()) });
-    this.sockets = new Sockets(clock, max_connections, shards, config.app_message_mb * 1024 * 1024);
-    this.streams = new OpenStreams(clock, max_connections, shards);
+    this.sockets = new Sockets(clock, max_connections, location.isHere, config.app_message_mb * 1024 * 1024);
+    this.streams = new OpenStreams(clock, max_connections, location.isHere);
     this.requests = new Requests(clock, max_connections);
     this.addresses = new Addresses(config.trusted_proxies, (request) => this.requests.getPeer(request));
     this.accounts = new Accounts({ store, clock, encryption, hashCost: options.hashCost });
@@ -337,6 +341,7 @@ export class Context implements ApiContext, AsyncDisposable {
     } = openChats({
       ...base,
       openDirectory: location.openDirectory,
+      isHere: location.isHere,
       models,
       agentHttp: this.agentHttp,
       toolServices,
@@ -362,7 +367,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.titles = titles;
     this.warnings = warnings;
     this.diffs = diffs;
-    this.connections = new ConnectionLogger({ store, clock, shards });
+    this.connections = new ConnectionLogger({ store, clock, isAlone: shards === ALL_SHARDS });
     this.refused = new RejectedChanges({ store, clock });
     this.scheduler = new Scheduler(
       store,
@@ -387,7 +392,7 @@ export class Context implements ApiContext, AsyncDisposable {
         auditRetention({ store, clock }),
         ...chatServices,
         // Workspaces on the server's own machine, which are not available with several nodes.
-        { recover: (owned) => owned === undefined && recoverWorkspaces(store, provisioners) },
+        { recover: (own) => own.areAll && recoverWorkspaces(store, provisioners) },
         this.trials,
         imagePrebuilds,
         this.forks,
@@ -396,7 +401,7 @@ export class Context implements ApiContext, AsyncDisposable {
         this.usage.folding,
         // After the jobs have ended, which continue at the next first node.
         {
-          releaseShards: (isLeaving) => isLeaving(FIRST_SHARD) && workers.closeAll("another node has the workers now"),
+          release: (isLeaving) => isLeaving(FIRST_SHARD) && workers.closeAll("another node has the workers now"),
         },
         // Running builds continue after the next start; until then, their reports still reach their actors.
         this.jobs,
@@ -404,7 +409,7 @@ export class Context implements ApiContext, AsyncDisposable {
         { stop: () => this.backupsByHand.stop() },
         // Not awaited: their folder can be on a file system that hangs.
         { start: () => void this.backups.start(), stop: () => this.backups.stop() },
-        { runsOn: "one node", releaseShards: () => this.readyTemplates.stop(), stop: () => this.readyTemplates.stop() },
+        { runsOn: "one node", release: () => this.readyTemplates.stop(), stop: () => this.readyTemplates.stop() },
         ...[...provisioners.values()].map((one) => ({
           start: () => one.followKills?.((kill) => void noteContainerKill(this, kill)),
           stop: () => one.stop?.(),
@@ -450,7 +455,7 @@ export class Context implements ApiContext, AsyncDisposable {
     // With several nodes, each one learns which shards it owns.
     if (this.shards === ALL_SHARDS) {
       await endForbidden(this);
-      await this.services.recover(undefined);
+      await this.services.recover(ALL_ROWS);
       await this.readyTemplates.start();
     }
     await this.services.start();

@@ -27,7 +27,7 @@ import type { Clock } from "#base/clock.ts";
 import { type Config, isUsedOnlyLocally } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
-import { markSideEffect, runWhileWaiting } from "#base/network/request-shard.ts";
+import { markSideEffect, runWhileWaiting } from "#base/network/current-request.ts";
 import type { Shards } from "#base/shards.ts";
 import { isTraced } from "#base/spans.ts";
 import type { Topics } from "#base/topics.ts";
@@ -35,6 +35,7 @@ import type { Blobs } from "#db/blobs.ts";
 import { readAttachment } from "#db/chats/files.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Timer } from "#db/engine/timers.ts";
+import { findOwnRows } from "#db/own-rows.ts";
 import { AgentsDialer } from "#domain/agents/dialer.ts";
 import { automaticBuilds } from "#domain/builds/automatic.ts";
 import type { BuildDeps } from "#domain/builds/new-build.ts";
@@ -122,7 +123,12 @@ export const openWorkspaces = (needs: WorkspaceNeeds) => {
   const { config, environment } = needs;
   const recovery_key = deriveRecoveryKey(encryption);
   const backups = HomeBackupStore.open({ config, clock, path: environment.PATH, recovery_key });
-  const homeBackups = new HomeBackupKeeper({ ...needs, config, provisioners, workspaces: () => workspaces, backups });
+  const homeBackups = new HomeBackupKeeper({
+    ...needs,
+    findOwnRows: () => findOwnRows(needs.shards),
+    workspaces: () => workspaces,
+    backups,
+  });
   const fetch: HomeBackupKeeper["fetch"] = (...args) => homeBackups.fetch(...args);
   const snapshots = new SnapshotRunner({
     clock,
@@ -145,9 +151,9 @@ export const openWorkspaces = (needs: WorkspaceNeeds) => {
         workspace: (timer) => deliverToWorkspace(workspaces, timer),
         prebuilds: ({ actor_id }) => prebuilds.reconcile(actor_id),
       },
-      recover: (owned) => recoverBuilds({ store, workspaces, jobs }, owned),
+      recover: (own) => recoverBuilds({ store, workspaces, jobs }, own),
     },
-    { recover: (owned) => recoverSnapshots({ store, snapshots }, owned) },
+    { recover: (own) => recoverSnapshots({ store, snapshots }, own) },
     uses,
     snapshots,
     homeBackups,
@@ -190,12 +196,12 @@ export const openTemplates = (needs: TemplateNeeds) => {
     versions,
     {
       timers: { template_version: ({ actor_id }) => versions.ask(actor_id, "reap", {}) },
-      recover: (owned) => recoverImports({ store, versions, jobs }, owned),
+      recover: (own) => recoverImports({ store, versions, jobs }, own),
     },
     dryRuns,
     {
       timers: { [DRY_RUN]: ({ actor_id }) => dryRuns.ask(actor_id, "reap", {}) },
-      recover: (owned) => recoverDryRuns({ store, dryRuns, jobs }, owned),
+      recover: (own) => recoverDryRuns({ store, dryRuns, jobs }, own),
     },
   ];
   return { versions, dryRuns, imports, runs, services };

@@ -5,7 +5,8 @@ import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { revokeForbiddenShares } from "#actors/workspace/sharing-limits.ts";
 import { log } from "#base/log.ts";
 import { finishesWithin } from "#base/retry.ts";
-import { ALL_SHARDS, FIRST_SHARD, selectShards } from "#base/shards.ts";
+import { ALL_SHARDS, FIRST_SHARD, type Shards } from "#base/shards.ts";
+import { type IsLeaving, OwnRows } from "#db/own-rows.ts";
 import { sealReadableVariables } from "#db/templates/variables.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import type { ReadyTemplates } from "#domain/templates/starter.ts";
@@ -13,7 +14,11 @@ import { prepareIdentity } from "#domain/users/first-user.ts";
 import type { ApiContext } from "#src/api/context.ts";
 
 /** The part of the context (context.ts) that concerns shards. */
-type Owning = ApiContext & { readonly services: Services; readonly readyTemplates: ReadyTemplates };
+type Owning = ApiContext & {
+  readonly services: Services;
+  readonly readyTemplates: ReadyTemplates;
+  readonly shards: Shards;
+};
 
 /** Maximum time a shard has no owner while its work ends. */
 const RELEASE_TIMEOUT_MS = 3_000;
@@ -45,8 +50,8 @@ export const endForbidden = async (ctx: Owning): Promise<void> => {
 export const adoptShards = async (ctx: Owning, shards: readonly number[]): Promise<void> => {
   const isFirst = shards.includes(FIRST_SHARD);
   if (isFirst) await prepareFirst(ctx);
-  await ctx.connections.recoverShards(shards);
-  await ctx.services.recover(selectShards(shards));
+  await ctx.connections.takeOver(shards);
+  await ctx.services.recover(new OwnRows(shards));
   if (!isFirst) return;
   await endForbidden(ctx);
   // Not awaited, because its imports can take some time.
@@ -58,10 +63,10 @@ export const adoptShards = async (ctx: Owning, shards: readonly number[]): Promi
 /** Ends the work of shards that are about to be handed off. */
 export const releaseShards = async (ctx: Owning, shards: readonly number[]): Promise<void> => {
   const leaving = new Set(shards);
-  const isLeaving = (shard: number): boolean => leaving.has(shard);
+  const isLeaving: IsLeaving = (part) => leaving.has(part);
   const close = (): void => {
-    ctx.streams.endShards(isLeaving);
-    ctx.sockets.closeShards(isLeaving);
+    ctx.streams.release(isLeaving);
+    ctx.sockets.release(isLeaving);
   };
   close();
   await finishesWithin(ctx.clock, RELEASE_TIMEOUT_MS, endWork(ctx, isLeaving));
@@ -69,14 +74,11 @@ export const releaseShards = async (ctx: Owning, shards: readonly number[]): Pro
   close();
 };
 
-const endWork = async (
-  { requests, services, generations, jobs }: Owning,
-  isLeaving: (shard: number) => boolean,
-): Promise<void> => {
+const endWork = async ({ requests, services, generations, jobs }: Owning, isLeaving: IsLeaving): Promise<void> => {
   // Writes after this are rejected by the database once another node owns the shards.
-  await Promise.all([requests.waitUntilDrained(isLeaving), services.releaseShards(isLeaving)]);
+  await Promise.all([requests.waitUntilDrained(isLeaving), services.release(isLeaving)]);
   // Messages that were waiting may have started something.
-  await Promise.all([generations.releaseShards(isLeaving), jobs.releaseShards(isLeaving)]);
+  await Promise.all([generations.release(isLeaving), jobs.release(isLeaving)]);
   // What runs on one node is idle by now; the next node starts it.
   if (isLeaving(FIRST_SHARD)) await services.whenIdle();
 };

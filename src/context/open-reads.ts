@@ -18,20 +18,13 @@ import { NO_SHARDS } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import { DatabaseBlobs } from "#db/pg/blobs.ts";
 import type { ReadStore } from "#db/pg/read-store.ts";
+import type { DomainContext } from "#domain/context.ts";
 import type { RejectedChanges } from "#src/api/audit/rejections.ts";
 import type { Sockets } from "#src/api/http/socket.ts";
 import { Context } from "./context.ts";
 
-/** Members that are the same on every node; this node has no shards. */
-const HERE: ReadonlySet<string> = new Set([
-  "config",
-  "clock",
-  "store",
-  "encryption",
-  "requests",
-  "addresses",
-  "shards",
-]);
+/** Members that are the same on every node. */
+const HERE: ReadonlySet<string> = new Set(["config", "clock", "store", "encryption", "requests", "addresses"]);
 
 type Options = {
   readonly config: Config;
@@ -49,6 +42,7 @@ export const openReads = ({ config, clock, store, encryption }: Options): Contex
   const reads: Context = Object.create(context);
   const own: Readonly<Record<string, object>> = {
     jobs: createReadQueue(context.jobs),
+    location: { isHere: () => false, countArrivals: () => undefined } satisfies DomainContext["location"],
     refused: NO_REFUSALS,
     topics: createReadTopics(context.topics, listSharedEventKinds(config)),
     // Only upgrade requests that declare it are served here (src/server.ts).

@@ -26,7 +26,6 @@ import type { Clock } from "#base/clock.ts";
 import type { Config, LoadedConfig } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Outbound } from "#base/outbound.ts";
-import type { Shards } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import type { ManualBackups } from "#db/backup/by-hand.ts";
 import type { Blobs } from "#db/blobs.ts";
@@ -35,6 +34,7 @@ import type { AgentsDialer } from "#domain/agents/dialer.ts";
 import type { ConnectionLogger } from "#domain/connections/log.ts";
 import type { Links } from "#domain/external-auth/links.ts";
 import type { Health } from "#domain/health/health.ts";
+import type { Location } from "#domain/location.ts";
 import type { OidcProviders } from "#domain/oidc/providers.ts";
 import type { Repositories } from "#domain/repositories/repositories.ts";
 import type { Network } from "#domain/tailnet/network.ts";
@@ -107,8 +107,8 @@ export interface DomainContext {
   readonly encryption: Encryption;
   /** Accounts at external providers that users have linked. */
   readonly links: Links;
-  /** The shards this node owns. */
-  readonly shards: Shards;
+  /** What is on this node. */
+  readonly location: Pick<Location, "isHere" | "countArrivals">;
   /** Reads repositories that users name. */
   readonly repositories: Repositories;
   /** OpenID Connect sign-in providers. */

@@ -9,6 +9,8 @@ import type { WorkspaceActor } from "#actors/workspace/actor.ts";
 import type { WorkedBuild } from "#actors/workspace/build-runner.ts";
 import type { Builds } from "#actors/workspace/effects.ts";
 import type { Clock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import { type Shards, toShard } from "#base/shards.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
 import type { AgentDialer } from "#src/wire/index.ts";
 import type { Network } from "./tailnet/network.ts";
@@ -31,6 +33,10 @@ export type ShutDownAgents = (workspace_id: string, report: Report, signal: Abor
 export type ShutDownOfBuild = (build: WorkedBuild, report: Report, signal: AbortSignal) => Promise<void>;
 
 export interface Location {
+  /** Returns whether this node works on the rows with this `part`; on a single server, on all. */
+  readonly isHere: (part: number) => boolean;
+  /** Rises before rows arrive that another node may have changed, which invalidates caches about them. */
+  readonly countArrivals: () => number | undefined;
   /** Opens the directory of a kind of actors, whichever nodes they are on. */
   readonly openDirectory: OpenDirectory;
   /** Returns a dialer for agents, whichever nodes their tunnels end at. `local` dials those of this node. */
@@ -47,10 +53,19 @@ export interface Location {
   runOnFirst<Args>(service: string, run: (args: Args) => Promise<void>): (args: Args) => Promise<void> | undefined;
 }
 
-type SingleDeps = { readonly clock: Clock; readonly copy: (<T>(message: T) => T) | undefined };
+/** Returns a new ID for something that is created on this node. */
+export const createLocalId = ({ isHere }: Pick<Location, "isHere">): string => {
+  let id = uuid();
+  while (!isHere(toShard(id))) id = uuid();
+  return id;
+};
+
+type SingleDeps = { readonly clock: Clock; readonly shards: Shards; readonly copy: (<T>(message: T) => T) | undefined };
 
 /** Returns the location of a server without other nodes. */
-export const createSingleLocation = ({ clock, copy }: SingleDeps): Location => ({
+export const createSingleLocation = ({ clock, shards, copy }: SingleDeps): Location => ({
+  isHere: (part) => shards.has(part),
+  countArrivals: () => shards.arrivals,
   openDirectory: (_, create, { most } = {}) => new Directory(create, clock, { copy, most }),
   openDialer: (local) => local,
   joinNetwork: () => {},

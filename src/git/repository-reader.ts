@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { CandidateRef } from "#base/links/repository-address.ts";
+import { markSideEffect } from "#base/network/current-request.ts";
 import { requireActiveNode } from "#base/network/local-reads.ts";
-import { markSideEffect } from "#base/network/request-shard.ts";
 import { type Outbound, OutboundError } from "#base/outbound.ts";
 import {
   BoundedGit,

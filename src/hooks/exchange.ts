@@ -1,7 +1,7 @@
 // Sends one request to the consumer and reads its response, within one deadline. A failed connection is retried with the same token; any
 // other error fails the dispatch. The URL is the administrator's own, so it is only checked against the setting.
 import type { Clock } from "#base/clock.ts";
-import { markSideEffect } from "#base/network/request-shard.ts";
+import { markSideEffect } from "#base/network/current-request.ts";
 import { parseAnswer } from "./answer.ts";
 import {
   AnswerProblem,

@@ -4,7 +4,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { classifyAddress } from "#base/network/address-place.ts";
-import { markSideEffect } from "#base/network/request-shard.ts";
+import { markSideEffect } from "#base/network/current-request.ts";
 import { getCurrentSpan } from "#base/spans.ts";
 import { ModelError } from "./model.ts";
 

@@ -10,7 +10,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 const OTHER = { id: "other", address: "192.0.2.1:1" };
 
 class Notes extends Actor<readonly string[]> {
-  protected toShard(): undefined {}
+  protected toPart(): undefined {}
   protected load(): Promise<readonly string[]> {
     return Promise.resolve([]);
   }

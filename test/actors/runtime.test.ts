@@ -45,7 +45,7 @@ test("[AC-2] a handler that waits for its own mailbox is refused immediately; an
 
 class Counter extends Actor<number> {
   static loads = 0;
-  protected toShard(): undefined {}
+  protected toPart(): undefined {}
   protected load(): Promise<number> {
     Counter.loads += 1;
     return Promise.resolve(0);

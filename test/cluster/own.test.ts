@@ -1,8 +1,9 @@
 // A shard's activity while it moves between nodes: two contexts on one database, with shards that the test moves by hand.
 import { expect, setDefaultTimeout } from "bun:test";
 import { toShard } from "#base/shards.ts";
-import { listDueTimersInShards } from "#db/due-timers.ts";
+import { listOwnDueTimers } from "#db/due-timers.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import { OwnRows } from "#db/own-rows.ts";
 import { findDefaultOrganization } from "#db/users/organizations.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import { Client } from "#src/client.ts";
@@ -131,10 +132,12 @@ testInside("[CP-51] a node delivers the timers of its own actors, the first one 
     ["workspace", "gone"],
   ] as const;
   await store.commit(timers.map(([actor, id]) => setTimer(actor, id, "tried", NEVER)));
-  const listDueTimers = async (shards: readonly number[] | undefined) =>
-    (await store.all(listDueTimersInShards(shards, NEVER))).map(({ actor, actor_id }) => `${actor} ${actor_id}`).sort();
+  const listDueTimers = async (shards?: readonly number[]) =>
+    (await store.all(listOwnDueTimers({ now: NEVER }, new OwnRows(shards))))
+      .map(({ actor, actor_id }) => `${actor} ${actor_id}`)
+      .sort();
   const formatTimers = (...wanted: number[]) => wanted.map((at) => (timers[at] as readonly string[]).join(" ")).sort();
-  expect(await listDueTimers(undefined)).toEqual(formatTimers(0, 1, 2, 3, 4, 5, 6));
+  expect(await listDueTimers()).toEqual(formatTimers(0, 1, 2, 3, 4, 5, 6));
   // IDs are random: the person's shard may be the first one, which the version's may also be.
   const own = (await listDueTimers([toShard(user_id)])).filter((one) => !one.startsWith("template_version"));
   expect(own).toEqual(formatTimers(0, 1, 2, 3, ...(toShard(user_id) === 0 ? [5, 6] : [])));

@@ -34,7 +34,7 @@ test("[CL-21] reads on a spare have only the parts of the server's context that 
     const touch = (): unknown => Object.keys(reads[name as keyof typeof reads] as object);
     if (await isAnswered(touch)) here.push(name);
   }
-  expect(here.sort()).toEqual(["addresses", "clock", "config", "encryption", "requests", "shards", "store"]);
+  expect(here.sort()).toEqual(["addresses", "clock", "config", "encryption", "requests", "store"]);
 });
 
 test("[CL-21] writes, actor messages, events, queue positions and outgoing requests are forwarded; the built-in worker is known locally", async () => {

@@ -3,6 +3,7 @@ import { expect, setDefaultTimeout, spyOn } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
+import { ALL_ROWS } from "#db/own-rows.ts";
 import { listOpenImports } from "#db/templates/versions.ts";
 import { listOpenBuilds } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
@@ -50,7 +51,7 @@ testInside("[CP-56] a build whose start was not confirmed runs once", async () =
   const { template_id } = await seedTemplate(server);
   const { store } = getContext(server);
   using losing = loseConfirmation(store, async () => {
-    const [open] = await store.all(listOpenBuilds(undefined));
+    const [open] = await store.all(listOpenBuilds({}, ALL_ROWS));
     const job = open && (await store.get(findJob({ id: open.job_id })));
     return (job?.started_at ?? null) !== null;
   });
@@ -65,7 +66,7 @@ testInside("[CP-56] an import whose start was not confirmed runs once", async ()
   await using world = await openWorld({ clock: systemClock });
   const { store } = getContext(world.server);
   using losing = loseConfirmation(store, async () => {
-    const [open] = await store.all(listOpenImports(undefined));
+    const [open] = await store.all(listOpenImports({}, ALL_ROWS));
     const job = open && (await store.get(findJob({ id: open.job_id })));
     return (job?.started_at ?? null) !== null;
   });
@@ -84,7 +85,7 @@ testInside("[CP-56] a build and an import that were never announced run automati
     using _ = loseConfirmation(store, isMade("workspace_builds"));
     const answer = await admin.fetch("POST", "/api/v2/users/me/workspaces", { name: "lost", template_id });
     expect(answer.status).toBe(500);
-    await until(async () => (await store.all(listOpenBuilds(undefined))).length === 0);
+    await until(async () => (await store.all(listOpenBuilds({}, ALL_ROWS))).length === 0);
   }
   const { latest_build } = await admin.get<Workspace>("/api/v2/users/me/workspace/lost");
   expect(latest_build.job.status).toBe("succeeded");
@@ -94,7 +95,7 @@ testInside("[CP-56] a build and an import that were never announced run automati
     const path = `/api/v2/organizations/${organization_id}/templateversions`;
     const answer = await admin.fetch("POST", path, { name: "lost", template_id, storage_method: "file", file_id });
     expect(answer.status).toBe(500);
-    await until(async () => (await store.all(listOpenImports(undefined))).length === 0);
+    await until(async () => (await store.all(listOpenImports({}, ALL_ROWS))).length === 0);
   }
 });
 
@@ -112,7 +113,7 @@ testInside(
       async (batch) => batch.some(({ sql }) => sql.includes('insert into "job_logs"')),
       // Its end.
       async () => {
-        const open = (await store.all(listOpenBuilds(undefined))).length;
+        const open = (await store.all(listOpenBuilds({}, ALL_ROWS))).length;
         begun ||= open > 0;
         return begun && open === 0;
       },

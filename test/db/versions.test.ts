@@ -32,7 +32,7 @@ test("[ST-23] increases a version before the write is acknowledged, and only for
   /** Returns how much each has increased with a write: what lists show, callers, one workspace, another one, and which ones lists have. */
   const measureIncrease = async (batch: readonly Statement[], about?: string): Promise<number[]> => {
     const before = readVersions();
-    await store.commit(batch, about).catch(() => {});
+    await store.commit(batch, { about }).catch(() => {});
     return readVersions().map((version, i) => version - (before[i] ?? 0));
   };
   expect(await measureIncrease([noopUpdate(agents)])).toEqual([1, 0, 1, 1, 1]);

@@ -214,7 +214,7 @@ testInside("[WL-6] rereads only the workspaces of a cached page whose agents hav
   const agent_id = latest_build?.resources[0]?.agents[0]?.id ?? "";
   using scans = spyOn(store, "scan");
   const read = (): string[] => scans.mock.calls.splice(0).flatMap(([{ params }]) => params.map(String));
-  await store.commit([updateAgent(agent_id, { lifecycle_state: "off" })], id);
+  await store.commit([updateAgent(agent_id, { lifecycle_state: "off" })], { about: id });
   const { workspaces, count } = await search(client, q, 5);
   const listLifecycleStates = (list: readonly Workspace[]) =>
     list.map(({ latest_build: { resources } }) => resources[0]?.agents[0]?.lifecycle_state);

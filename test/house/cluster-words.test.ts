@@ -7,9 +7,9 @@ const SEAMS = [
   "actors/runtime/",
   "db/engine/",
   "db/find-shard.ts",
+  "db/own-rows.ts",
   "db/pg/",
   "db/shard-index.ts",
-  "db/shards.ts",
   "src/api/http/placement/",
   "src/base/network/",
   "src/base/shards.ts",
@@ -21,7 +21,7 @@ const SEAMS = [
 ];
 
 /** Files outside of them. Lower it after you have freed some of these words; never raise it. */
-const MAX_FILES = 65;
+const MAX_FILES = 4;
 
 const WORDS = /\b(?:\w*[sS]hards?(?![a-z])\w*|\w*SHARDS?\w*|nodeOf|elsewhere)\b/;
 

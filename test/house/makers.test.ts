@@ -1,4 +1,4 @@
-// Code that creates an object with an actor declares its shard first: an object that does not exist yet cannot be looked up, and on a node
+// Code that creates an object with an actor declares where it belongs first: an object that does not exist yet cannot be looked up, and on a node
 // without its shard it could not be written.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";

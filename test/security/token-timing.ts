@@ -3,7 +3,6 @@
 // limit.
 import type { Clock } from "#base/clock.ts";
 import { keySecret } from "#base/ids.ts";
-import { ALL_SHARDS } from "#base/shards.ts";
 import { SetupLink } from "#domain/users/setup-link.ts";
 import { AgentTokens } from "#src/api/http/agent-tokens.ts";
 import { identify } from "#src/api/http/identify.ts";
@@ -29,7 +28,7 @@ export const createKinds = async (server: TestServer): Promise<Kind[]> => {
   const { store, topics, encryption } = getContext(server);
   const clock: Clock = new ManualClock(getContext(server).clock.now());
   const { owner_token, agent_token } = await seedAgent(server);
-  const agents = new AgentTokens({ store, topics, clock, shards: ALL_SHARDS });
+  const agents = new AgentTokens({ store, topics, clock, location: { isHere: () => true, countArrivals: () => 0 } });
   const keys = new UserKeys(store);
   const link = new SetupLink({ store, clock });
   const policy = "nobody";

@@ -17,6 +17,6 @@ export const openEngines = (deps: AgentEngineDeps): Engines => {
     of: (coding_agent) => (coding_agent === null ? own : agents),
     kept: () => sessions.chats(),
     forget: (chat_id) => sessions.end(chat_id),
-    releaseShards: (isLeaving) => sessions.releaseShards(isLeaving),
+    release: (isLeaving) => sessions.release(isLeaving),
   };
 };

@@ -1,6 +1,7 @@
 // The running coding agents, one per chat. They outlive turns, so that a question can be answered later and the next message starts without
 // delay. An idle agent is stopped; its session is loaded again on demand.
 import type { Clock, Timer } from "#base/clock.ts";
+import type { IsLeaving } from "#db/own-rows.ts";
 import type { ToolAgent } from "#src/tools/tool.ts";
 import { AgentSession, type OpenSession } from "./session.ts";
 
@@ -29,11 +30,11 @@ export class AgentSessions {
   }
 
   /** Opens a session, or waits for the one being opened. Rejects with a readable message. */
-  async open(shard: number, agent: ToolAgent, asked: OpenSession): Promise<AgentSession> {
+  async open(part: number, agent: ToolAgent, asked: OpenSession): Promise<AgentSession> {
     const { chat_id } = asked;
     const known = this.#entries.get(chat_id);
     if (known && !known.session?.isGone) return known.opened;
-    const entry: Entry = { part: shard, opened: AgentSession.open({ clock: this.#clock, agent }, asked) };
+    const entry: Entry = { part, opened: AgentSession.open({ clock: this.#clock, agent }, asked) };
     this.#entries.set(chat_id, entry);
     try {
       entry.session = await entry.opened;
@@ -60,7 +61,7 @@ export class AgentSessions {
     entry?.session?.end();
   }
 
-  releaseShards(isLeaving: (shard: number) => boolean): void {
+  release(isLeaving: IsLeaving): void {
     for (const [chat_id, { part }] of this.#entries) if (isLeaving(part)) this.end(chat_id);
   }
 }

@@ -1,7 +1,6 @@
 // Deletes files that no message references once their retention has passed, and then unreferenced bytes (facts/chats 4.16).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { FIRST_SHARD } from "#base/shards.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { deleteOrphansBefore } from "#db/chats/files.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -26,7 +25,7 @@ export const fileKeeper = ({ store, blobs, clock, days = async () => DEFAULT_DAY
     every_ms: RUN_INTERVAL_MS,
     work: async (now) => {
       const kept = await days();
-      if (kept > 0) await store.commit([deleteOrphansBefore(now - kept * DAY_MS)], undefined, FIRST_SHARD);
+      if (kept > 0) await store.commit([deleteOrphansBefore(now - kept * DAY_MS)], { of: "deployment" });
       await blobs.sweep(async () => new Set((await store.scan(listHashes())).map(({ hash }) => hash)));
     },
     failed: (error) => log("chats").warn("unused files were not removed: {error}", { error }),

@@ -7,7 +7,6 @@ import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Outbound } from "#base/outbound.ts";
-import { toShard } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import {
   type ChatDiffRow,
@@ -51,9 +50,6 @@ const MAX_RATE_LIMITS = 10_000;
 
 type ChatWithDiff = ChatWithDiffRow & { readonly diff: ChatDiffRow };
 
-/** A deleted chat has only a timer left, and no shard. */
-const findPart = (found: ChatWithDiffRow | undefined): number | undefined => found && toShard(found.chat.owner_id);
-
 export class PullRequestTracker implements Service {
   readonly timers = { chat_diff: ({ actor_id }: Timer) => this.onTimer(actor_id) };
   readonly #deps: Deps;
@@ -77,7 +73,7 @@ export class PullRequestTracker implements Service {
   async onTimer(id: string): Promise<void> {
     const { store, clock } = this.#deps;
     const found = await store.get(findChatDiff({ id }));
-    await store.commit([scheduleRefresh(id, clock.now() + LEASE_MS)], undefined, findPart(found));
+    await store.commit([scheduleRefresh(id, clock.now() + LEASE_MS)], { of: found?.chat.part });
     this.#enqueue(id, () => this.#refresh(id));
   }
 
@@ -140,7 +136,7 @@ export class PullRequestTracker implements Service {
         diff?.provider_id === provider.id && diff.remote_origin === remote_origin && diff.branch === branch;
       if (!isSame) {
         const row = toEmptyDiff({ chat: found.chat.key, provider_id: provider.id, remote_origin, branch, now });
-        await store.commit(replaceChatDiff(id, row, now + LEASE_MS), undefined, findPart(found));
+        await store.commit(replaceChatDiff(id, row, now + LEASE_MS), { of: found?.chat.part });
       }
       await this.#refresh(id, true);
       return;
@@ -167,7 +163,7 @@ export class PullRequestTracker implements Service {
     const before = found?.diff;
     const provider = before && accounts.providers.get(before.provider_id);
     if (!found || !before || !provider || found.chat.archived) {
-      await store.commit([scheduleRefresh(id, null)], undefined, findPart(found));
+      await store.commit([scheduleRefresh(id, null)], { of: found?.chat.part });
       return;
     }
     const asked = clock.now();
@@ -180,7 +176,7 @@ export class PullRequestTracker implements Service {
     const rest = this.#rateLimitedUntil.get(toRateLimitKey(provider, found)) ?? 0;
     const due = wait === null ? null : Math.max(now + wait, rest);
     const next = { ...row, stale_at: due ?? now + 24 * 3_600_000 };
-    await store.commit(replaceChatDiff(id, next, due), undefined, findPart(found));
+    await store.commit(replaceChatDiff(id, next, due), { of: found?.chat.part });
     if (serializeVisibleFields(row) !== serializeVisibleFields(before)) {
       topics.publish("owner_chats", found.chat.owner_id, { kind: "diff_status_change", chat_id: id });
     }

@@ -4,7 +4,6 @@
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { toShard } from "#base/shards.ts";
 import { type ChatRunRow, findHistoryTips, insertRun, insertStep, updateRun } from "#db/chats/runs.ts";
 import { type CallSettings, readCallSettings } from "#db/chats/settings.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -37,15 +36,14 @@ export class Recorder {
 
   /** Returns a recording of one turn or side task. It is created with the first model call. */
   run(kind: ChatRunRow["kind"]): Recording {
-    return new Recording(this.#deps, kind, (batch, owner_id) => this.#write(batch, toShard(owner_id)));
+    return new Recording(this.#deps, kind, (batch, part) => this.#write(batch, part));
   }
 
-  /** All chats of a user belong to one shard. */
-  #write(batch: readonly Statement[], shard: number): void {
+  #write(batch: readonly Statement[], part: number): void {
     if (this.#waiting >= MAX_WAITING_COMMITS) return;
     this.#waiting += 1;
     this.#deps.store
-      .commit(batch, undefined, shard)
+      .commit(batch, { of: part })
       .catch((error) => log("chats").debug("a model call was not recorded: {error}", { error }))
       .finally(() => {
         this.#waiting -= 1;
@@ -54,7 +52,7 @@ export class Recorder {
 }
 
 /** The chat and model of a recorded call. `settings` is set if the call has already read them. */
-export type RecordedCall = Pick<StartedAttempt, "chat_key" | "model_id" | "provider"> & {
+export type RecordedCall = Pick<StartedAttempt, "chat_key" | "part" | "model_id" | "provider"> & {
   readonly about: Pick<StartedAttempt["about"], "owner_id">;
   readonly settings?: CallSettings;
 };
@@ -66,14 +64,14 @@ export type RecordEnd = (end: CallEnd) => void;
 export class Recording {
   readonly #deps: Deps;
   readonly #kind: ChatRunRow["kind"];
-  readonly #write: (batch: readonly Statement[], owner_id: string) => void;
-  #owner = "";
+  readonly #write: (batch: readonly Statement[], part: number) => void;
+  #part = 0;
   /** Undefined before the first call; null when recording is off. */
   #run: ChatRunRow["key"] | null | undefined;
   #steps = 0;
   #last: ChatRunRow["status"] = "completed";
 
-  constructor(deps: Deps, kind: ChatRunRow["kind"], write: (batch: readonly Statement[], owner_id: string) => void) {
+  constructor(deps: Deps, kind: ChatRunRow["kind"], write: (batch: readonly Statement[], part: number) => void) {
     this.#deps = deps;
     this.#kind = kind;
     this.#write = write;
@@ -115,7 +113,7 @@ export class Recording {
           }),
           updateRun(run, { updated_at: finished_at }),
         ],
-        this.#owner,
+        this.#part,
       );
     };
   }
@@ -126,12 +124,12 @@ export class Recording {
     const now = this.#deps.clock.now();
     const status = isStopped ? "interrupted" : this.#last;
     const summary = `${this.#steps} model ${this.#steps === 1 ? "call" : "calls"}`;
-    this.#write([updateRun(this.#run, { status, summary, updated_at: now, finished_at: now })], this.#owner);
+    this.#write([updateRun(this.#run, { status, summary, updated_at: now, finished_at: now })], this.#part);
   }
 
   async #begin(begun: RecordedCall): Promise<number | null> {
     if (!(await this.#isWanted(begun))) return null;
-    this.#owner = begun.about.owner_id;
+    this.#part = begun.part;
     const { store, clock } = this.#deps;
     const key = await store.reserve("chat_runs", 1);
     const [tips] = await store.scan(findHistoryTips({ chat: begun.chat_key }));
@@ -152,7 +150,7 @@ export class Recording {
           history_tip_message_id: tips?.last ?? null,
         }),
       ],
-      this.#owner,
+      this.#part,
     );
     return key;
   }

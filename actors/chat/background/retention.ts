@@ -4,7 +4,6 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { FIRST_SHARD } from "#base/shards.ts";
 import { listExpiredChats, listInactiveChats } from "#db/chats/purge.ts";
 import { deleteOldRunSlice, findOldRun } from "#db/chats/runs.ts";
 import { type ChatSettings, readChatSetting } from "#db/chats/settings.ts";
@@ -81,7 +80,7 @@ class Retention {
     if (before === undefined) return;
     const { store } = this.#deps;
     while (!this.#isStopped() && (await store.get(findOldRun({ before }))))
-      await store.commit(deleteOldRunSlice(before), undefined, FIRST_SHARD);
+      await store.commit(deleteOldRunSlice(before), { of: "deployment" });
   }
 
   /** Returns false when the chat has changed since it was listed. A chat that cannot be archived or deleted does not block the others. */

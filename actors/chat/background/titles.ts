@@ -51,7 +51,7 @@ type Deps = {
 };
 type EndedChat = Pick<
   ChatState,
-  "id" | "key" | "status" | "title" | "parent_chat_id" | "history_version" | "owner_id"
+  "id" | "key" | "status" | "title" | "parent_chat_id" | "history_version" | "owner_id" | "part"
 > &
   Pick<ChatState, "last_model_config_id" | "organization_id">;
 
@@ -94,7 +94,7 @@ export class Titles implements Service {
 
   /** Returns a title for the conversation so far, without storing it. Falls back to the first words when no model is available. */
   async propose(
-    chat: Pick<ChatState, "key" | "owner_id" | "organization_id" | "last_model_config_id">,
+    chat: Pick<ChatState, "key" | "owner_id" | "part" | "organization_id" | "last_model_config_id">,
     signal: AbortSignal,
   ): Promise<string> {
     const { store, models } = this.#deps;
@@ -175,10 +175,10 @@ export class Titles implements Service {
 }
 
 const makeErrand = (
-  { key, owner_id }: Pick<ChatState, "key" | "owner_id">,
+  { key, part, owner_id }: Pick<ChatState, "key" | "part" | "owner_id">,
   { id, provider }: ModelInfo,
   kind: SidePurpose["kind"],
-): SidePurpose => ({ kind, chat_key: key, model_id: id, provider, about: { owner_id } });
+): SidePurpose => ({ kind, chat_key: key, part, model_id: id, provider, about: { owner_id } });
 
 const loadNewest = async (store: Store, chat: number) => {
   const page = { chat, after: 0, before: Number.MAX_SAFE_INTEGER, limit: MAX_MESSAGES };

@@ -4,7 +4,7 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { runOutsideRequest } from "#base/network/request-shard.ts";
+import { runOutsideRequest } from "#base/network/current-request.ts";
 import { type RetryPolicy, retry } from "#base/retry.ts";
 import type { CallPlace } from "#db/budgets/budgets.ts";
 import { deleteOldAccounts, guardAccount, openAccount } from "#db/budgets/periods.ts";

@@ -1,8 +1,7 @@
 // Deletes recorded prompts and answers of gateway calls after their retention period, and the oldest ones when the total is too large, even
 // if recording is off (rules GW-15, GW-17).
 import { log } from "#base/log.ts";
-import { runOutsideRequest } from "#base/network/request-shard.ts";
-import { FIRST_SHARD } from "#base/shards.ts";
+import { runOutsideRequest } from "#base/network/current-request.ts";
 import { deleteOldRecordings, findOldRecording, findRecordingBeyond } from "#db/chats/recordings.ts";
 import type { Store } from "#db/engine/store.ts";
 import { readGatewaySettings } from "#db/models/gateway.ts";
@@ -72,7 +71,7 @@ export class RecordingRetention implements Chore {
     const { recording } = await readGatewaySettings(this.#store);
     const old = { before: now - recording.days * DAY_MS };
     while (!isStopped() && (await this.#store.get(findOldRecording(old))))
-      await this.#store.commit([deleteOldRecordings(old)], undefined, FIRST_SHARD);
+      await this.#store.commit([deleteOldRecordings(old)], { of: "deployment" });
   }
 
   async #makeRoom(isStopped: () => boolean): Promise<void> {

@@ -25,11 +25,8 @@ export const purgeChat = async (
   const children = await readChildren(store, state.id, true);
   for (const child of children) {
     await deleteLargeData(store, child);
-    await store.commit(
-      [...removeChat(child), insertAudit(auditChatDeleted(child, clock.now()))],
-      undefined,
-      child.part,
-    );
+    const deleted = insertAudit(auditChatDeleted(child, clock.now()));
+    await store.commit([...removeChat(child), deleted], { of: child.part });
   }
   await deleteLargeData(store, state);
   const announceDeleted = () => {
@@ -49,9 +46,9 @@ const deleteLargeData = async (store: Store, { key: chat, part }: Pick<ChatState
   for (;;) {
     const last = await store.get(findSliceEnd({ chat }));
     if (!last) break;
-    await store.commit(deleteMessageSlice(chat, last.id), undefined, part);
+    await store.commit(deleteMessageSlice(chat, last.id), { of: part });
   }
-  while (await store.get(findAnyStep({ chat }))) await store.commit([deleteRunSlice(chat)], undefined, part);
+  while (await store.get(findAnyStep({ chat }))) await store.commit([deleteRunSlice(chat)], { of: part });
 };
 
 /** Deletes the remaining data and the chat itself; `stale` when the chat has changed since it was read. */

@@ -44,6 +44,7 @@ export const startAttempt = async (
   const attempt: StartedAttempt = {
     fence: { history_version: next.history_version, generation_attempt: next.generation_attempt },
     chat_key: next.key,
+    part: next.part,
     model_id: model.id,
     provider: model.provider,
     provider_name: model.provider_name ?? "",

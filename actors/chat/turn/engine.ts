@@ -1,5 +1,6 @@
 // The interface of the engines that run a chat's turns: Slipway's own loop over a model, or a coding agent in the workspace. The runner
 // depends only on this.
+import type { IsLeaving } from "#db/own-rows.ts";
 import type { Recording } from "../background/recorder.ts";
 import type { TurnStart } from "../effects.ts";
 import type { NewMessage } from "../machine/decision.ts";
@@ -35,6 +36,6 @@ export interface Engines {
   kept(): readonly string[];
   /** Discards the state of a chat that was deleted or may not continue. */
   forget(chat_id: string): void;
-  /** Discards the state of chats in these shards. */
-  releaseShards(isLeaving: (shard: number) => boolean): void;
+  /** Discards the state of leaving chats. */
+  release(isLeaving: IsLeaving): void;
 }

@@ -3,7 +3,6 @@
 
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
-import type { Shards } from "#base/shards.ts";
 import {
   beginSpan,
   getCurrentSpan,
@@ -12,6 +11,7 @@ import {
   type Span,
   type SpanOptions,
 } from "#base/spans.ts";
+import type { IsLeaving } from "#db/own-rows.ts";
 import type { RestoreResult } from "#schema/agents/checkpoint.ts";
 import type { CallPreview } from "#src/tools/preview.ts";
 import { execute } from "#src/tools/processes/execute.ts";
@@ -50,7 +50,7 @@ type TurnClaimant = Claimant & { readonly part: number; readonly coding_agent: s
 
 /** `tellWaiting`: called when a chat starts or stops waiting for a slot. */
 type GenerationsDeps = TurnDeps & {
-  readonly shards: Shards;
+  readonly isHere: (part: number) => boolean;
   readonly tellWaiting: (chat_id: string, isWaiting: boolean) => void;
   readonly engines: Engines;
 };
@@ -79,7 +79,7 @@ export class Generations {
     history_version: number,
     begun: TurnStart = {},
   ): void {
-    if (this.#stopping.signal.aborted || !this.#deps.shards.has(part)) return;
+    if (this.#stopping.signal.aborted || !this.#deps.isHere(part)) return;
     const old = this.#jobs.get(chat_id);
     if (old && !old.turn.isStopped && old.turn.history_version === history_version) return;
     this.#end(old);
@@ -218,17 +218,17 @@ export class Generations {
   async stop(): Promise<void> {
     this.#stopping.abort(new Error("the server is stopping"));
     const jobs = [...this.#jobs.values()];
-    for (const job of jobs) this.#end(job, SHARD_RELEASED);
-    this.#deps.engines.releaseShards(() => true);
+    for (const job of jobs) this.#end(job, STOPPING_REASON);
+    this.#deps.engines.release(() => true);
     await Promise.all([...jobs.map(({ done }) => done), ...this.#reports]);
     this.#jobs.clear();
   }
 
-  /** Stops the turns of these shards without a report. Other nodes continue them, and no turn of these shards begins here anymore. */
-  async releaseShards(isLeaving: (shard: number) => boolean): Promise<void> {
+  /** Stops the turns of leaving chats without a report. Other nodes continue them, and no turn of these chats begins here anymore. */
+  async release(isLeaving: IsLeaving): Promise<void> {
     const leaving = [...this.#jobs].filter(([, { part }]) => isLeaving(part));
-    for (const [, job] of leaving) this.#end(job, SHARD_RELEASED);
-    this.#deps.engines.releaseShards(isLeaving);
+    for (const [, job] of leaving) this.#end(job, STOPPING_REASON);
+    this.#deps.engines.release(isLeaving);
     await Promise.all(leaving.map(([, { done }]) => done));
     for (const [chat_id, job] of leaving) this.#removeJob(chat_id, job);
   }
@@ -289,7 +289,7 @@ const toTurnSpan = (chat_id: string, { began, coding_agent }: Job): SpanOptions 
 
 /** The chat stays `interrupting` for this long, so that a server that crashes in between ends the commands at its next start. */
 const INTERRUPTING_MS = 1_000;
-const SHARD_RELEASED = new Error("the server is stopping");
+const STOPPING_REASON = new Error("the server is stopping");
 
 type Deps = ReachDeps & Pick<AgentDeps, "subagents">;
 

@@ -1,6 +1,6 @@
 // Filters the headers of requests to an app and of its responses. The caller's credentials are not forwarded, hop-by-hop headers apply to
 // one connection only, and an app below the access URL cannot set headers for the whole origin (rules AX-6 to AX-8). Pure.
-import { NODE_HEADER, SHARD_HEADER } from "#base/network/node-headers.ts";
+import { NODE_HEADERS } from "#base/network/node-headers.ts";
 import { isServerCookie, SESSION_COOKIE, UPSTREAM_COOKIE } from "../http/cookies.ts";
 import { SESSION_HEADER } from "../http/identify.ts";
 import { WAIT_PARAMETER } from "./opening.ts";
@@ -13,8 +13,6 @@ export const BY_PATH = "service_app_by_path";
 
 const OUR_QUERY_PARAMETERS = new Set([SESSION_COOKIE, UPSTREAM_COOKIE, BY_PATH, WAIT_PARAMETER]);
 const OUR_HEADERS = new Set([SESSION_HEADER.toLowerCase(), "coder-session-token"]);
-/** Headers used only between nodes of a cluster. If an app sent one, its request would be executed again. */
-const NODE_HEADERS = new Set([NODE_HEADER, SHARD_HEADER]);
 /** The format of an API key (facts/platform 8.2). */
 export const API_KEY_FORMAT = /^[A-Za-z0-9]{10}-[A-Za-z0-9]{22}$/;
 

@@ -3,7 +3,7 @@
 
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { runOutsideRequest } from "#base/network/request-shard.ts";
+import { runOutsideRequest } from "#base/network/current-request.ts";
 import { getCurrentOrigin, type OriginOf } from "#base/origin.ts";
 import { nextTurn } from "#base/retry.ts";
 import type { Store } from "#db/engine/store.ts";

@@ -1,7 +1,6 @@
 // Forks a chat up to a message (rules FK-1 to FK-4). An extension, for trying an alternative without losing the original.
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { toShard } from "#base/shards.ts";
 import { canCreateChat, canDriveChat } from "#domain/access.ts";
 import { findVisibleChat, readChat } from "#domain/chats/find.ts";
 import { isMadeBy, REPEATABLE, requestKey, toChatId } from "#domain/chats/idempotency.ts";
@@ -31,7 +30,7 @@ export const forkChat = (ctx: ApiContext) =>
         const key = requestKey(request, `fork ${place.id}`, body);
         const id = key === undefined ? uuid() : toChatId(caller.user_id, key.key);
         if (!(await isMadeBy(ctx, id, key))) {
-          ctx.chats.expect(id, toShard(place.owner_id));
+          ctx.chats.expect(id, place.owner_id);
           // If two identical requests race, the second returns what the first created.
           await ctx.chats
             .ask(id, "fork", { source_id: place.id, message_id, title, request: key })

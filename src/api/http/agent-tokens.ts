@@ -1,14 +1,14 @@
 // Caches which agent a token belongs to, briefly: agents send many requests a second, and a lookup costs as much as parsing the log lines
-// (9 of 28 us, test/bench). An entry is evicted on `agent_gone` or after a second. In a cluster, only the node that owns the workspace's
-// shard caches it, because that node hears of `agent_gone` first.
+// (9 of 28 us, test/bench). An entry is evicted on `agent_gone` or after a second. In a cluster, only the node that works on the
+// workspace caches it, because that node hears of `agent_gone` first.
 
 import type { Events } from "#actors/runtime/events.ts";
 import type { Clock, Timer } from "#base/clock.ts";
-import type { Shards } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import { findAgentByToken } from "#db/agents/tokens.ts";
 import type { RowOfQuery } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
+import type { Location } from "#domain/location.ts";
 
 const TTL_MS = 1_000;
 const MAX_ENTRIES = 10_000;
@@ -20,7 +20,7 @@ type Deps = {
   readonly store: Pick<Store, "get">;
   readonly topics: Topics<Events>;
   readonly clock: Clock;
-  readonly shards: Pick<Shards, "has" | "arrivals">;
+  readonly location: Pick<Location, "isHere" | "countArrivals">;
 };
 
 export class AgentTokens {
@@ -29,16 +29,16 @@ export class AgentTokens {
   readonly #hashes = new Map<string, string>();
   readonly #store: Pick<Store, "get">;
   readonly #clock: Clock;
-  readonly #shards: Pick<Shards, "has" | "arrivals">;
+  readonly #location: Pick<Location, "isHere" | "countArrivals">;
   #knownComings: number | undefined;
   #sweeping: Timer | undefined;
   /** Number of agents that have ended so far. */
   #endCount = 0;
 
-  constructor({ store, topics, clock, shards }: Deps) {
+  constructor({ store, topics, clock, location }: Deps) {
     this.#store = store;
     this.#clock = clock;
-    this.#shards = shards;
+    this.#location = location;
     topics.subscribeAll("agent_gone", (agent_id) => {
       this.#endCount++;
       this.#evict(agent_id);
@@ -47,18 +47,18 @@ export class AgentTokens {
 
   /** Returns the agent whose token has this hash if its build is the latest; undefined otherwise. */
   async find(token_hash: string): Promise<TokenAgent | undefined> {
-    const { arrivals } = this.#shards;
+    const arrivals = this.#location.countArrivals();
     if (arrivals !== this.#knownComings) this.#evictAll();
     this.#knownComings = arrivals;
     const known = this.#entries.get(token_hash);
     const isFresh = known !== undefined && known.until > this.#clock.monotonic();
-    if (isFresh && this.#shards.has(known.agent.part)) return known.agent;
+    if (isFresh && this.#location.isHere(known.agent.part)) return known.agent;
     if (known) this.#evict(known.agent.agent_id);
     const ended = this.#endCount;
     const agent = await this.#store.get(findAgentByToken({ token_hash }));
     // An agent that ended during the read must not be cached.
-    const isCurrent = ended === this.#endCount && arrivals === this.#shards.arrivals;
-    if (agent && isCurrent && this.#shards.has(agent.part)) this.#remember(token_hash, agent);
+    const isCurrent = ended === this.#endCount && arrivals === this.#location.countArrivals();
+    if (agent && isCurrent && this.#location.isHere(agent.part)) this.#remember(token_hash, agent);
     return agent;
   }
 

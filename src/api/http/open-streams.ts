@@ -1,7 +1,7 @@
 // Tracks open event streams (text/event-stream) and long polls. Their number is limited, and a stopping server can end them; Bun's own stop
-// would wait for them indefinitely. Each belongs to the shard of its request and ends when that shard moves to another node.
+// would wait for them indefinitely. Each ends when the rows of its request move to another node.
 import type { Clock } from "#base/clock.ts";
-import { ALL_SHARDS, type Shards } from "#base/shards.ts";
+import type { IsLeaving } from "#db/own-rows.ts";
 import { ConnectionLimits } from "./holders.ts";
 import { PingTimer } from "./ping.ts";
 import type { Destination } from "./placement/placement.ts";
@@ -12,19 +12,19 @@ export type Open = { end(): void; ping(): void; readonly isPoll?: true };
 export class OpenStreams {
   readonly #open: PingTimer<Open>;
   readonly #holders: ConnectionLimits;
-  readonly #shards: Pick<Shards, "has">;
+  readonly #isHere: (part: number) => boolean;
   readonly #places = new WeakMap<Request, Destination>();
   readonly #destinations = new WeakMap<Open, Destination>();
   readonly #polls = new WeakSet<Request>();
 
-  /** At most `limit` may be open, three quarters of them by one caller. `shards`: the shards this node owns. */
-  constructor(clock: Clock, limit = 20_000, shards: Pick<Shards, "has"> = ALL_SHARDS) {
+  /** At most `limit` may be open, three quarters of them by one caller. */
+  constructor(clock: Clock, limit = 20_000, isHere: (part: number) => boolean = () => true) {
     this.#open = new PingTimer(clock);
     this.#holders = new ConnectionLimits(limit);
-    this.#shards = shards;
+    this.#isHere = isHere;
   }
 
-  /** Assigns whatever this request opens to a shard, or to no particular node. */
+  /** Sets the place of whatever this request opens. */
   assign(request: Request, place: Destination): void {
     this.#places.set(request, place);
   }
@@ -37,8 +37,8 @@ export class OpenStreams {
     const place = this.#places.get(request);
     if (place !== undefined) this.#destinations.set(open, place);
     if (open.isPoll) this.#polls.add(request);
-    // Its shard moved away while it was being opened, so it would receive nothing more.
-    if (typeof place === "number" && !this.#shards.has(place)) queueMicrotask(() => open.end());
+    // Its rows moved away while it was being opened, so it would receive nothing more.
+    if (typeof place === "number" && !this.#isHere(place)) queueMicrotask(() => open.end());
     return () => {
       if (this.#open.delete(open)) this.#holders.count([who], -1);
     };
@@ -57,8 +57,8 @@ export class OpenStreams {
     for (const open of this.#open.all()) open.end();
   }
 
-  /** Ends the streams of shards that move to other nodes. Streams without a known shard end too. */
-  endShards(isLeaving: (shard: number) => boolean): void {
+  /** Ends the streams about leaving rows. Streams without a known place end too. */
+  release(isLeaving: IsLeaving): void {
     for (const open of this.#open.all()) {
       const place = this.#destinations.get(open);
       if (place === undefined || (typeof place === "number" && isLeaving(place))) open.end();

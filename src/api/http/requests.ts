@@ -3,7 +3,8 @@
 import type { Server } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { ShardRequest } from "#base/network/request-shard.ts";
+import { TrackedRequest } from "#base/network/current-request.ts";
+import type { IsLeaving } from "#db/own-rows.ts";
 import { ResponseMismatches } from "./answers/response-mismatch.ts";
 import { hasMoved } from "./errors.ts";
 import type { Destination } from "./placement/placement.ts";
@@ -33,7 +34,7 @@ export class Requests {
   readonly #peers = new WeakMap<Request, string>();
   readonly #waiting: (() => void)[] = [];
   /** Used only when several nodes are active. */
-  readonly #shardRequests = new WeakMap<Request, ShardRequest>();
+  readonly #tracked = new WeakMap<Request, TrackedRequest>();
   #changes: (() => void)[] = [];
   #server: Pick<Server<unknown>, "timeout" | "requestIP"> | undefined;
 
@@ -54,7 +55,7 @@ export class Requests {
       if (++this.#startedThisTurn === 1) setImmediate(() => this.#startTurn());
       if (this.#startedThisTurn > MAX_STARTED_PER_TURN)
         await new Promise<void>((resolve) => this.#waiting.push(resolve));
-      return await Promise.race([this.#shardRequests.get(request)?.run(answer) ?? answer(), promise]);
+      return await Promise.race([this.#tracked.get(request)?.run(answer) ?? answer(), promise]);
     } finally {
       this.#running.delete(request);
       this.#exempted.delete(request);
@@ -85,24 +86,24 @@ export class Requests {
     this.#peers.set(request, address);
   }
 
-  /** Assigns the request's writes to a shard; they are rejected once another node owns it. Work that any node can do belongs to no shard. */
+  /** Sets which rows the request may write; its writes are rejected once another node owns them. */
   assign(request: Request, place: Destination): void {
-    if (typeof place === "number") this.#shardRequests.set(request, new ShardRequest(place, () => this.#change()));
+    if (typeof place === "number") this.#tracked.set(request, new TrackedRequest(place, () => this.#change()));
   }
 
   /**
-   * Returns whether the request was rejected because another node owns its shard, before it had written anything; that node must be asked
+   * Returns whether the request was rejected because another node owns its rows, before it had written anything; that node must be asked
    * instead.
    */
   belongsElsewhere(request: Request): boolean {
-    return hasMoved(request) && this.#shardRequests.get(request)?.hasBegun === false;
+    return hasMoved(request) && this.#tracked.get(request)?.hasBegun === false;
   }
 
-  /** Resolves when no writing request of these shards is in progress, except requests that wait for something else themselves. */
-  async waitUntilDrained(isLeaving: (shard: number) => boolean): Promise<void> {
+  /** Resolves when no request that may write leaving rows is in progress, except requests that wait for something else themselves. */
+  async waitUntilDrained(isLeaving: IsLeaving): Promise<void> {
     const isHeld = (request: Request): boolean => {
-      const shardRequests = this.#shardRequests.get(request);
-      return shardRequests?.mayWrite === true && isLeaving(shardRequests.shard) && !READ_METHODS.has(request.method);
+      const tracked = this.#tracked.get(request);
+      return tracked?.mayWrite === true && isLeaving(tracked.part) && !READ_METHODS.has(request.method);
     };
     while ([...this.#running.keys()].some(isHeld)) await new Promise<void>((resolve) => this.#changes.push(resolve));
   }

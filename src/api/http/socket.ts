@@ -5,7 +5,7 @@
 import type { Server, ServerWebSocket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { ALL_SHARDS, type Shards } from "#base/shards.ts";
+import type { IsLeaving } from "#db/own-rows.ts";
 import { ConnectionLimits } from "./holders.ts";
 import { shareOfMemory } from "./memory.ts";
 import { PingTimer } from "./ping.ts";
@@ -101,7 +101,7 @@ type Data = {
   visits?: string | undefined;
   place?: Destination | undefined;
 };
-/** A shard, or any node. */
+/** The `part` of the rows it is about, or any node. */
 type Destination = number | "here";
 type Raw = ServerWebSocket<Data>;
 
@@ -274,7 +274,7 @@ export class Sockets {
   readonly #holders: ConnectionLimits;
   readonly #visitors: ConnectionLimits;
   readonly #places = new WeakMap<Request, Destination>();
-  readonly #shards: Pick<Shards, "has">;
+  readonly #isHere: (part: number) => boolean;
   #server: Server<Data> | undefined;
   /** Number of clients closed for being too slow, since the start. */
   slowCloses = 0;
@@ -287,13 +287,13 @@ export class Sockets {
   readonly maxAnonymous: number;
 
   /**
-   * At most `limit` sockets may be open, three quarters of them by one caller; more get 503. `shards`: the shards this node owns.
-   * `maxAppMessage`: maximum bytes of an app's message.
+   * At most `limit` sockets may be open, three quarters of them by one caller; more get 503. `maxAppMessage`: maximum bytes of an
+   * app's message.
    */
   constructor(
     clock: Clock,
     limit = 20_000,
-    shards: Pick<Shards, "has"> = ALL_SHARDS,
+    isHere: (part: number) => boolean = () => true,
     maxAppMessage = MAX_APP_MESSAGE_BYTES,
   ) {
     this.clock = clock;
@@ -303,7 +303,7 @@ export class Sockets {
     this.websocket.backpressureLimit = Math.max(maxAppMessage, MAX_MESSAGE_BYTES) + MAX_WAITING_BYTES;
     this.maxAnonymous = Math.max(Math.floor(shareOfMemory(UNFINISHED_SHARE) / longest), MIN_ANONYMOUS);
     this.#visitors = new ConnectionLimits(this.maxAnonymous, TOO_MANY_VISITORS);
-    this.#shards = shards;
+    this.#isHere = isHere;
     this.#open = new PingTimer(clock);
     this.#holders = new ConnectionLimits(limit);
   }
@@ -312,7 +312,7 @@ export class Sockets {
     this.#server = server;
   }
 
-  /** Sets the shard of a request; its socket closes when that shard leaves this node. */
+  /** Sets the place of a request; its socket closes when that leaves this node. */
   assign(request: Request, place: Destination): void {
     this.#places.set(request, place);
   }
@@ -421,8 +421,8 @@ export class Sockets {
     for (const socket of this.#open.all()) socket.close(CLOSE.goingAway, reason);
   }
 
-  /** Closes the sockets of shards that move to other nodes (1001); clients reconnect there. Sockets without a known shard close too. */
-  closeShards(isLeaving: (shard: number) => boolean): void {
+  /** Closes the sockets of leaving rows (1001); clients reconnect at another node. Sockets without a known place close too. */
+  release(isLeaving: IsLeaving): void {
     for (const socket of this.#open.all()) {
       const { place } = socket;
       if (place === undefined || (typeof place === "number" && isLeaving(place)))
@@ -444,9 +444,9 @@ export class Sockets {
       this.#open.add(socket);
       this.#count(raw, 1);
       raw.data.handler.open?.(socket);
-      // The shard may have moved away while the request was in progress, so this socket would receive nothing more.
+      // It may have moved away while the request was in progress, so this socket would receive nothing more.
       const { place } = raw.data;
-      if (typeof place === "number" && !this.#shards.has(place)) socket.close(CLOSE.goingAway, HANDED_OVER);
+      if (typeof place === "number" && !this.#isHere(place)) socket.close(CLOSE.goingAway, HANDED_OVER);
     },
     message: (raw: Raw, data: string | Buffer): void => {
       const { socket, app, handler } = raw.data;

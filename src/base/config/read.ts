@@ -117,9 +117,8 @@ export const readSettingsFile = (table: SettingsTable, place: string, content: s
           : toScalarText(value, kind?.list === true);
       reading.given.push({ key: name, name, from: "file", place, text });
     } else {
-      const elsewhere =
-        name in table ? " It can only be a flag or an environment variable." : suggestSetting(name, keys);
-      reading.problems.push({ name, from: place, detail: `unknown setting.${elsewhere}` });
+      const advice = name in table ? " It can only be a flag or an environment variable." : suggestSetting(name, keys);
+      reading.problems.push({ name, from: place, detail: `unknown setting.${advice}` });
     }
   }
   return reading;

@@ -4,3 +4,6 @@
 export const NODE_HEADER = "x-slipway-node";
 /** Contains the shard of a request that another node must handle. */
 export const SHARD_HEADER = "x-slipway-part";
+
+/** Removed from what apps send: a request with one would be executed again. */
+export const NODE_HEADERS: ReadonlySet<string> = new Set([NODE_HEADER, SHARD_HEADER]);

@@ -13,7 +13,7 @@ export const noteContainerKill = async (ctx: DomainContext, kill: ContainerKill)
   try {
     const workspace = await ctx.store.get(findWorkspace({ id: workspace_id }));
     // Engines can be shared between servers, and every node hears of all containers, so this workspace may belong to another.
-    if (!workspace || workspace.deleted || !ctx.shards.has(workspace.part)) return;
+    if (!workspace || workspace.deleted || !ctx.location.isHere(workspace.part)) return;
     const agents = await ctx.store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     const own = agents.filter(({ parent_id }) => parent_id === null);
     const named = await findResourceNamed(ctx, workspace.latest_build_id, resource);

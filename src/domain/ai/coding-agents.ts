@@ -1,6 +1,5 @@
 // Coding agents for chats: the list that users choose from, and its configuration by administrators.
 import { forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
-import { FIRST_SHARD } from "#base/shards.ts";
 import { deleteCodingAgent, findCodingAgent, listCodingAgents, upsertCodingAgent } from "#db/models/coding-agents.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
@@ -103,11 +102,7 @@ export const setCodingAgent = async (
   const agent = Object.assign({ name, is_preset: resolveProfile(name, undefined) !== undefined }, input);
   const before = resolveProfile(name, await findCodingAgent(store, name));
   const about = { now: clock.now(), ...audit(name) };
-  await store.commit(
-    [upsertCodingAgent(agent), insertAudit({ ...about, before, after: agent })],
-    undefined,
-    FIRST_SHARD,
-  );
+  await store.commit([upsertCodingAgent(agent), insertAudit({ ...about, before, after: agent })], { of: "deployment" });
   return agent;
 };
 
@@ -117,7 +112,7 @@ export const removeCodingAgent = async ({ store, clock }: Context, caller: UserC
   const before = await findCodingAgent(store, name);
   if (!before) throw notFound();
   const entry = insertAudit({ now: clock.now(), ...audit(name), before });
-  await store.commit([deleteCodingAgent(name), entry], undefined, FIRST_SHARD);
+  await store.commit([deleteCodingAgent(name), entry], { of: "deployment" });
 };
 
 /** Returns the name to store with a new chat; null for none. Rejects with 400 when it is unavailable or there is no workspace. */

@@ -3,7 +3,6 @@ import { toFallbackTitle } from "#actors/chat/background/title-text.ts";
 import { admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { toShard } from "#base/shards.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
 import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { Chat, CreateChat } from "#schema/chats/chat.ts";
@@ -70,7 +69,7 @@ export const createChat = async (
   const owner = { id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null };
   const asked = { chat: owner, content: typed, system_prompt: system, dynamic_tools };
   const { content, custom_prompt } = await admitPrompt(ctx, asked);
-  ctx.chats.expect(id, toShard(caller.user_id));
+  ctx.chats.expect(id, caller.user_id);
   const made = ctx.chats.ask(id, "create", {
     request,
     chat: {

@@ -4,13 +4,12 @@ import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { ALL_SHARDS, type Shards } from "#base/shards.ts";
 import {
   endConnection,
   endConnectionsAmong,
   endConnectionsBefore,
   endHeldConnections,
-  endHeldConnectionsInShard,
+  endHeldConnectionsOfPart,
   endReportedConnection,
   insertConnection,
   type NewConnectionRow,
@@ -49,10 +48,11 @@ const MAX_REASON_CHARS = 1024;
 /** Maximum agents whose rate is tracked. */
 const MAX_AGENTS = 10_000;
 
-type Deps = { readonly store: Store; readonly clock: Clock; readonly shards?: Shards };
-/** Statements with the shard of their workspace. */
-type ShardStatements = { readonly statements: readonly Statement[]; readonly part: number | undefined };
-const NO_STATEMENTS: ShardStatements = { statements: [], part: undefined };
+/** `isAlone`: no other node records connections at the same time. */
+type Deps = { readonly store: Store; readonly clock: Clock; readonly isAlone?: boolean };
+/** Statements with the `part` of their workspace. */
+type OwnedStatements = { readonly statements: readonly Statement[]; readonly part: number | undefined };
+const NO_STATEMENTS: OwnedStatements = { statements: [], part: undefined };
 type Rate = { since: number; count: number };
 
 export class ConnectionLogger {
@@ -62,11 +62,11 @@ export class ConnectionLogger {
   readonly #writing = new Set<Promise<void>>();
   /** IDs of the connections to this server. */
   readonly #openIds = new Set<string>();
-  readonly #shards: Shards;
+  readonly #isAlone: boolean;
   #isStopped = false;
 
-  constructor({ store, clock, shards = ALL_SHARDS }: Deps) {
-    this.#shards = shards;
+  constructor({ store, clock, isAlone = true }: Deps) {
+    this.#isAlone = isAlone;
     this.#store = store;
     this.#clock = clock;
   }
@@ -75,10 +75,10 @@ export class ConnectionLogger {
   begin(connection: NewConnection): End {
     const id = uuid();
     this.#openIds.add(id);
-    let shard: number | undefined;
+    let part: number | undefined;
     const begun = this.#write(async () => {
       const made = await this.#insert(id, connection);
-      shard = made.part;
+      part = made.part;
       return made;
     });
     return (reason, how) => {
@@ -88,14 +88,14 @@ export class ConnectionLogger {
         disconnect_time: how?.at ?? this.#clock.now(),
         disconnect_reason: reason.slice(0, MAX_REASON_CHARS),
       };
-      void begun.then(() => this.#write(async () => ({ statements: [endConnection(ended)], part: shard })));
+      void begun.then(() => this.#write(async () => ({ statements: [endConnection(ended)], part })));
     };
   }
 
   /** Records a connection reported by an agent. Resolves when it is stored; repeated reports have no effect. */
   async recordReported(connection: NewConnection & { readonly connection_id: string }): Promise<void> {
     const { statements, part } = await this.#insert(uuid(), connection);
-    if (statements.length > 0) await this.#store.commit(statements, undefined, part);
+    if (statements.length > 0) await this.#store.commit(statements, { of: part });
   }
 
   /** Records the end of a connection; does nothing if it is unknown. */
@@ -108,14 +108,14 @@ export class ConnectionLogger {
     const disconnect_reason = reason.slice(0, MAX_REASON_CHARS);
     const ending = { disconnect_time: at, disconnect_reason, status_code };
     const ended = endReportedConnection({ agent_id, connection_id, ...ending });
-    await this.#store.commit([ended], undefined, await this.#findShard(agent_id));
+    await this.#store.commit([ended], { of: await this.#findPart(agent_id) });
   }
 
   /** Ends all connections that an earlier process of the agent has reported. */
   async endEarlier(agent_id: string, at = this.#clock.now()): Promise<void> {
     const disconnect_reason = "the workspace's agent was started again";
     const ended = endConnectionsBefore({ agent_id, before: at, disconnect_time: at, disconnect_reason });
-    await this.#store.commit([ended], undefined, await this.#findShard(agent_id));
+    await this.#store.commit([ended], { of: await this.#findPart(agent_id) });
   }
 
   /** Ends the connections of an earlier server process. Called before this one accepts any. */
@@ -124,15 +124,14 @@ export class ConnectionLogger {
   }
 
   /**
-   * Ends the connections that another node had to workspaces of these shards, except connections that this node has accepted since it owns them.
+   * Ends the connections that another node had to workspaces with these `parts`, except connections that this node has accepted since it
+   * owns them.
    */
-  async recoverShards(shards: readonly number[]): Promise<void> {
+  async takeOver(parts: readonly number[]): Promise<void> {
     const but = JSON.stringify([...this.#openIds]);
     const ending = this.#ending();
     await Promise.all(
-      shards.map((shard) =>
-        this.#store.commit([endHeldConnectionsInShard({ ...ending, part: shard, but })], undefined, shard),
-      ),
+      parts.map((part) => this.#store.commit([endHeldConnectionsOfPart({ ...ending, part, but })], { of: part })),
     );
   }
 
@@ -141,8 +140,7 @@ export class ConnectionLogger {
     this.#isStopped = true;
     await this.flush();
     const ids = JSON.stringify([...this.#openIds]);
-    const isAlone = this.#shards === ALL_SHARDS;
-    await this.#store.commit([isAlone ? this.#endHeld() : endConnectionsAmong({ ...this.#ending(), ids })]);
+    await this.#store.commit([this.#isAlone ? this.#endHeld() : endConnectionsAmong({ ...this.#ending(), ids })]);
   }
 
   /** Resolves when everything recorded so far is stored. */
@@ -158,11 +156,11 @@ export class ConnectionLogger {
     return { disconnect_time: this.#clock.now(), disconnect_reason: "the server was stopped" };
   }
 
-  async #findShard(agent_id: string): Promise<number | undefined> {
+  async #findPart(agent_id: string): Promise<number | undefined> {
     return (await findAgentById(this.#store, agent_id))?.part;
   }
 
-  async #insert(id: string, connection: NewConnection): Promise<ShardStatements> {
+  async #insert(id: string, connection: NewConnection): Promise<OwnedStatements> {
     const { agent_id, at = this.#clock.now() } = connection;
     if (!this.#hasRoom(agent_id)) return NO_STATEMENTS;
     const place = await findAgentById(this.#store, agent_id);
@@ -170,17 +168,17 @@ export class ConnectionLogger {
     return { statements: [insertConnection(toRow(id, at, place, connection))], part: place.part };
   }
 
-  #write(make: () => Promise<ShardStatements>): Promise<void> {
+  #write(make: () => Promise<OwnedStatements>): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
     const writing = this.#commit(make).finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
     return writing;
   }
 
-  async #commit(make: () => Promise<ShardStatements>): Promise<void> {
+  async #commit(make: () => Promise<OwnedStatements>): Promise<void> {
     try {
       const { statements, part } = await make();
-      if (statements.length > 0) await this.#store.commit(statements, undefined, part);
+      if (statements.length > 0) await this.#store.commit(statements, { of: part });
     } catch (error) {
       log("connections").warn("cannot record a connection: {error}", { error });
     }

@@ -1,7 +1,7 @@
 // Invitation links: created, sent by email if SMTP is configured, and renewed. Only a hash is stored (rule IV-2).
 import { linkToken, sha256, uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { runOutsideRequest } from "#base/network/request-shard.ts";
+import { runOutsideRequest } from "#base/network/current-request.ts";
 import { type InvitationRow, updateInvitation } from "#db/users/invitations.ts";
 import type { DomainContext } from "../context.ts";
 

@@ -4,7 +4,6 @@ import { IMAGE_CHECK_TIMER, IMAGE_PREBUILD, type ImagePrebuildDeps } from "#acto
 import { toRfc3339 } from "#base/clock.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { FIRST_SHARD } from "#base/shards.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
@@ -75,7 +74,7 @@ export const addRepositoryPrebuild = async (
     setTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER, now),
     audit(row, { now, action: "create", after: row }),
   ];
-  await store.commit(batch, undefined, FIRST_SHARD).catch((error) => {
+  await store.commit(batch, { of: "deployment" }).catch((error) => {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
     throw conflict(`The organization already has a prebuild of ${plan.url}.`);
   });
@@ -112,11 +111,7 @@ const makeRow = ({ caller, organization_id, plan, input, now }: NewRow): Reposit
 /** Checks for a new commit now. Rejects with 404 if the prebuild does not exist or the caller may not manage it. */
 export const buildRepositoryPrebuild = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
   const row = await find(ctx, caller, id);
-  await ctx.store.commit(
-    [setTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER, ctx.clock.now())],
-    undefined,
-    FIRST_SHARD,
-  );
+  await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER, ctx.clock.now())], { of: "deployment" });
 };
 
 /** Removes the prebuild. Its images stay until the cleanup of old images removes them. Rejects with 404. */
@@ -128,7 +123,7 @@ export const removeRepositoryPrebuild = async (ctx: DomainContext, caller: UserC
     clearTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER),
     audit(row, { now, action: "delete", before: row }),
   ];
-  await ctx.store.commit(batch, undefined, FIRST_SHARD);
+  await ctx.store.commit(batch, { of: "deployment" });
 };
 
 /**
@@ -145,7 +140,7 @@ export const receivePush = async (
   if (!row || !isSigned(headers, await readBody(), deriveSecret(ctx, row.id))) throw notFound();
   if (!isPush(headers)) return;
   const due = Math.max(ctx.clock.now(), (row.built_at ?? 0) + MIN_PUSH_INTERVAL_MS);
-  await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER, due)], undefined, FIRST_SHARD);
+  await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER, due)], { of: "deployment" });
 };
 
 /** Returns the functions with which the prebuild keeper plans, builds and removes images. */

@@ -1,7 +1,6 @@
 // Creates a template version from an upload or a built-in template, which starts its import.
 import { AppError, forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { toShard } from "#base/shards.ts";
 import { findFile } from "#db/templates/files.ts";
 import { findTemplate } from "#db/templates/templates.ts";
 import { openVariables, sealVariables } from "#db/templates/variables.ts";
@@ -51,7 +50,7 @@ export const createVersion = async (
   const id = uuid();
   const file_id = await findUploadedFile(ctx, caller, body);
   if (!canManageTemplates(caller, organization.id)) await refuseTerraform(ctx, file_id);
-  ctx.versions.expect(id, toShard(template?.id ?? id));
+  ctx.versions.expect(id, template?.id ?? id);
   await ctx.versions.ask(id, "create", {
     job_id: uuid(),
     organization_id: organization.id,

@@ -7,7 +7,6 @@ import type { TemplateVersionActor } from "#actors/template-version/actor.ts";
 import type { Clock, Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { type Shards, toShard } from "#base/shards.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -18,6 +17,7 @@ import { findJob } from "#db/workspaces/jobs.ts";
 import { toJobStatus } from "#schema/workspaces/job.ts";
 import type { Provisioner } from "#src/provisioners/provisioner.ts";
 import { DOCKER, EXAMPLES, type Example, LOCAL } from "#src/starter/examples.ts";
+import { createLocalId, type Location } from "../location.ts";
 import { storeArchive } from "../template-versions/create.ts";
 import { PREBUILDS_USER_ID } from "../users/first-user.ts";
 import { makeTemplate } from "./change.ts";
@@ -28,7 +28,7 @@ type Deps = {
   readonly blobs: Blobs;
   readonly topics: Topics<Events>;
   readonly versions: Directory<TemplateVersionActor>;
-  readonly shards: Shards;
+  readonly location: Pick<Location, "isHere">;
   readonly provisioners: ReadonlyMap<string, Provisioner>;
 };
 
@@ -105,11 +105,10 @@ export const createBuiltInTemplate = async (
   if (!(await store.get(findTemplateByName({ organization_id, name })))) {
     const { display_name, description, icon } = example;
     // Must be imported on this node, because only it learns how the import ends.
-    let id = uuid();
-    while (!deps.shards.has(toShard(id))) id = uuid();
+    const id = createLocalId(deps.location);
     const job_id = uuid();
     const ended = waitForJob(deps, job_id);
-    versions.expect(id, toShard(id));
+    versions.expect(id, id);
     await versions.ask(id, "create", {
       job_id,
       organization_id,

@@ -1,7 +1,7 @@
 // Sign-in and sign-out: the session a sign-in creates, the factors it has proven, and its audit log entries (rules ID-3 to ID-7, AU-6).
 import { log } from "#base/log.ts";
+import { runOutsideRequest } from "#base/network/current-request.ts";
 import { PassedOn } from "#base/network/local-reads.ts";
-import { runOutsideRequest } from "#base/network/request-shard.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";

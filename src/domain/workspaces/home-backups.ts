@@ -74,7 +74,7 @@ export const createHomeBackup = async (
     additional: { workspace_name: place.name, workspace_id: place.id, user_id: caller.user_id },
   });
   try {
-    await store.commit([insertHomeBackup(row), entry], undefined, home.part);
+    await store.commit([insertHomeBackup(row), entry], { of: home.part });
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
     throw conflict("A backup of the workspace is being created. Try again when it is ready.");
@@ -146,7 +146,7 @@ export const deleteHomeBackup = async (
     before: { reason: "backup" },
     additional: { workspace_name: name, workspace_id: id },
   });
-  await ctx.store.commit([updateHomeBackup(row.id, { status: "deleting" }), entry], undefined, home.part);
+  await ctx.store.commit([updateHomeBackup(row.id, { status: "deleting" }), entry], { of: home.part });
   ctx.homeBackups.sweep();
 };
 

@@ -233,7 +233,7 @@ test("[CP-63] a first node that hands over ends its workers' jobs before any job
   submit("waits", 2, 3);
   await passes(() => runs.size === 2);
   nodeOfShard.delete(0);
-  await node("a").queue.releaseShards((shard) => shard === 0);
+  await node("a").queue.release((shard) => shard === 0);
   expect(runs.size).toBe(0);
   for (let i = 0; i < 4; i++) await passes(() => true);
   expect(runs.size).toBe(0);
@@ -251,7 +251,7 @@ test("[CP-63] a shard that moves leaves its jobs with the workers, and its next 
   submit("moves", 1, 1);
   await passes(() => runs.has("moves"));
   nodeOfShard.delete(1);
-  await node("b").queue.releaseShards((shard) => shard === 1);
+  await node("b").queue.release((shard) => shard === 1);
   expect(node("b").queue.has("moves")).toBe(false);
   nodeOfShard.set(1, "c");
   expect(node("c").queue.ensureQueued((owners.get("moves") as Owner).job)).toBe(true);

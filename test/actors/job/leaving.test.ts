@@ -25,8 +25,8 @@ test("[CP-57] a build whose shard moves before it starts does not start on the o
     runner.submit({ workspace_id: name, job_id: name, created_at: 0, tags: {}, urgency: "person", part: shard });
   submit("stays", SHARD + 1);
   submit("leaves", SHARD);
-  await jobs.releaseShards((shard) => shard === SHARD);
-  await jobs.releaseShards(() => true);
+  await jobs.release((shard) => shard === SHARD);
+  await jobs.release(() => true);
   expect(asked).toEqual(["startJob of stays here"]);
 });
 

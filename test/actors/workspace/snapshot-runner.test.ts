@@ -98,7 +98,7 @@ test("[SN-22] a node that hands a workspace over ends its snapshot work and repo
   runner.capture(createSubmitted("w", "leaving", 1));
   runner.discard(createSubmitted("w", "waiting", 1));
   runner.capture(createSubmitted("staying", "here", 2));
-  await runner.releaseShards((shard) => shard === 1);
+  await runner.release((part) => part === 1);
   reach(true);
   clock.advance(60_000);
   expect(seen).toEqual(["capture leaving", "capture here"]);

@@ -11,6 +11,7 @@ import { countHits, listMatching, listPage, searchAllHits, searchFewHits } from 
 import { indexMessages, indexTitle, mergeSearch, readPieces, toMatching } from "#db/chats/search.ts";
 import { listChatViews, listChildViews } from "#db/chats/views.ts";
 import type { Query, Statement } from "#db/engine/sql.ts";
+import { ALL_ROWS, OwnRows } from "#db/own-rows.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
@@ -462,7 +463,7 @@ testSingleServer("sqlite")(
       // What is named `chats` in it are the chats that were asked for.
       matching: [explainQuery(listMatching(["a", "b"], search)).filter((step) => step !== "SCAN chats")],
       views: [explainQuery(listChatViews(["a"])), explainQuery(listChildViews(["a"]))],
-      start: [explainQuery(listBusyChats(undefined)), explainQuery(listBusyChats([1, 2]))],
+      start: [explainQuery(listBusyChats({}, ALL_ROWS)), explainQuery(listBusyChats({}, new OwnRows([1, 2])))],
     };
     for (const [name, steps] of Object.entries(plans)) {
       const scans = steps.flat().filter((step) => /^SCAN (chats|sub|root|users|m|u|w|a|s|chat_\w+)\b/.test(step));

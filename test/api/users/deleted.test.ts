@@ -20,12 +20,12 @@ const runBeforeCommit = (pattern: RegExp, action: () => Promise<unknown>) => {
   let isHeld = false;
   const spies = server.contexts.map(({ store }) => {
     const commit = store.commit.bind(store);
-    return spyOn(store, "commit").mockImplementation(async (batch: readonly Statement[], about, part) => {
+    return spyOn(store, "commit").mockImplementation(async (batch: readonly Statement[], ...more) => {
       if (!isHeld && batch.some(({ sql }) => pattern.test(sql))) {
         isHeld = true;
         await action();
       }
-      await commit(batch, about, part);
+      await commit(batch, ...more);
     });
   });
   return {

@@ -169,14 +169,14 @@ test("[TI-24] a template change applies to a workspace that computes its times c
   // Whichever node has the workspace.
   for (const { store } of time.server.contexts) {
     const commit = store.commit.bind(store);
-    store.commit = async (batch, about, part) => {
+    store.commit = async (batch, ...more) => {
       // Decided by the earlier rules.
       const decides = batch.some(({ rows }) => rows.flat().includes(`workspace/${one.id}/schedule`));
       if (decides && changes < most) {
         const rules = { time_til_dormant_autodelete_ms: (++changes + most) * DAY };
         await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, rules);
       }
-      return commit(batch, about, part);
+      return commit(batch, ...more);
     };
   }
   changeBefore(1);

@@ -32,7 +32,8 @@ testInside(
         return store.get(query);
       },
     };
-    const tokens = new AgentTokens({ store: counted, topics, clock, shards });
+    const location = { isHere: shards.isHere, countArrivals: () => shards.arrivals };
+    const tokens = new AgentTokens({ store: counted, topics, clock, location });
     /** Returns how many lookups it takes to find the token again. */
     const countLookups = async (): Promise<number> => {
       looks = 0;

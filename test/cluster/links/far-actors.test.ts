@@ -24,7 +24,7 @@ class Notes extends Actor<readonly string[]> {
     super(id, {} as Store);
     this.#node = node;
   }
-  protected toShard(): undefined {}
+  protected toPart(): undefined {}
   protected load(): Promise<readonly string[]> {
     return Promise.resolve([]);
   }

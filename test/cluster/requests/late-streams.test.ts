@@ -12,7 +12,7 @@ const SHARD = 7;
 
 test("[CP-55] a socket that opens after its shard has left is closed immediately, others stay open", async () => {
   const shards = new MovableShards();
-  const sockets = new Sockets(systemClock, 10, shards);
+  const sockets = new Sockets(systemClock, 10, shards.isHere);
   const opened: Socket[] = [];
   const server = Bun.serve({
     port: 0,
@@ -22,7 +22,7 @@ test("[CP-55] a socket that opens after its shard has left is closed immediately
       if (request.url.endsWith("late")) {
         // All open streams are closed before this request is checked.
         shards.drop([SHARD]);
-        sockets.closeShards((shard) => shard === SHARD);
+        sockets.release((shard) => shard === SHARD);
       }
       return sockets.upgrade(request, { open: (socket) => opened.push(socket) });
     },
@@ -87,7 +87,7 @@ test("[CP-55] an event stream that opens after its shard has left is opened on t
 
 test("[CP-55] a long poll continues at the node that took over its shard, even if it starts to wait only then; polls of other shards stay", async () => {
   const shards = new MovableShards();
-  const streams = new OpenStreams(systemClock, 10, shards);
+  const streams = new OpenStreams(systemClock, 10, shards.isHere);
   const waiting: string[] = [];
   const handler = (late: boolean) =>
     ownRequests(
@@ -127,7 +127,7 @@ test("[CP-55] a long poll continues at the node that took over its shard, even i
   const early = handler(false);
   await until(() => waiting.length === 1);
   shards.drop([0]);
-  streams.endShards((shard) => shard === 0);
+  streams.release((shard) => shard === 0);
   expect(await (await early).text()).toBe("of part 0");
   shards.add([0]);
   expect(await (await handler(true)).text()).toBe("of part 0");

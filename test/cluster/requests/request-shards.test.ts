@@ -44,13 +44,13 @@ const openNodes = async () => {
     const [reached, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const outcomes: string[] = [];
     const write = first.store.commit.bind(first.store);
-    first.store.commit = async (batch, about, shard) => {
-      if (!batch.some((one) => /^insert into "api_keys"/.test(one.sql))) return write(batch, about, shard);
+    first.store.commit = async (batch, options) => {
+      if (!batch.some((one) => /^insert into "api_keys"/.test(one.sql))) return write(batch, options);
       await before?.(write);
       reached.resolve();
       await going.promise;
       await after?.();
-      const written = write(batch, about, shard);
+      const written = write(batch, options);
       outcomes.push(await awaitOutcome(written));
       return written;
     };

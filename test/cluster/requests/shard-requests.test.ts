@@ -2,14 +2,19 @@
 import { expect, test } from "bun:test";
 import { Mailbox, runOutsideMailbox } from "#actors/runtime/mailbox.ts";
 import { systemClock } from "#base/clock.ts";
-import { getCurrentRequest, runOutsideRequest, runWhileWaiting, ShardRequest } from "#base/network/request-shard.ts";
+import {
+  getCurrentRequest,
+  runOutsideRequest,
+  runWhileWaiting,
+  TrackedRequest,
+} from "#base/network/current-request.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { errorResponse } from "#src/api/http/errors.ts";
 import { Requests } from "#src/api/http/requests.ts";
 import { until } from "#test/support/until.ts";
 
-const currentShard = (): number | undefined => getCurrentRequest()?.shard;
-const runInRequest = <T>(shard: number, work: () => Promise<T>): Promise<T> => new ShardRequest(shard).run(work);
+const currentShard = (): number | undefined => getCurrentRequest()?.part;
+const runInRequest = <T>(shard: number, work: () => Promise<T>): Promise<T> => new TrackedRequest(shard).run(work);
 const neverResolves = (): Promise<never> => new Promise(() => {});
 
 test("[CL-40] a handler and everything that it awaits belong to its request's shard, until it ends", async () => {
@@ -47,32 +52,25 @@ test("[CL-40] actor messages belong to no request: neither to the sender's nor t
 test("[CL-41] a request refused because its shard has moved goes to another node, unless part of it was, or may have been, executed", async () => {
   const requests = new Requests(systemClock, 10);
   const moved = new CommitError("moved", "another node does this now");
-  const isRetriedAfter = async (
-    work: (shardRequest: ShardRequest) => unknown,
-    why: Error = moved,
-  ): Promise<boolean> => {
+  const isRetriedAfter = async (work: (tracked: TrackedRequest) => unknown, why: Error = moved): Promise<boolean> => {
     const request = new Request("http://node.test/", { method: "POST" });
     requests.assign(request, 0);
     const response = await requests.run(request, async () => {
-      await work(getCurrentRequest() as ShardRequest);
+      await work(getCurrentRequest() as TrackedRequest);
       return errorResponse(why, request);
     });
     expect(response.status).toBe(503);
     return requests.belongsElsewhere(request);
   };
   const hasWrittenNothing = (error: unknown): boolean => error === moved;
-  const failChanging = (error: Error) => (shardRequest: ShardRequest) =>
-    shardRequest.trackChange(Promise.reject(error), hasWrittenNothing).catch(() => {});
+  const failChanging = (error: Error) => (tracked: TrackedRequest) =>
+    tracked.trackChange(Promise.reject(error), hasWrittenNothing).catch(() => {});
   expect(await isRetriedAfter(() => {})).toBe(true);
   expect(await isRetriedAfter(failChanging(moved))).toBe(true);
-  expect(await isRetriedAfter((shardRequest) => shardRequest.trackChange(Promise.resolve(), hasWrittenNothing))).toBe(
-    false,
-  );
+  expect(await isRetriedAfter((tracked) => tracked.trackChange(Promise.resolve(), hasWrittenNothing))).toBe(false);
   expect(await isRetriedAfter(failChanging(new CommitError("unknown", "lost")))).toBe(false);
-  expect(
-    await isRetriedAfter((shardRequest) => void shardRequest.trackChange(neverResolves(), hasWrittenNothing)),
-  ).toBe(false);
-  expect(await isRetriedAfter((shardRequest) => shardRequest.begin())).toBe(false);
+  expect(await isRetriedAfter((tracked) => void tracked.trackChange(neverResolves(), hasWrittenNothing))).toBe(false);
+  expect(await isRetriedAfter((tracked) => tracked.begin())).toBe(false);
   expect(await isRetriedAfter(() => {}, new CommitError("overloaded", "too many requests are waiting"))).toBe(false);
 });
 

@@ -61,8 +61,7 @@ const join = async (id: string, more: Options = {}) => {
     await more.handler?.[what]?.(shards);
   };
   member.onMoves({ adopt: handler("adopt"), releaseShards: handler("releaseShards") });
-  const write = (shard?: number) =>
-    awaitOutcome(store.commit([upsertSetting({ key: id, value: "" })], undefined, shard));
+  const write = (shard?: number) => awaitOutcome(store.commit([upsertSetting({ key: id, value: "" })], { of: shard }));
   const shards = () => ALL_SHARDS.filter((shard) => member.has(shard));
   /** All shards that were adopted or left, each time. */
   const sum = (what: "adopt" | "releaseShards") => asked.filter(([one]) => one === what).flatMap(([, which]) => which);

@@ -248,20 +248,22 @@ testNeeding(
     };
     expect(await findRaised(async () => {})).toEqual([false, false, false]);
     for (const store of [a, b, a]) {
-      expect(await findRaised(() => store.commit(ofAgents, "one"))).toEqual([false, true, false]);
-      expect(await findRaised(() => store.commit(ofAgents, "other"))).toEqual([false, false, true]);
-      expect(await findRaised(() => store.commit(ofAgents, "a third"))).toEqual([false, false, false]);
+      expect(await findRaised(() => store.commit(ofAgents, { about: "one" }))).toEqual([false, true, false]);
+      expect(await findRaised(() => store.commit(ofAgents, { about: "other" }))).toEqual([false, false, true]);
+      expect(await findRaised(() => store.commit(ofAgents, { about: "a third" }))).toEqual([false, false, false]);
     }
     const commitBoth = () =>
-      Promise.all([a.commit(ofAgents, "other"), b.commit(ofAgents, "one"), a.commit(ofAgents, "one")]);
+      Promise.all([
+        a.commit(ofAgents, { about: "other" }),
+        b.commit(ofAgents, { about: "one" }),
+        a.commit(ofAgents, { about: "one" }),
+      ]);
     expect(await findRaised(commitBoth)).toEqual([false, true, true]);
     // The batch does not say whose they are, or writes more than that.
     expect(await findRaised(() => b.commit(ofAgents))).toEqual([true, true, true]);
-    expect(await findRaised(() => b.commit([...ofAgents, insertSetting({ key: "a", value: "1" })], "one"))).toEqual([
-      true,
-      true,
-      true,
-    ]);
+    expect(
+      await findRaised(() => b.commit([...ofAgents, insertSetting({ key: "a", value: "1" })], { about: "one" })),
+    ).toEqual([true, true, true]);
     expect(await findRaised(() => removeNodeFromShards(connection, { node: "b", epoch: b.epoch }, 60_000))).toEqual([
       true,
       true,

@@ -22,7 +22,7 @@ const open = async () => {
   const opened = await openPgStore({ url, now: 0, fatal: (error) => fatal.push(error) });
   store = opened;
   const commit = (key: string, shard?: number) =>
-    awaitOutcome(opened.commit([upsertSetting({ key, value: "" })], undefined, shard));
+    awaitOutcome(opened.commit([upsertSetting({ key, value: "" })], { of: shard }));
   const keys = async () => (await opened.all(listSettings())).map(({ key }) => key);
   return { url, commit, keys };
 };

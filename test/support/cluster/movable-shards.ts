@@ -13,6 +13,8 @@ export class MovableShards implements Shards {
     return this.#own.has(shard);
   }
 
+  readonly isHere = (part: number): boolean => this.has(part);
+
   get isFirst(): boolean {
     return this.has(0);
   }

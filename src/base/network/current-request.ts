@@ -1,13 +1,14 @@
-// The shard of the request that a piece of work is done for, when several nodes are active: its writes are rejected once another node owns
-// the shard (docs/spec/cluster-nodes.md). It propagates automatically from the request through its handler and ends there; actors, and work
+// The request that a piece of work is done for, when several nodes are active: its writes are rejected once another node owns its rows
+// (docs/spec/cluster-nodes.md). It propagates automatically from the request through its handler and ends there; actors, and work
 // that a handler does not await, do not inherit it. A single server has none.
 import { AsyncLocalStorage } from "node:async_hooks";
 
-const current = new AsyncLocalStorage<ShardRequest | undefined>();
+const current = new AsyncLocalStorage<TrackedRequest | undefined>();
 
 /** A request that is being handled. */
-export class ShardRequest {
-  readonly shard: number;
+export class TrackedRequest {
+  /** The `part` of the rows it may write (src/base/shards.ts). */
+  readonly part: number;
   readonly #changed: () => void;
   #isOver = false;
   #hasBegun = false;
@@ -16,12 +17,12 @@ export class ShardRequest {
   #waitCount = 0;
 
   /** `changed` is called when a handoff should check again whether it must wait for this request. */
-  constructor(shard: number, changed: () => void = () => {}) {
-    this.shard = shard;
+  constructor(part: number, changed: () => void = () => {}) {
+    this.part = part;
     this.#changed = changed;
   }
 
-  /** Returns whether its handler is still running and not waiting for something else, such as the shard's next node. */
+  /** Returns whether its handler is still running and not waiting for something else, such as the next owner of its rows. */
   get mayWrite(): boolean {
     return !this.#isOver && this.#waitCount === 0;
   }
@@ -76,7 +77,7 @@ export class ShardRequest {
 }
 
 /** Returns the request that the current code runs for; undefined outside a request and on a single server. */
-export const getCurrentRequest = (): ShardRequest | undefined => {
+export const getCurrentRequest = (): TrackedRequest | undefined => {
   const now = current.getStore();
   return now?.isOver ? undefined : now;
 };
@@ -88,6 +89,6 @@ export const runOutsideRequest = <T>(work: () => T): T =>
 /** Marks the request before a change outside the database, so that it is not repeated on another node. */
 export const markSideEffect = (): void => getCurrentRequest()?.begin();
 
-/** Runs work that waits for something else; a node that hands off the shard does not wait for the request in the meantime. */
+/** Runs work that waits for something else; a node that hands off the rows does not wait for the request in the meantime. */
 export const runWhileWaiting = <T>(work: () => Promise<T>): Promise<T> =>
   getCurrentRequest()?.runWaiting(work) ?? work();
