@@ -1,6 +1,7 @@
 // Runs git for untrusted repositories: it can reach one address of one host, follows no redirects, reads no settings of this machine, and
-// has limits of time and size.
+// has limits of time, size and memory.
 import { isIP } from "node:net";
+import { shareOfMemory } from "#base/system/memory.ts";
 
 /** Explains to the user why a repository cannot be read. */
 export class RepositoryError extends Error {
@@ -46,6 +47,8 @@ export type BoundedGitOptions = {
 const MAX_ANSWER = 512 * 1024;
 const MAX_WORDS = 4_096;
 const MIB = 1024 * 1024;
+/** For each process of git: a host can send a small pack with an object of gigabytes, which git allocates as a whole. */
+const MAX_MEMORY_BYTES = Math.max(128 * MIB, Math.min(512 * MIB, shareOfMemory(1 / 16)));
 
 /** A credential helper, which reads user and password from its environment. */
 const CREDENTIAL_HELPER = '!f() { echo "username=$SLIPWAY_GIT_USER"; echo "password=$SLIPWAY_GIT_PASSWORD"; }; f';
@@ -71,6 +74,10 @@ export class BoundedGit {
     signal.throwIfAborted();
     if (out.isOver) throw tooManyFilesError();
     if (code === 0) return out.text;
+    if (/out of memory|cannot allocate memory|mmap failed|unable to create .*thread/i.test(words.text)) {
+      const size = `${Math.floor(MAX_MEMORY_BYTES / MIB)} MiB`;
+      throw new RepositoryError("too_large", `Git needs more than ${size} of memory to read the repository.`);
+    }
     if (child.signalCode === "SIGXFSZ" || /file size limit exceeded|file too large|signal 25/i.test(words.text)) {
       const size = `${Math.floor(max_bytes / MIB)} MiB`;
       throw new RepositoryError("too_large", `The repository is larger than ${size}, even without its history.`);
@@ -88,9 +95,9 @@ export class BoundedGit {
   #start(args: readonly string[]) {
     const { git, folder, max_bytes, signal } = this.#options;
     signal.throwIfAborted();
-    // The shell's limit is in blocks of 512 bytes.
-    const blocks = String(Math.ceil(max_bytes / 512));
-    const child = Bun.spawn(["/bin/sh", "-c", 'ulimit -f "$0"; exec "$@"', blocks, git, ...args], {
+    // The shell's limits are in blocks of 512 bytes for files, and in KiB for memory (systems without such a limit refuse it).
+    const limits = `ulimit -f ${Math.ceil(max_bytes / 512)}; ulimit -d ${Math.floor(MAX_MEMORY_BYTES / 1024)} 2>/dev/null`;
+    const child = Bun.spawn(["/bin/sh", "-c", `${limits}; exec "$0" "$@"`, git, ...args], {
       cwd: folder,
       env: this.#env,
       stdin: "ignore",
@@ -123,6 +130,10 @@ const buildEnvironment = ({
     ["core.attributesFile", "/dev/null"],
     ["protocol.version", "2"],
     ["gc.auto", "0"],
+    // Less memory than by default: large files are streamed, and one thread unpacks.
+    ["core.bigFileThreshold", "1m"],
+    ["core.deltaBaseCacheLimit", "16m"],
+    ["pack.threads", "1"],
     ["credential.helper", credential ? CREDENTIAL_HELPER : ""],
   ];
   if (isIP(name) === 0) {

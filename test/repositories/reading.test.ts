@@ -1,7 +1,9 @@
 // The files that the server reads from a repository, their source, and its errors when a host rejects it.
 import { afterAll, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { deflateSync } from "node:zlib";
 import { systemClock } from "#base/clock.ts";
 import { listCandidateRefs } from "#base/links/repository-address.ts";
 import { Outbound } from "#base/outbound.ts";
@@ -290,3 +292,58 @@ test("[RW-25] a repository of more than 200,000 files is not read, however few b
   many.git("push", "-q", "-f", "hosted", `${many.git("commit-tree", "-m", "many", root).trim()}:refs/heads/main`);
   expect((await read({ url: open.link("many") })).problem).toBe("The repository has too many files to be read here.");
 }, 60_000);
+
+/** A line of git's protocol: its length in hex, then its text. */
+const formatPacket = (...parts: readonly (string | Uint8Array)[]): Buffer => {
+  const body = Buffer.concat(parts.map((part) => Buffer.from(part)));
+  return Buffer.concat([Buffer.from((body.byteLength + 4).toString(16).padStart(4, "0")), body]);
+};
+const FLUSH = "0000";
+const DELIMITER = "0001";
+const TREE = 2;
+
+/** A pack with one tree that claims this size. */
+const createPack = (claimed: number): Buffer => {
+  const header = [(TREE << 4) | (claimed & 15) | 0x80];
+  let left = Math.floor(claimed / 16);
+  for (; left >= 128; left = Math.floor(left / 128)) header.push((left & 0x7f) | 0x80);
+  header.push(left);
+  const head = Buffer.from("PACK\0\0\0\u0002\0\0\0\u0001", "latin1");
+  const pack = Buffer.concat([head, Buffer.from(header), deflateSync(Buffer.alloc(1_000))]);
+  return Buffer.concat([pack, createHash("sha1").update(pack).digest()]);
+};
+
+test("[RW-11] a small pack whose object claims gigabytes takes little memory", async () => {
+  using place = tempDirectory();
+  const commit = "1".repeat(40);
+  const pack = createPack(3 * 1024 * 1024 * 1024);
+  using host = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      const asked = request.method === "POST" ? await request.text() : "";
+      const parts =
+        asked === ""
+          ? [
+              ...[formatPacket("# service=git-upload-pack\n"), FLUSH, formatPacket("version 2\n")],
+              ...[formatPacket("ls-refs=unborn\n"), formatPacket("fetch=shallow filter\n"), FLUSH],
+            ]
+          : asked.includes("command=ls-refs")
+            ? [
+                formatPacket(`${commit} HEAD symref-target:refs/heads/main\n`),
+                ...[formatPacket(`${commit} refs/heads/main\n`), FLUSH],
+              ]
+            : [
+                ...[formatPacket("shallow-info\n"), formatPacket(`shallow ${commit}`), DELIMITER],
+                ...[formatPacket("packfile\n"), formatPacket("\u0001", pack), FLUSH],
+              ];
+      const type = `application/x-git-upload-pack-${asked === "" ? "advertisement" : "result"}`;
+      return new Response(Buffer.concat(parts.map((part) => Buffer.from(part))), { headers: { "content-type": type } });
+    },
+  });
+  const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
+  const reader = new RepositoryReader({ outbound, clock: systemClock, root: join(place.path, "copies") });
+  const refs = listCandidateRefs({});
+  await expect(reader.open({ url: `http://127.0.0.1:${host.port}/x/y`, refs })).rejects.toThrow(
+    /^Git needs more than \d+ MiB of memory/,
+  );
+});

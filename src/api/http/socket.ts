@@ -5,9 +5,9 @@
 import type { Server, ServerWebSocket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
+import { shareOfMemory } from "#base/system/memory.ts";
 import type { IsLeaving } from "#db/own-rows.ts";
 import { ConnectionLimits } from "./holders.ts";
-import { shareOfMemory } from "./memory.ts";
 import { PingTimer } from "./ping.ts";
 
 /** Close codes, with the reasons a person sees in the browser's console. */

@@ -173,6 +173,8 @@ Restart=on-failure
 RestartSec=2
 TimeoutStopSec=${seconds}
 LimitNOFILE=1048576
+# A program of a workspace or a git process that runs out of memory must not end the server.
+OOMPolicy=continue
 UMask=0077
 ${lines.join("\n")}
 ProtectSystem=strict
