@@ -90,6 +90,19 @@ export const deleteKeysOfApp = statement<{ app_id: string }>(
   { alone: "grants" },
 );
 
+/** Deletes what a user has approved for an application but the application has not redeemed yet. */
+export const deletePendingGrants = statement<{ user_id: string; app_id: string }>(
+  build.delete(api_keys).where(
+    inArray(
+      api_keys.id,
+      build
+        .select({ key_id: oauth2_grants.key_id })
+        .from(oauth2_grants)
+        .where(and(eqParam(oauth2_grants.user_id), eqParam(oauth2_grants.app_id), isNull(oauth2_grants.redeemed_at))),
+    ),
+  ),
+);
+
 /** Deletes a user's expired grants: the code was not redeemed in time, or the refresh token was not used. */
 export const deleteLapsedGrants = statement<{ user_id: string; now: number }>(
   build.delete(api_keys).where(

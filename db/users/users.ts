@@ -173,6 +173,9 @@ export const findOtherOwner = query(
  */
 export const guardPassword = guard<{ id: string; password_hash: string }>(eqParam(users.password_hash));
 
+/** A guard: rejects the batch as `stale` when the user is suspended, for example while their password was compared. */
+export const guardNotSuspended = guard<{ id: string }>(ne(users.status, "suspended"));
+
 /** A guard: rejects the batch as `stale` when this user was given a role of the site or of an organization. */
 export const guardWithoutRoles = guard<{ id: string }>(
   and(

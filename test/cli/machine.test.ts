@@ -69,7 +69,9 @@ describe("offline setup, users and tokens", () => {
     expect(await runOk("offline users list")).toMatch(
       /^USERNAME .*\nalice +alice@example.com +active +auditor +never\nroot/,
     );
+    await runOk("offline tokens create --user alice --name ci --lifetime 24h");
     expect(await runOk("offline users suspend alice@example.com")).toBe("alice is suspended.\n");
+    expect(JSON.parse(await runOk("offline tokens list --user alice --json"))).toEqual([]);
     expect(await signIn("alice@example.com", made.password)).toBeGreaterThanOrEqual(400);
     await runOk("offline users activate alice");
     expect(await signIn("alice@example.com", made.password)).toBe(201);

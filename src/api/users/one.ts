@@ -96,7 +96,8 @@ export const userById = (ctx: ApiContext) =>
           tags,
           operationId: "setUserStatus",
           summary: "Suspend or activate a user",
-          description: "A suspended user can't sign in; keys are rejected and open streams closed immediately.",
+          description:
+            "Revokes the user's sessions, tokens and application grants, and closes their open streams immediately. The user can't sign in until they are activated.",
           audit: target.writes(target.user),
           access: "user_admins",
           scope: "user:update",

@@ -2,13 +2,16 @@
 import { notFound } from "#base/errors.ts";
 import { isSameDigest, sha256 } from "#base/ids.ts";
 import { findOAuth2App } from "#db/oauth2/apps.ts";
-import { findGrant, findGrantByFamily } from "#db/oauth2/grants.ts";
+import { deletePendingGrants, findGrant, findGrantByFamily } from "#db/oauth2/grants.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { deleteKey, findKey } from "#db/users/api-keys.ts";
 import type { DomainContext } from "../context.ts";
 import type { Client } from "./clients.ts";
 
-/** Revokes a grant and everything opened with it; does nothing if it has already ended. `additional` is for the audit log. */
+/**
+ * Revokes a grant, everything opened with it, and the codes with which the application could get another one. Does nothing if it has
+ * already ended. `additional` is for the audit log.
+ */
 export const endGrant = async (
   { store, clock, topics }: DomainContext,
   key_id: string,
@@ -19,6 +22,7 @@ export const endGrant = async (
   const app = await store.get(findOAuth2App({ id: grant.app_id }));
   await store.commit([
     deleteKey(key_id),
+    deletePendingGrants({ user_id: grant.user_id, app_id: grant.app_id }),
     insertAudit({
       now: clock.now(),
       action: "delete",

@@ -84,7 +84,10 @@ export const changeProfile = async (
   return findUserInPath(ctx.store, user.id, caller);
 };
 
-/** Does nothing when the user already has that status. Rejects with 400 for oneself and for owners. */
+/**
+ * Suspending revokes all keys of the user, and with them the grants and pending codes of applications, so that none works again after
+ * `activate`. Does nothing when the user already has that status. Rejects with 400 for oneself and for owners.
+ */
 export const setSuspended = async (
   ctx: DomainContext,
   user: KnownUser,
@@ -101,6 +104,7 @@ export const setSuspended = async (
   if (user.status === status) return user;
   await ctx.store.commit([
     updateUser(user.id, { status, updated_at: now }),
+    ...(isSuspended ? [deleteKeysByUser({ user_id: user.id, except: "" })] : []),
     // The workspaces of a suspended user stop (rule TI-16).
     setTimersOfOwner(user.id, "schedule", now),
     auditUserChanged(user, { status }, now),

@@ -96,7 +96,7 @@ export class MachineAccounts {
     return id;
   }
 
-  /** Suspends or reactivates a user; the last owner who can sign in cannot be suspended. */
+  /** Suspends a user and revokes all their keys, or reactivates a user; the last owner who can sign in cannot be suspended. */
   async setSuspended(text: string, suspended: boolean): Promise<User> {
     const user = await this.user(text);
     if (suspended && user.roles.includes("owner") && (await this.#activeOwners()).every(({ id }) => id === user.id)) {
@@ -107,6 +107,7 @@ export class MachineAccounts {
     const now = this.#clock.now();
     await this.#store.commit([
       updateUser(user.id, { status, updated_at: now }),
+      ...(suspended ? [deleteKeysByUser({ user_id: user.id, except: "" })] : []),
       // The workspaces of a suspended user stop at the next start (rule TI-16).
       setTimersOfOwner(user.id, "schedule", now),
       runAsMachine(() => auditUserChanged(user, { status }, now)),

@@ -6,7 +6,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { type ApiKey, deleteKey, guardKey, touchKey, updateKey } from "#db/users/api-keys.ts";
-import { touchUser, type User } from "#db/users/users.ts";
+import { guardNotSuspended, touchUser, type User } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { auditReactivation } from "./audit.ts";
@@ -45,7 +45,7 @@ export type NewSession = {
   readonly keeps?: ((key_id: string) => readonly Statement[]) | undefined;
 };
 
-/** Creates a session and returns its token. Throws CommitError `stale` when a guard fails. */
+/** Creates a session and returns its token. Throws CommitError `stale` when a guard fails or the user is suspended. */
 export const startSession = async (
   { store, clock }: Deps,
   user: User,
@@ -62,6 +62,8 @@ export const startSession = async (
   });
   await store.commit([
     ...guards,
+    // A suspension in the meantime has revoked the keys before this one exists.
+    guardNotSuspended({ id: user.id }),
     ...statements,
     ...(keeps?.(id) ?? []),
     touchUser({ id: user.id, now }),

@@ -84,10 +84,11 @@ test.each(WAYS)(
 test("[CH-51] when the owner may begin turns again, the next message begins with what was queued", async () => {
   await using world = await openChatWorld();
   const { server, models } = world;
-  const { admin, owner, user_id, id } = await beginTurn(server, models);
+  const { admin, user_id, id } = await beginTurn(server, models);
   await admin.put(`/api/v2/users/${user_id}/status/suspend`);
   await until(async () => (await readStored(server, id)).status === "error");
   await admin.put(`/api/v2/users/${user_id}/status/activate`);
+  const owner = await new Client(server.url).signIn("dave@example.com", PASSWORD);
   await sendMessage({ owner }, id, "last");
   for (const prompt of ["later", "last"]) {
     const call = await models.next();

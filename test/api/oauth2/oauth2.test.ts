@@ -315,14 +315,33 @@ test("[OA-15] [OA-16] users see their grants and revoke them, including open con
   expect((await send("/oauth2/revoke", { token: "nothing", client_id: editor })).status).toBe(200);
 });
 
+test("[OA-15] revoking a grant also ends the codes that the application has not redeemed yet, and no others", async () => {
+  const revocations: ((made: Tokens) => Promise<unknown>)[] = [
+    ({ access_token }) => ada.delete(`${GRANTS}/${access_token.slice(0, 10)}`),
+    ({ refresh_token }) => send("/oauth2/revoke", { token: refresh_token, client_id: editor }),
+  ];
+  for (const revoke of revocations) {
+    const other = await granted();
+    const made = await granted();
+    const [pending, ofBob] = [await codeFor(), await codeFor(asking(), bob)];
+    await revoke(made);
+    expect(await refusal(redeeming(pending))).toBe("400 invalid_grant");
+    expect(await works(other.access_token)).toBe(200);
+    expect(await works((await tokens(redeeming(ofBob))).access_token)).toBe(200);
+  }
+});
+
 test("[OA-14] tokens stop working when their user is suspended, deleted, or has a new password", async () => {
-  const made = await granted(asking(), bob);
-  const { id } = await bob.get<{ id: string }>("/api/v2/users/me");
-  await admin.put(`/api/v2/users/${id}/status/suspend`);
-  expect(await works(made.access_token)).toBe(401);
-  expect(await refusal(refreshing(made.refresh_token))).toBe("400 invalid_grant");
-  await admin.put(`/api/v2/users/${id}/status/activate`);
-  const again = await tokens(refreshing(made.refresh_token));
+  const { client: gail, user: suspended } = await newPerson(admin, "gail");
+  const made = await granted(asking(), gail);
+  const pending = await codeFor(asking(), gail);
+  for (const status of ["suspend", "activate"]) {
+    await admin.put(`/api/v2/users/${suspended.id}/status/${status}`);
+    expect(await works(made.access_token)).toBe(401);
+    expect(await refusal(refreshing(made.refresh_token))).toBe("400 invalid_grant");
+    expect(await refusal(redeeming(pending))).toBe("400 invalid_grant");
+  }
+  const again = await granted(asking(), bob);
   const code = await codeFor(asking(), bob);
   const change = { old_password: PASSWORD, password: "another-long-enough-secret" };
   expect(await fetchStatus(bob, "PUT", "/users/me/password", change)).toBe(204);

@@ -37,6 +37,22 @@ test("[ID-7] a sign-in with the old password during a password change fails", as
   await new Client(server.url).signIn("slow@example.com", FRESH);
 });
 
+test("[ID-10] a sign-in during a suspension leaves no session for later", async () => {
+  const { user } = await newPerson(admin, "late");
+  using held = holdComparison();
+  const signIn = fetchStatus(new Client(server.url), "POST", "/users/login", {
+    email: "late@example.com",
+    password: PASSWORD,
+  });
+  await held.compared;
+  await admin.put(`/api/v2/users/${user.id}/status/suspend`);
+  held.open();
+  expect(await signIn).toBe(401);
+  await admin.put(`/api/v2/users/${user.id}/status/activate`);
+  const late = await new Client(server.url).signIn("late@example.com", PASSWORD);
+  expect(await late.get<unknown[]>("/api/v2/users/me/sessions")).toHaveLength(1);
+});
+
 test("[ID-7] of two concurrent password changes the later one is refused, and the first one applies", async () => {
   const { client } = await newPerson(admin, "both");
   using held = holdComparison();

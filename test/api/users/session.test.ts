@@ -96,7 +96,7 @@ describe("signing in", () => {
     expect((await login("", "")).status).toBe(401);
   });
 
-  test("[ID-12] a new account is dormant until it signs in; a suspended one is refused", async () => {
+  test("[ID-12] a new account is dormant until it signs in; a suspended one is refused, and signs in again after it is activated", async () => {
     const made = await admin.post<User>("/api/v2/users", {
       email: "zoe@example.com",
       username: "zoe",
@@ -106,12 +106,19 @@ describe("signing in", () => {
     expect(made.last_seen_at).toBeUndefined();
     const zoe = await anybody.signIn("zoe@example.com", PASSWORD);
     expect((await zoe.get<User>("/api/v2/users/me")).status).toBe("active");
+    const { key } = await zoe.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
     await admin.put("/api/v2/users/zoe/status/suspend");
     const refused = await login("zoe@example.com", PASSWORD);
     expect(refused.status).toBe(401);
     expect(await fetchStatus(zoe, "GET", "/users/me")).toBe(401);
     expect((await admin.put<User>("/api/v2/users/zoe/status/activate")).status).toBe("active");
-    expect(await fetchStatus(zoe, "GET", "/users/me")).toBe(200);
+    expect([
+      await fetchStatus(zoe, "GET", "/users/me"),
+      await fetchStatus(zoe.withToken(key), "GET", "/users/me"),
+    ]).toEqual([401, 401]);
+    const again = await anybody.signIn("zoe@example.com", PASSWORD);
+    expect(await again.get<unknown[]>("/api/v2/users/me/keys/tokens")).toEqual([]);
+    expect(await again.get<unknown[]>("/api/v2/users/me/sessions")).toHaveLength(1);
   });
 
   test("[ID-5] guessing is throttled: more than 60 attempts a minute for one address return 429", async () => {
