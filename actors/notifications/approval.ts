@@ -16,6 +16,8 @@ export type PushedApproval = {
 const MAX_TEXT = 300;
 const MAX_LINES = 4;
 const MAX_ID_BYTES = 1_000;
+/** Longer blank runs can push the rest of a command out of the part that a notification displays. U+2800 is the blank Braille pattern. */
+const BLANKS = /[\s\p{Default_Ignorable_Code_Point}\p{Cf}\u2800]{9}/u;
 
 type Call = ChatRow["pending_calls"][number];
 
@@ -32,10 +34,8 @@ export const toApproval = ({
   const text = asked.map(formatLine).join("\n");
   const calls = asked.map(({ tool_call_id }) => tool_call_id);
   if (Buffer.byteLength(calls.join()) > MAX_ID_BYTES) return { text };
-  return {
-    text,
-    approval: { chat: id, calls, can_allow: text.length <= MAX_TEXT && text.split("\n").length <= MAX_LINES },
-  };
+  const isShort = text.length <= MAX_TEXT && text.split("\n").length <= MAX_LINES;
+  return { text, approval: { chat: id, calls, can_allow: isShort && !BLANKS.test(text) } };
 };
 
 const formatLine = ({ tool_name, args }: Call): string => {

@@ -1,4 +1,4 @@
-// A fake push service of a browser vendor: an https server that knows a browser's keys, verifies senders (VAPID, RFC 8292) and decrypts
+// A fake push service of a browser vendor: a server that knows a browser's keys, verifies senders (VAPID, RFC 8292) and decrypts
 // messages (aes128gcm, RFC 8188 and 8291) as the browser would.
 import { createDecipheriv, createECDH, createPublicKey, type ECDH, hkdfSync, randomBytes, verify } from "node:crypto";
 import { makeCertificate } from "#test/cli/certificate.ts";
@@ -16,16 +16,16 @@ export class PushService implements Disposable {
   readonly delivered: PushMessage[] = [];
   /** Reasons for rejected requests. */
   readonly refused: string[] = [];
-  /** The certificate file that callers must trust. */
+  /** The certificate file that callers must trust; empty without https. */
   readonly certificate: string;
 
-  private constructor(files: { cert: string; key: string }) {
-    this.certificate = files.cert;
+  private constructor(files?: { cert: string; key: string }) {
+    this.certificate = files?.cert ?? "";
     this.#browser.generateKeys();
     this.#server = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
-      tls: { cert: Bun.file(files.cert), key: Bun.file(files.key) },
+      ...(files ? { tls: { cert: Bun.file(files.cert), key: Bun.file(files.key) } } : {}),
       fetch: async (request) => {
         try {
           const audience = this.#verifySender(request.headers.get("authorization") ?? "");
@@ -43,6 +43,11 @@ export class PushService implements Disposable {
 
   static async start(folder: string): Promise<PushService> {
     return new PushService(await makeCertificate(folder, "push"));
+  }
+
+  /** Starts one without https, for subscriptions that are stored directly. */
+  static startPlain(): PushService {
+    return new PushService();
   }
 
   get origin(): string {

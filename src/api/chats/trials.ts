@@ -12,6 +12,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
+import { requireScope } from "../http/scope-gate.ts";
 import { chatPath, MAX_CHAT_BODY_BYTES, parseNumber, tags } from "./paths.ts";
 
 const user = true;
@@ -36,8 +37,11 @@ export const chatTrials = (ctx: ApiContext) =>
     })
     .post(
       "/:chat/trials",
-      async ({ caller, params, body, status }) =>
-        status(201, await createTrial(ctx, await ownChatAt(ctx, params.chat, caller), body, caller)),
+      async ({ caller, params, body, status }) => {
+        // The chat's permissions do not apply to the command.
+        if ((body.check_command ?? "").trim() !== "") requireScope(caller, "workspace:ssh");
+        return status(201, await createTrial(ctx, await ownChatAt(ctx, params.chat, caller), body, caller));
+      },
       {
         user,
         params: chatPath,
@@ -48,7 +52,7 @@ export const chatTrials = (ctx: ApiContext) =>
           operationId: "createTrial",
           summary: "Try several ways",
           description:
-            "Creates a fork of the chat's workspace and a copy of the chat for each way, and sends each copy its prompt. When a turn ends, the check command runs in its fork. Afterwards, keep one way or discard all.",
+            "Creates a fork of the chat's workspace and a copy of the chat for each way, and sends each copy its prompt. When a turn ends, the check command runs in its fork. Afterwards, keep one way or discard all. A key with scopes needs workspace:ssh in addition to set a check command.",
           limit: MAX_CHAT_BODY_BYTES,
           example: { count: 3, prompt: "Fix the failing test.", check_command: "npm test" },
           scope: ["chat:update", "workspace:update", "workspace:create", "template:use"],
@@ -120,7 +124,7 @@ export const chatTrials = (ctx: ApiContext) =>
           description:
             "Replaces the files of the chat's workspace with those of the way, after creating a snapshot; a running workspace is restarted. The chat of the way continues in that workspace. All forks are moved to the trash, and the chats of the other ways are archived.",
           example: { way: 2 },
-          scope: ["chat:update", "workspace:update", "workspace:delete"],
+          scope: ["chat:update", "workspace:update", "workspace:delete", "workspace:ssh"],
           placement: "trial",
         }),
       },

@@ -1,5 +1,5 @@
 // Credentials for an external agent, a machine that the server does not start: the token and the install command. For users with access to
-// the workspace, where the token is readable anyway (rule TF-17).
+// the workspace, where the token is readable anyway (rule TF-17), and therefore for keys that can run programs there.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { canUseWorkspace } from "#domain/access.ts";
@@ -34,7 +34,7 @@ export const externalAgent = (ctx: ApiContext) =>
           operationId: "getExternalAgentCredentials",
           summary: "Get the credentials of an external agent",
           description: "For an agent on your own machine, from a template with a `coder_external_agent` resource.",
-          scope: "workspace:read",
+          scope: ["workspace:read", "workspace:ssh"],
           placement: "workspace",
         }),
       },

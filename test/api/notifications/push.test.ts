@@ -6,8 +6,11 @@ import { sha256, uuid } from "#base/ids.ts";
 import { insertSubscription, listSubscriptions } from "#db/notifications/deliveries.ts";
 import { Client } from "#src/client.ts";
 import { encryptPush, formatVapidHeader, isPushKeys, makeVapidKeys } from "#src/notify/push.ts";
+import { createChat } from "#test/support/chats.ts";
 import { describeInside } from "#test/support/inside.ts";
-import { getContext } from "#test/support/seed.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { PushService } from "#test/support/push-service.ts";
+import { getContext, seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { fetchStatus } from "../users/people.ts";
@@ -150,5 +153,36 @@ describeInside("what browsers are sent", () => {
       await end(thief);
       expect(await subscriptions()).toEqual([]);
     }
+  });
+
+  test("[NO-13] a command that a notification does not show completely, or pads with blanks, can only be denied there", async () => {
+    using service = PushService.startPlain();
+    const models = new ScriptedModels();
+    await using server = await startTestServer({ models, env: { SLIPWAY_WEBPUSH_PRIVATE_NETWORKS: "127.0.0.0/8" } });
+    const { store, encryption } = getContext(server);
+    const { owner_id: user_id, owner_token, organization_id, workspace_id } = await seedAgent(server);
+    const owner = new Client(server.url, owner_token);
+    const id = uuid();
+    const { endpoint } = service.subscription;
+    const sealed = encryption.seal(JSON.stringify(service.subscription), toSealContext(id));
+    await store.commit([
+      insertSubscription({
+        ...{ id, user_id, key_id: owner_token.split("-")[0], endpoint_hash: sha256(endpoint), sealed, created_at: 1 },
+      }),
+    ]);
+    /** Lets a model call the command in a chat that asks, and returns what the browser gets. */
+    const ask = async (command: string): Promise<{ body: string; approval: { can_allow: boolean } }> => {
+      const seen = service.delivered.length;
+      await createChat({ owner, organization_id }, "go", { workspace_id, permission_mode: "ask" });
+      (await models.next()).callTool("one", "execute", { command }).finish("tool_calls");
+      const { text } = await until(() => service.delivered[seen]);
+      return JSON.parse(text);
+    };
+    for (const command of ["ls", "for i in 1 2; do\n    ls $i\ndone"])
+      expect(await ask(command)).toMatchObject({ body: `Run: ${command}`, approval: { can_allow: true } });
+    const blanks = [" ", "\t", "\u00a0", "\u2003", "\u3000", "\u2800", "\u3164", "\u00ad", "        \u00ad"];
+    const padded = blanks.map((blank) => `ls${blank.repeat(60).slice(0, 60)}; rm -rf ~`);
+    for (const command of [...padded, `ls ${"x".repeat(300)}`])
+      expect([command, (await ask(command)).approval.can_allow]).toEqual([command, false]);
   });
 });

@@ -554,6 +554,39 @@ test("[OA-23] an application schedules no workspace, and sets values of existing
   }
 });
 
+test("[OA-23] [ID-21] what runs in a workspace without the chat's approval takes the scope to run programs there", async () => {
+  const { id } = await createChat({ owner: ada, organization_id: seeded.organization_id }, "hello");
+  const trials = `/chats/${id}/trials`;
+  const check = { prompt: "hi", count: 2, check_command: "echo evil >> ~/.profile" };
+  const desktop = `/api/experimental/chats/${id}/stream/desktop`;
+  const credentials = `/workspaces/${seeded.workspace_id}/external-agent/main/credentials`;
+  const scopes = [
+    "chat:*",
+    "workspace:create",
+    "workspace:delete",
+    "workspace:read",
+    "workspace:update",
+    "template:use",
+  ];
+  const createClients = async (all: string[]) => [
+    ada.withToken((await granted(asking({ scope: all.join(" ") }))).access_token),
+    ada.withToken((await ada.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes: all })).key),
+  ];
+  const tryAll = async (client: typeof ada) => [
+    await fetchStatus(client, "POST", trials, check),
+    await fetchStatus(client, "POST", `${trials}/${uuid()}/keep`, { way: 1 }),
+    (await client.fetch("GET", desktop)).status,
+    await fetchStatus(client, "GET", credentials),
+  ];
+  for (const narrow of await createClients(scopes)) {
+    expect(await tryAll(narrow)).toEqual([403, 403, 403, 403]);
+    // The chat has no workspace to fork.
+    expect(await fetchStatus(narrow, "POST", trials, { ...check, check_command: " " })).toBe(409);
+  }
+  for (const wide of await createClients([...scopes, "workspace:ssh"]))
+    expect(await tryAll(wide)).toEqual([409, 404, 400, 404]);
+});
+
 test("[OA-23] an application starts chats with no more permissions than the person's new chats", async () => {
   await ada.put("/api/v2/chats/config/user-permissions", { permissions: { default: "ask_changes", rules: [] } });
   const { access_token } = await granted(asking({ scope: "chat:create" }));
