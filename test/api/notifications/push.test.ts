@@ -163,13 +163,9 @@ describeInside("what browsers are sent", () => {
     const { owner_id: user_id, owner_token, organization_id, workspace_id } = await seedAgent(server);
     const owner = new Client(server.url, owner_token);
     const id = uuid();
-    const { endpoint } = service.subscription;
+    const [key_id, endpoint_hash] = [owner_token.split("-")[0], sha256(service.subscription.endpoint)];
     const sealed = encryption.seal(JSON.stringify(service.subscription), toSealContext(id));
-    await store.commit([
-      insertSubscription({
-        ...{ id, user_id, key_id: owner_token.split("-")[0], endpoint_hash: sha256(endpoint), sealed, created_at: 1 },
-      }),
-    ]);
+    await store.commit([insertSubscription({ id, user_id, key_id, endpoint_hash, sealed, created_at: 1 })]);
     /** Lets a model call the command in a chat that asks, and returns what the browser gets. */
     const ask = async (command: string): Promise<{ body: string; approval: { can_allow: boolean } }> => {
       const seen = service.delivered.length;
