@@ -1,8 +1,6 @@
 // The rows that this server works on: all of them, or in a cluster those of its shards (src/base/shards.ts). Keepers pass `OwnRows` to
 // queries and know nothing of its content.
-
-import type { Column } from "drizzle-orm";
-import { type SQL, sql } from "drizzle-orm";
+import { type Column, type SQL, sql } from "drizzle-orm";
 import { ALL_SHARDS, FIRST_SHARD, SHARD_COUNT, type Shards } from "#base/shards.ts";
 import type { Statement } from "./engine/sql.ts";
 import type { Store } from "./engine/store.ts";

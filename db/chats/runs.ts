@@ -82,15 +82,10 @@ export const deleteOldRunSlice = (before: number): Statement[] => [
   },
 ];
 
-const INTERRUPT_OPEN_RUNS =
-  "update chat_runs set status = 'interrupted', updated_at = ?1, finished_at = ?1 where status = 'in_progress'";
-
 /** Marks runs as interrupted that were open when the server stopped; with `part`, only of its chats. */
-export const interruptOpenRuns = (now: number, part?: number): Statement =>
-  part === undefined
-    ? { touches: [], sql: INTERRUPT_OPEN_RUNS, rows: [[now]] }
-    : {
-        touches: [],
-        sql: `${INTERRUPT_OPEN_RUNS} and chat in (select c.key from chats c where c.part = ?2)`,
-        rows: [[now, part]],
-      };
+export const interruptOpenRuns = (now: number, part?: number): Statement => {
+  const all =
+    "update chat_runs set status = 'interrupted', updated_at = ?1, finished_at = ?1 where status = 'in_progress'";
+  if (part === undefined) return { touches: [], sql: all, rows: [[now]] };
+  return { touches: [], sql: `${all} and chat in (select c.key from chats c where c.part = ?2)`, rows: [[now, part]] };
+};

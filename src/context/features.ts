@@ -123,12 +123,8 @@ export const openWorkspaces = (needs: WorkspaceNeeds) => {
   const { config, environment } = needs;
   const recovery_key = deriveRecoveryKey(encryption);
   const backups = HomeBackupStore.open({ config, clock, path: environment.PATH, recovery_key });
-  const homeBackups = new HomeBackupKeeper({
-    ...needs,
-    findOwnRows: () => findOwnRows(needs.shards),
-    workspaces: () => workspaces,
-    backups,
-  });
+  const own = () => findOwnRows(needs.shards);
+  const homeBackups = new HomeBackupKeeper({ ...needs, findOwnRows: own, workspaces: () => workspaces, backups });
   const fetch: HomeBackupKeeper["fetch"] = (...args) => homeBackups.fetch(...args);
   const snapshots = new SnapshotRunner({
     clock,
