@@ -28,7 +28,6 @@ export class AppBridge implements SocketHandler {
   #queue: WebSocketMessage[] = [];
   #waiting = 0;
   #isPaused = false;
-  #isFull = false;
   #isGone = false;
   #stop = (): void => {};
 
@@ -55,7 +54,6 @@ export class AppBridge implements SocketHandler {
   }
 
   drain(): void {
-    this.#isFull = false;
     this.#drained.wake();
   }
 
@@ -119,7 +117,7 @@ export class AppBridge implements SocketHandler {
       socket.close(CLOSE.internal, "the app has gone away");
     } catch (error) {
       const { failure, message } = toWireError(error);
-      // What all apps together have sent is beyond the budget.
+      // The messages exceed the memory budget of the workspace or of all apps.
       if (error instanceof AppError && !(error instanceof WireError)) socket.close(CLOSE.tryLater, error.message);
       else if (failure === "too_large")
         socket.close(CLOSE.tooBig, "the app sent a message that is longer than app_message_mb");
@@ -129,12 +127,12 @@ export class AppBridge implements SocketHandler {
     }
   }
 
-  /** Resolves when the message has left the memory. Returns false when the socket has closed. */
+  /** Resolves when the message has left the memory, except for a little. Returns false when the socket has closed. */
   async #forwardToBrowser(socket: Socket, data: string | Uint8Array): Promise<boolean> {
     if (this.#isGone) return false;
     const taken = socket.transmit(data);
-    this.#isFull = taken < 0;
-    while (this.#isFull && !this.#isGone) await this.#drained.wait();
+    // Each partial write ends with a `drain`.
+    if (taken < 0) while (socket.waiting > PAUSE_BYTES && !this.#isGone) await this.#drained.wait();
     // For an empty message, zero bytes sent is a success too.
     return !this.#isGone && (taken !== 0 || data.length === 0);
   }

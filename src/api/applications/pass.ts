@@ -25,11 +25,15 @@ const CLOSE_TIMEOUT_MS = 5_000;
  */
 const WAITING_BODY_BYTES = 4 * 1024 * 1024;
 const MAX_BODIES_BYTES = Math.min(shareOfMemory(1 / 8), 1024 * 1024 * 1024);
-/** By workspace. One can hold half of all. */
+/** Reserved per workspace, at most half of the total for one. */
 const bodies = new ByteBudget(MAX_BODIES_BYTES, MAX_BODIES_BYTES / 2, TOO_MANY_BODIES);
 /** WebSocket messages of apps until their users have received them, by workspace. */
 const MAX_MESSAGES_BYTES = shareOfMemory(1 / 4);
-const messages = new ByteBudget(MAX_MESSAGES_BYTES, MAX_MESSAGES_BYTES / 2, "Apps send too many large messages.");
+const messages = new ByteBudget(
+  MAX_MESSAGES_BYTES,
+  MAX_MESSAGES_BYTES / 2,
+  "Too many app messages are waiting. Try again later.",
+);
 
 export type Passing = OpenedApp & {
   /** Where the app is mounted below the access URL; empty on a host of its own. */

@@ -8,6 +8,7 @@ import { AppError } from "#base/errors.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 import type { IsLeaving } from "#db/own-rows.ts";
 import { ConnectionLimits } from "./holders.ts";
+import { MemoryGuard } from "./memory-guard.ts";
 import { PingTimer } from "./ping.ts";
 
 /** Close codes, with the reasons a person sees in the browser's console. */
@@ -99,6 +100,8 @@ type Data = {
   agent?: boolean;
   app?: boolean;
   visits?: string | undefined;
+  /** The holder of an app's socket. */
+  holder?: string | undefined;
   place?: Destination | undefined;
 };
 /** The `part` of the rows it is about, or any node. */
@@ -273,6 +276,8 @@ export class Sockets {
   readonly #leaving = new Set<Socket>();
   readonly #holders: ConnectionLimits;
   readonly #visitors: ConnectionLimits;
+  /** Sockets of apps, by workspace for visitors without an account and else by user. */
+  readonly #apps: MemoryGuard<Socket>;
   readonly #places = new WeakMap<Request, Destination>();
   readonly #isHere: (part: number) => boolean;
   #server: Server<Data> | undefined;
@@ -288,13 +293,14 @@ export class Sockets {
 
   /**
    * At most `limit` sockets may be open, three quarters of them by one caller; more get 503. `maxAppMessage`: maximum bytes of an
-   * app's message.
+   * app's message. `readUsed`: returns the bytes that this process occupies.
    */
   constructor(
     clock: Clock,
     limit = 20_000,
     isHere: (part: number) => boolean = () => true,
     maxAppMessage = MAX_APP_MESSAGE_BYTES,
+    readUsed = (): number => process.memoryUsage.rss(),
   ) {
     this.clock = clock;
     const longest = Math.max(maxAppMessage * INPUT_SHARE, MIN_INPUT_BYTES);
@@ -306,6 +312,8 @@ export class Sockets {
     this.#isHere = isHere;
     this.#open = new PingTimer(clock);
     this.#holders = new ConnectionLimits(limit);
+    // A close frame would leave the memory occupied until the client answers it.
+    this.#apps = new MemoryGuard({ clock, readUsed, close: (socket) => socket.terminate() });
   }
 
   attach(server: Server<Data>): void {
@@ -332,11 +340,13 @@ export class Sockets {
     this.#holders.check(who, most);
     this.#holders.check(owner);
     if (visits !== undefined) this.#visitors.check(visits);
+    const holder = app ? (visits ?? who) : undefined;
+    if (holder !== undefined) this.#apps.check(holder);
     // Bun negotiates compression by this header.
     if (!compressed) request.headers.delete("sec-websocket-extensions");
     if (
       !this.#server?.upgrade(request, {
-        data: { handler, who, owner, agent, app, visits, place: this.#places.get(request) },
+        data: { handler, who, owner, agent, app, visits, holder, place: this.#places.get(request) },
         headers,
       })
     ) {
@@ -443,6 +453,7 @@ export class Sockets {
       raw.data.socket = socket;
       this.#open.add(socket);
       this.#count(raw, 1);
+      if (raw.data.holder !== undefined) this.#apps.add(raw.data.holder, socket);
       raw.data.handler.open?.(socket);
       // It may have moved away while the request was in progress, so this socket would receive nothing more.
       const { place } = raw.data;
@@ -470,6 +481,9 @@ export class Sockets {
       this.removeFollower(socket);
       this.#leaving.delete(socket);
       if (this.#open.delete(socket)) this.#count(raw, -1);
+      const { holder } = raw.data;
+      // What a client sent is freed only when its connection ends, which it can delay.
+      if (holder !== undefined) this.clock.after(RELEASE_TIMEOUT_MS, () => this.#apps.delete(holder, socket));
       raw.data.handler.close?.(socket, code, reason);
     },
   };

@@ -71,16 +71,16 @@ class UnknownClients {
     const { sockets, tailnet } = this.#ctx;
     // Peers announce their keys to the nodes of their agents, which may be others.
     if (tailnet.relay.others) return;
-    this.#open.set(connection, socket);
-    const isFull = (): boolean => this.#open.size + this.#closed > sockets.maxAnonymous;
-    if (!isFull()) return;
     const { keys } = tailnet.coordinator;
     for (const one of this.#open.keys()) if (keys.has(one.address)) this.#open.delete(one);
+    const isFull = (): boolean => this.#open.size + this.#closed >= sockets.maxAnonymous;
     for (const [one, oldest] of this.#open) {
-      if (!isFull()) return;
+      if (!isFull()) break;
       this.#open.delete(one);
       oldest.terminate();
     }
+    // Never the new one: connections that are only opened and closed must not keep out a client that will announce its key.
+    this.#open.set(connection, socket);
   }
 
   delete(connection: RelayConnection): void {

@@ -170,6 +170,58 @@ test("[AX-28] a visitor's socket counts until nothing of it can be in memory", a
   for (const one of visitors) one[Symbol.dispose]();
 });
 
+test("[AX-30] while memory is short, the user with the most WebSockets to apps loses them, one user a second", async () => {
+  const clock = new ManualClock();
+  let used = 0;
+  const sockets = new Sockets(clock, 100, undefined, undefined, () => used);
+  const served = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request) => {
+      const who = request.headers.get("user") ?? "";
+      try {
+        return sockets.upgrade(request, {}, who === "" ? {} : { who, app: true });
+      } catch (error) {
+        return new Response((error as Error).message, { status: 503 });
+      }
+    },
+    websocket: sockets.websocket as never,
+  });
+  sockets.attach(served as never);
+  using _stopped = { [Symbol.dispose]: () => void served.stop(true) };
+  using opened = new DisposableStack();
+  const open = async (user: string): Promise<RawConnection> => {
+    const connection = opened.use(new RawConnection(served.url));
+    connection.send(handshake("/", { user }));
+    await connection.until((text) => text.includes("\r\n\r\n"));
+    return connection;
+  };
+  const openAll = (user: string, count: number) => Promise.all(Array.from({ length: count }, () => open(user)));
+  const [eve, bob, alice] = [await openAll("eve", 20), await openAll("bob", 17), await openAll("alice", 16)];
+  const terminals = await openAll("", 18);
+  for (const one of eve) one.send(frame(2, "beginning", { final: false }));
+  const openCounts = (): number[] =>
+    [eve, bob, alice, terminals].map((all) => all.filter(({ socket }) => !socket.closed).length);
+
+  clock.advance(5_000);
+  expect([sockets.counts.open, openCounts()]).toEqual([71, [20, 17, 16, 18]]);
+
+  used = process.constrainedMemory();
+  expect((await open("alice")).received).toStartWith("HTTP/1.1 503");
+  clock.advance(1_000);
+  await until(() => openCounts()[0] === 0);
+  expect(openCounts()).toEqual([0, 17, 16, 18]);
+
+  clock.advance(1_000);
+  await until(() => openCounts()[1] === 0);
+  clock.advance(5_000);
+  expect([sockets.counts.open, openCounts()]).toEqual([34, [0, 0, 16, 18]]);
+
+  // With memory again, everyone can connect.
+  used = 0;
+  expect((await open("alice")).received).toStartWith("HTTP/1.1 101");
+});
+
 test("[SK-6] a client that exceeds the frame rate is not read for some time, and loses nothing", async () => {
   const clock = new ManualClock();
   const sockets = new Sockets(clock);
