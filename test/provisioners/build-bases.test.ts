@@ -9,7 +9,11 @@ import type { RepositorySources } from "#src/provisioners/repository/sources.ts"
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
-type Variant = { readonly Architecture: string; readonly OnBuild?: readonly string[] };
+type Variant = {
+  readonly Architecture: string;
+  readonly OnBuild?: readonly string[];
+  readonly Labels?: Readonly<Record<string, string>>;
+};
 
 const clock = new ManualClock();
 /** The images in the registry, each with its variants, and those on the engine, which has one variant of each. */
@@ -63,12 +67,12 @@ const server = Bun.serve({
     if (image === "") return Response.json([]);
     const found = local.get(image);
     if (!found) return Response.json({ message: `No such image: ${image}` }, { status: 404 });
-    const { Architecture, OnBuild = [] } = found;
+    const { Architecture, OnBuild = [], Labels = {} } = found;
     return Response.json({
       Id: toId(found),
       Os: "linux",
       Architecture,
-      Config: { OnBuild },
+      Config: { OnBuild, Labels },
       Created: "2030-01-01T00:00:00Z",
     });
   },
@@ -100,6 +104,14 @@ test("[RW-27] a base is fetched and checked for the platform of its FROM", async
   remote.set("evil:1", [{ Architecture: "amd64" }, { Architecture: "arm64", OnBuild: ["COPY --from=c2 / /loot"] }]);
   await expect(build("FROM --platform=linux/arm64 evil:1\n")).rejects.toThrow("The image evil:1 has the instruction");
   expect(fetched).toEqual(["evil:1 linux/arm64"]);
+});
+
+test("[RW-30] a base image with labels of the server is refused, whether it is fetched or already on the engine", async () => {
+  const evil = { Architecture: "amd64", Labels: { note: "x", "slipway.workspace_id": "1" } };
+  remote.set("evil:1", [evil]);
+  for (let at = 0; at < 2; at++)
+    await expect(build("FROM evil:1\n")).rejects.toThrow("The image evil:1 has the label slipway.workspace_id.");
+  expect(fetched).toEqual(["evil:1"]);
 });
 
 test("[RW-27] an image that the engine already has for the platform is not fetched, and one without that platform is refused", async () => {

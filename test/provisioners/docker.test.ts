@@ -204,6 +204,22 @@ test("[PV-3] stop ends the container and keeps the volume, delete removes both, 
   );
 });
 
+test("[PV-3] a foreign container with the labels of a workspace, such as a step of an image's build, is left alone", async () => {
+  await run();
+  const { body } = getOnlyContainer();
+  const Labels = { ...body.Labels, "slipway.stop_grace": "3600" };
+  engine.containers.set("step", {
+    ...getOnlyContainer(),
+    id: "step",
+    name: "amazing_chaum",
+    body: { ...body, Labels },
+  });
+  const notes = new Notes();
+  await run(request({ transition: "stop", agents: [] }), notes);
+  expect([...engine.containers.keys()]).toEqual(["step"]);
+  expect(notes.lines.filter((line) => line.startsWith("Stopping"))).toEqual([`Stopping the container ${NAME}.`]);
+});
+
 test("[PV-4] the build reports the engine's message, and a failed start leaves no container", async () => {
   engine.pull = () => [{ error: "manifest for debian:13 not found" }];
   await expect(run()).rejects.toThrow("The image debian:13 cannot be fetched: manifest for debian:13 not found");

@@ -220,6 +220,36 @@ test("[RW-27] a base image's ONBUILD may not do what a Dockerfile may not, and t
   expect(listImages("ARG A=a:1\nFROM $A AS one\nFROM one\nFROM scratch\nFROM b:2 as two\n")).toEqual(["a:1", "b:2"]);
 });
 
+test("[RW-30] a Dockerfile sets no label by which the server finds what belongs to a workspace, in any notation", () => {
+  for (const label of [
+    "slipway.workspace_id=1",
+    "slipway.workspace_id 1",
+    "Slipway.run=1",
+    '"slipway.run"=1',
+    "'slipway.run' 1",
+    'a=b slip"way".run=1',
+    "a=b \\slipway.run=1",
+    'a="b c" \\\n  slipway.run="1"',
+    "a=`\\`` slipway.run=1",
+  ]) {
+    expect(() => accept(`FROM alpine\nLABEL ${label}\n`), label).toThrow("set by the server. Choose another name.");
+    expect(() => accept(`FROM alpine\nONBUILD LABEL ${label}\n`), label).toThrow("set by the server");
+  }
+  for (const label of ["$A=b", 'a=b "${A%% *}"=c', "a=b ${A}way.run=c", "$A b"])
+    expect(() => accept(`FROM alpine\nARG A=slipway.run\nLABEL ${label}\n`), label).toThrow(
+      "whose name has a variable. Write the name.",
+    );
+  expect(() => accept("# escape=`\nFROM alpine\nLABEL a=b` slipway.run=1 `slipway.run=2\n")).toThrow(
+    "set by the server",
+  );
+  expect(() => checkTriggers("evil:1", ["LABEL slipway.run=1"])).toThrow(
+    'has the instruction "ONBUILD LABEL slipway.run=1"',
+  );
+  accept(
+    'FROM alpine\nLABEL version=$V note="slipway.run=1 $A=b" org.example.slipway.run=1\nLABEL note slipway.run=$V\n',
+  );
+});
+
 test("[RW-27] only the bases of stages up to the target are needed", () => {
   const text = "FROM a:1 AS base\nFROM b:2 AS Dev\nFROM base AS test\nFROM $PROD AS prod\nFROM runtime-${TARGETARCH}\n";
   expect(listImages(text, "dev")).toEqual(["a:1", "b:2"]);
@@ -281,7 +311,7 @@ test("[RW-22] a Dockerfile crafted to be slow is refused, or parsed, in a moment
   for (const part of [" ", "<", "<\\", "<<a<", "$A", '\\"', "''", "1", "a", "${a}", "$"]) {
     const line = part.repeat(64_000 / part.length);
     accept(`FROM alpine\nRUN x<<y${`x${line} \\\nx \\ \n`.repeat(3)}true\n`);
-    accept(`FROM alpine\nLABEL ${line}\n`);
+    accept(`FROM alpine\nLABEL note=${line}\n`);
   }
   accept(`ARG ${"a ".repeat(32_000)}\nARG ${'A="'.repeat(20_000)}\nFROM alpine\n${"\n".repeat(100_000)}`);
   for (const triggers of [Array.from({ length: 101 }, () => "RUN true"), ["#".repeat(65_537)]])

@@ -12,7 +12,15 @@ const WORKSPACE = "6f1c9f0a-1111-4222-8333-444455556666";
 const event = (Action: string, at: number, more: Record<string, string> = {}) => ({
   Action,
   timeNano: at * 1e6,
-  Actor: { ID: "c1", Attributes: { "slipway.workspace_id": WORKSPACE, "slipway.resource": "db", ...more } },
+  Actor: {
+    ID: "c1",
+    Attributes: {
+      name: `slipway-${WORKSPACE}-db`,
+      "slipway.workspace_id": WORKSPACE,
+      "slipway.resource": "db",
+      ...more,
+    },
+  },
 });
 
 test("[AG-26] a container counts only if its exit and its kill are reported together, in either order", () => {
@@ -24,10 +32,12 @@ test("[AG-26] a container counts only if its exit and its kill are reported toge
   };
   expect(play(event("oom", 990), end)).toEqual([killed]);
   expect(play(end, event("oom", 1_020))).toEqual([killed]);
-  // One of its processes was killed long before; it ended on its own; it was stopped; it belongs to no workspace.
+  // One of its processes was killed long before; it ended on its own; it was stopped; it belongs to no workspace, or only by its label.
   expect(play(event("oom", 990), event("die", 60_000, { exitCode: "137" }))).toEqual([]);
   expect(play(event("oom", 990), event("die", 1_000, { exitCode: "0" }))).toEqual([]);
   expect(play(end)).toEqual([]);
+  const foreign = { name: "amazing_chaum" };
+  expect(play(event("oom", 990, foreign), event("die", 1_000, { exitCode: "137", name: "amazing_chaum" }))).toEqual([]);
   expect(play({ Action: "oom", time: 1, Actor: { ID: "c1" } }, {})).toEqual([]);
 });
 
@@ -41,7 +51,10 @@ testNeeding([needs.docker], "[AG-26] the engine reports a container that was kil
     Labels: { "slipway.workspace_id": workspace_id, "slipway.resource": "db" },
     HostConfig: { Memory: 16 * 1024 * 1024, MemorySwap: 16 * 1024 * 1024, Init: true },
   };
-  const made = await engine.json<{ Id: string }>("create", "POST", "/containers/create", { body });
+  const made = await engine.json<{ Id: string }>("create", "POST", "/containers/create", {
+    query: { name: `slipway-${workspace_id}-db` },
+    body,
+  });
   const end = new AbortController();
   const kills: ContainerKill[] = [];
   const killed = (kill: ContainerKill): unknown => kills.push(kill);

@@ -4,7 +4,7 @@ import { PROGRAM_PATH } from "#base/program-tar.ts";
 import type { ManifestContainer, ManifestResource } from "#schema/templates/manifest.ts";
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
 import { checkNetwork } from "./network.ts";
-import { WORKSPACE_LABEL } from "./volumes.ts";
+import { getContainerPrefix, WORKSPACE_LABEL } from "./volumes.ts";
 
 /** Seconds a container has to stop on its own before it is killed. */
 export const STOP_GRACE = 30;
@@ -39,7 +39,7 @@ export const makeLabels = ({ workspace, owner, build_id }: ProvisionRequest): Re
 
 /** Returns a deterministic name that includes the workspace, so that a build can be repeated. */
 export const toContainerName = (request: ProvisionRequest, resource: string): string =>
-  `slipway-${request.workspace.id}-${resource}`;
+  getContainerPrefix(request.workspace.id) + resource;
 
 /** Settings of a container that are not in its template. */
 export type ContainerSettings = {

@@ -40,7 +40,9 @@ import { ImageRegistry, type RegistryOptions, type RegistryProblem } from "./reg
 import { type BuiltImage, ensureRepositoryImage, needsBuild } from "./repository-image.ts";
 import {
   createVolume,
+  type FoundContainer,
   findVolumes,
+  findWorkspaceContainers,
   getVolumeName,
   listVolumes,
   removeHelpers,
@@ -66,12 +68,6 @@ export type DockerOptions = {
   readonly registry?: RegistryOptions | undefined;
   /** Why containers cannot reach the server, as a message for the build log. */
   readonly cutOff?: string | undefined;
-};
-
-type FoundContainer = {
-  readonly Id: string;
-  readonly Names?: readonly string[];
-  readonly Labels?: Record<string, string>;
 };
 
 /** A build in progress. */
@@ -360,16 +356,10 @@ export class DockerProvisioner implements Provisioner {
   }
 }
 
-const toLabelFilter = (id: string, ...labels: string[]): string =>
-  JSON.stringify({ label: [`${WORKSPACE_LABEL}=${id}`, ...labels] });
+const toLabelFilter = (id: string): string => JSON.stringify({ label: [`${WORKSPACE_LABEL}=${id}`] });
 
-const listContainers = async (
-  { engine, request, signal }: Work,
-  ...labels: string[]
-): Promise<readonly FoundContainer[]> => {
-  const query = { all: "true", filters: toLabelFilter(request.workspace.id, ...labels) };
-  return (await engine.json<FoundContainer[]>("list containers", "GET", "/containers/json", { query, signal })) ?? [];
-};
+const listContainers = ({ engine, request, signal }: Work, ...labels: string[]): Promise<readonly FoundContainer[]> =>
+  findWorkspaceContainers(engine, request.workspace.id, { labels, signal });
 
 const getName = ({ Id, Names }: FoundContainer): string => Names?.[0]?.replace(/^\//, "") ?? Id.slice(0, 12);
 

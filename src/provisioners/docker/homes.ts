@@ -10,7 +10,7 @@ import { ProvisionError } from "../provisioner.ts";
 import { Engine } from "./engine.ts";
 import {
   createVolume,
-  findContainers,
+  findWorkspaceContainers,
   HELPER_LABEL,
   listCopies,
   listVolumes,
@@ -227,7 +227,7 @@ const ensureHelperImage = async (engine: Engine, signal: AbortSignal): Promise<v
 };
 
 const pauseAll = async (engine: Engine, workspace_id: string, signal: AbortSignal): Promise<void> => {
-  const running = await findContainers(engine, `${WORKSPACE_LABEL}=${workspace_id}`, ["running"], signal);
+  const running = await findWorkspaceContainers(engine, workspace_id, { status: ["running"], signal });
   // 409: the container has ended or is already paused.
   for (const { Id } of running) {
     await engine.json("pause a container", "POST", `/containers/${Id}/pause`, { signal, expectedStatuses: [404, 409] });
@@ -235,7 +235,7 @@ const pauseAll = async (engine: Engine, workspace_id: string, signal: AbortSigna
 };
 
 const unpauseContainers = async (engine: Engine, workspace_id: string): Promise<void> => {
-  for (const { Id } of await findContainers(engine, `${WORKSPACE_LABEL}=${workspace_id}`, ["paused"])) {
+  for (const { Id } of await findWorkspaceContainers(engine, workspace_id, { status: ["paused"] })) {
     await engine.json("resume a container", "POST", `/containers/${Id}/unpause`, { expectedStatuses: [404, 409] });
   }
 };

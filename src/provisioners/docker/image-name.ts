@@ -62,6 +62,19 @@ const readStages = (text: string, args: Readonly<Record<string, string>>, regist
     return check.stages;
   });
 
+const SERVER_LABELS = "slipway.";
+
+const isServerLabel = (name: string): boolean => name.toLowerCase().startsWith(SERVER_LABELS);
+
+/** Throws ProvisionError for an image with labels of the server, which every container of the image would have. */
+export const checkImageLabels = (image: string, labels: Readonly<Record<string, string>>): void => {
+  const found = Object.keys(labels).find(isServerLabel);
+  if (found === undefined) return;
+  throw new ProvisionError(
+    `The image ${image} has the label ${found.slice(0, 200)}. Labels that begin with ${SERVER_LABELS} are set by the server. Use another image.`,
+  );
+};
+
 const MAX_TRIGGERS = 100;
 const MAX_TRIGGERS_LENGTH = 64 * 1024;
 
@@ -115,6 +128,7 @@ class DockerfileCheck {
     if (one.word === "FROM") this.#takeFrom(one);
     if (["COPY", "ADD", "RUN"].includes(one.word)) this.#takeFlags(one);
     if (one.word === "ADD") checkSources(one.operands, this.#subject);
+    if (one.word === "LABEL") checkLabels(one.operands, this.#subject);
   }
 
   #takeArg({ operands }: Instruction): void {
@@ -201,6 +215,43 @@ const checkSources = (operands: string, subject: string): void => {
 const ADDRESS = /:\/\/|^https?:|^git@/i;
 /** No address begins with a folder. */
 const PATH_WITH_VARIABLE = /^[^$:"'\\`]*\/[^"'\\`]*$/;
+
+/** Throws ProvisionError for a LABEL that could be one by which the server finds what belongs to a workspace. */
+const checkLabels = (operands: string, subject: string): void => {
+  // The first line of a Dockerfile chooses the escape character, and the engine reads an ONBUILD of a stage without it.
+  for (const key of ["\\", "`"].flatMap((sign) => listKeys(operands, sign))) {
+    const what = `${subject} has LABEL ${key.slice(0, 200)}`;
+    if (key.includes("$")) throw new ProvisionError(`${what}, whose name has a variable. Write the name.`);
+    if (isServerLabel(key.replace(/["'\\`]/g, "")))
+      throw new ProvisionError(
+        `${what}. Labels that begin with ${SERVER_LABELS} are set by the server. Choose another name.`,
+      );
+  }
+};
+
+/** Returns the keys of a LABEL with their quotes and escapes, as moby's parser separates them. */
+const listKeys = (operands: string, sign: string): string[] => {
+  const words: string[] = [];
+  let word = "";
+  let quote = "";
+  for (let at = 0; at < operands.length; at++) {
+    const one = operands[at] as string;
+    if (quote === "" && /\s/.test(one)) {
+      if (word !== "") words.push(word);
+      word = "";
+      continue;
+    }
+    if (one === quote) quote = "";
+    else if (quote === "" && (one === '"' || one === "'")) quote = one;
+    word += one;
+    // The next character is a part of the word, whatever it is.
+    if (one === sign && quote !== "'") word += operands[++at] ?? "";
+  }
+  if (word !== "") words.push(word);
+  // The old form has one label: its key, a blank, and its value.
+  if (!words[0]?.includes("=")) return operands.trim().split(BLANKS).slice(0, 1);
+  return words.map((one) => one.split("=", 1)[0] as string);
+};
 
 const listOperands = (operands: string): string[] => {
   const list = tryParseJson(operands.trim());

@@ -5,7 +5,7 @@ import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import type { ContainerKill } from "../provisioner.ts";
 import { Engine } from "./engine.ts";
-import { WORKSPACE_LABEL } from "./volumes.ts";
+import { getContainerPrefix, WORKSPACE_LABEL } from "./volumes.ts";
 
 /** Initial delay before reconnecting to an engine that does not respond; doubles up to the maximum. */
 const INITIAL_RETRY_MS = 1_000;
@@ -36,6 +36,8 @@ export class KillPairs {
     const { ID: id, Attributes: attributes = {} } = actor ?? {};
     const workspace_id = attributes[WORKSPACE_LABEL];
     if (id === undefined || workspace_id === undefined) return undefined;
+    // A step of an image's build has the labels of the image, but no name of a workspace's container.
+    if (!attributes.name?.startsWith(getContainerPrefix(workspace_id))) return undefined;
     const at = Math.round(timeNano / 1e6);
     const isNear = (other: number | undefined): boolean =>
       other !== undefined && Math.abs(at - other) <= MAX_PAIR_GAP_MS;

@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { parseJson } from "#base/json/read.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
 import { type Engine, EngineError } from "./engine.ts";
+import { checkImageLabels } from "./image-name.ts";
 import { formatPlatform, isForPlatform, type Platform } from "./platform.ts";
 
 type Progress = {
@@ -37,13 +38,17 @@ export type Image = {
   readonly config_user: string;
   /** Its ONBUILD instructions. */
   readonly triggers: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
   /** Milliseconds since 1970. */
   readonly created_at: number;
   /** The image's names in registries that it was pulled from or pushed to. */
   readonly digests: readonly string[];
 };
 
-/** Returns the engine's image for the platform, by default any, pulling it first if the policy requires it. Throws ProvisionError. */
+/**
+ * Returns the engine's image for the platform, by default any, pulling it first if the policy requires it. Throws ProvisionError, also for an
+ * image with labels of the server.
+ */
 export const ensureImage = async (
   pull: Pull,
   image: string,
@@ -51,14 +56,19 @@ export const ensureImage = async (
   platform?: Platform,
 ): Promise<Image> => {
   const known = policy === "always" ? undefined : await findImage(pull, image, platform);
-  if (known) return known;
+  if (known) return checkLabels(image, known);
   if (policy === "never")
     throw new ProvisionError(`The image ${image} does not exist on the Docker Engine, and its pull policy is never.`);
   await fetchImage(pull, image, {}, platform);
   const fetched = await findImage(pull, image, platform);
-  if (fetched) return fetched;
+  if (fetched) return checkLabels(image, fetched);
   if (platform) throw new ProvisionError(`The image ${image} has no variant for ${formatPlatform(platform)}.`);
   throw new ProvisionError(`The image ${image} was fetched, but the Docker Engine does not have it.`);
+};
+
+const checkLabels = (name: string, image: Image): Image => {
+  checkImageLabels(name, image.labels);
+  return image;
 };
 
 /** Returns the engine's image for the platform; undefined if it does not have it. Throws ProvisionError for an invalid name. */
@@ -81,6 +91,7 @@ export const findImage = async (
       user: found?.Config?.User || parseDevcontainerUser(found),
       config_user: found?.Config?.User ?? "",
       triggers: found?.Config?.OnBuild ?? [],
+      labels: found?.Config?.Labels ?? {},
       created_at: Date.parse(found?.Created ?? "") || 0,
       digests: found?.RepoDigests ?? [],
     };

@@ -89,7 +89,7 @@ export const settleVolumes = async (engine: Engine, workspace_id: string, signal
 
 /** Removes the containers with this label. */
 export const removeHelpers = async (engine: Engine, label: string, signal?: AbortSignal): Promise<void> => {
-  for (const { Id } of await findContainers(engine, label, [], signal)) await removeHelper(engine, Id);
+  for (const { Id } of await findContainers(engine, [label], [], signal)) await removeHelper(engine, Id);
 };
 
 /** Removes one container; succeeds if it does not exist. */
@@ -100,16 +100,41 @@ export const removeHelper = async (engine: Engine, id: string): Promise<void> =>
   });
 };
 
-type FoundContainer = { readonly Id: string };
+export type FoundContainer = {
+  readonly Id: string;
+  readonly Names?: readonly string[];
+  readonly Labels?: Readonly<Record<string, string>>;
+};
 
-/** Returns the containers with this label in any of these states; in all states if none is given. */
-export const findContainers = async (
+/** The beginning of the names of a workspace's containers. */
+export const getContainerPrefix = (workspace_id: string): string => `slipway-${workspace_id}-`;
+
+/**
+ * Returns the containers of a workspace, by label and name: an image can give any label to the steps of its build, but no name. `labels`:
+ * further ones.
+ */
+export const findWorkspaceContainers = async (
   engine: Engine,
-  label: string,
+  workspace_id: string,
+  {
+    labels = [],
+    status = [],
+    signal,
+  }: { readonly labels?: readonly string[]; readonly status?: readonly string[]; readonly signal?: AbortSignal } = {},
+): Promise<readonly FoundContainer[]> => {
+  const found = await findContainers(engine, [`${WORKSPACE_LABEL}=${workspace_id}`, ...labels], status, signal);
+  const prefix = `/${getContainerPrefix(workspace_id)}`;
+  return found.filter(({ Names = [] }) => Names.some((name) => name.startsWith(prefix)));
+};
+
+/** Returns the containers with these labels in any of these states; in all states if none is given. */
+const findContainers = async (
+  engine: Engine,
+  label: readonly string[],
   status: readonly string[],
   signal?: AbortSignal,
 ): Promise<readonly FoundContainer[]> => {
-  const filters = JSON.stringify({ label: [label], ...(status.length > 0 ? { status } : {}) });
+  const filters = JSON.stringify({ label, ...(status.length > 0 ? { status } : {}) });
   const query = { all: "true", filters };
   return (await engine.json<FoundContainer[]>("list containers", "GET", "/containers/json", { query, signal })) ?? [];
 };
