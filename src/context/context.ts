@@ -255,6 +255,7 @@ export class Context implements ApiContext, AsyncDisposable {
     const repositories: RepositorySources = {
       open: (plan, owner_id, signal) => this.repositories.open(plan, owner_id, signal),
       loadFeature: (id, owner_id, signal) => this.repositories.loadFeature(id, owner_id, signal),
+      fetchPullToken: (image, owner_id, signal) => this.repositories.fetchPullToken(image, owner_id, signal),
     };
     this.provisioners = makeProvisioners({ ...options, repositories }, clock, base.accessUrl, this.workers);
     const { environment = {} } = options;

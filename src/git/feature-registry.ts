@@ -1,5 +1,6 @@
 // Downloads devcontainer features from registries (OCI distribution specification): a tag's manifest and its only layer, with an anonymous
-// token if the registry requires one. Every request uses the guarded fetch for user-provided URLs.
+// token if the registry requires one. Signs in to registries for engines that pull images. Every request uses the guarded fetch for
+// user-provided URLs.
 
 import { isIP } from "node:net";
 import { readBytes, readJson } from "#base/json/read.ts";
@@ -10,6 +11,23 @@ const MAX_MANIFEST = 256 * 1024;
 /** Maximum size of a feature. */
 export const MAX_FEATURE_BYTES = 32 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
+
+/** Registries with an address of their own for sign-in. An engine can reach them through a mirror where the server cannot. */
+const KNOWN_REGISTRIES = new Set([
+  "docker.io",
+  "index.docker.io",
+  "registry-1.docker.io",
+  "ghcr.io",
+  "mcr.microsoft.com",
+  "quay.io",
+  "gcr.io",
+  "public.ecr.aws",
+  "registry.gitlab.com",
+  "registry.k8s.io",
+  "lscr.io",
+]);
+/** For registries that require no token. */
+const NO_TOKEN = "none";
 
 type RegistryRequest = { readonly token: string | undefined; readonly signal: AbortSignal };
 
@@ -42,6 +60,40 @@ export class FeatureRegistry {
       const reason = (error as Error).message.replace(/\.$/, "");
       throw new Error(`The feature ${id} cannot be fetched: ${reason}.`, { cause: error });
     }
+  }
+
+  /**
+   * Returns the token with which an engine pulls an image: with one, it calls no address that the registry names for sign-in, which could be
+   * on the engine's machine. Undefined for well-known registries. Rejects with an Error that has a message for users if the registry is at an
+   * address that may not be called, or names one.
+   */
+  async fetchPullToken(image: string, signal: AbortSignal): Promise<string | undefined> {
+    const { host, path, version } = parseImage(image);
+    if (KNOWN_REGISTRIES.has(host)) return undefined;
+    const urls = ["https", "http"].map((scheme) => `${scheme}://${host}/v2/${path}/manifests/${version}`);
+    // An engine could connect to a name that cannot be parsed here.
+    if (path === "" || !urls.every((url) => URL.canParse(url)))
+      throw new Error(`The image ${image} is not a reference to a registry.`);
+    for (const text of urls) {
+      try {
+        const url = new URL(text);
+        const first = await this.#get(url, { token: undefined, signal });
+        if (first.status !== 401) {
+          void first.body?.cancel().catch(() => {});
+          return NO_TOKEN;
+        }
+        const token = await this.#fetchToken(first, signal);
+        const answer = await this.#get(url, { token, signal });
+        void answer.body?.cancel().catch(() => {});
+        return token;
+      } catch (error) {
+        if (signal.aborted) throw signal.reason;
+        // The engine reports anything else: it can know certificates and registries without TLS that the server does not.
+        if (!(error instanceof OutboundError && error.reason === "refused")) continue;
+        throw new Error(`The image ${image} cannot be fetched: ${error.message}`, { cause: error });
+      }
+    }
+    return NO_TOKEN;
   }
 
   /** Follows redirects, and sends a token only to the registry. */
@@ -92,6 +144,14 @@ const parseReference = (id: string): { base: string; path: string; version: stri
   const name = host.replace(/:\d+$/, "");
   const isHere = name === "localhost" || (isIP(name) === 4 && name.startsWith("127."));
   return { base: `${isHere ? "http" : "https"}://${host}`, path, version: digest ?? tag ?? "latest" };
+};
+
+/** Parses an image as engines do. Without a host, it is on Docker Hub. */
+const parseImage = (image: string): { host: string; path: string; version: string } => {
+  const [, first = "", rest = ""] = /^([^/]+)\/(.+)$/.exec(image) ?? [];
+  const hasHost = /[.:A-Z]/.test(first) || first === "localhost";
+  const [, path = "", tag, digest] = /^([^:@]+)(?::([^@]+))?(?:@(.+))?$/.exec(hasHost ? rest : image) ?? [];
+  return { host: hasHost ? first : "docker.io", path, version: digest ?? tag ?? "latest" };
 };
 
 const findDigest = (manifest: unknown): string => {

@@ -4,6 +4,7 @@ import { sha256 } from "#base/ids.ts";
 import { createTarEnd } from "#base/program-tar.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import { DockerImages } from "#src/provisioners/docker/images.ts";
+import { findPullReason } from "#src/provisioners/docker/pull.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
 import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -20,6 +21,8 @@ const clock = new ManualClock();
 const remote = new Map<string, readonly Variant[]>();
 const local = new Map<string, Variant>();
 let fetched: string[] = [];
+/** The credentials that the engine got for its fetches. */
+let tokens: string[] = [];
 /** Answers a fetch in place of the registry. */
 let slow: ReadableStream<Uint8Array> | undefined;
 let lines: string[] = [];
@@ -33,6 +36,7 @@ beforeEach(() => {
   remote.clear();
   local.clear();
   fetched = [];
+  tokens = [];
   lines = [];
   slow = undefined;
 });
@@ -56,7 +60,11 @@ const server = Bun.serve({
   idleTimeout: 0,
   fetch: async (request) => {
     const { pathname, searchParams } = new URL(request.url);
-    if (pathname === "/images/create") return fetchImage(searchParams);
+    if (pathname === "/images/create") {
+      const auth = Buffer.from(request.headers.get("x-registry-auth") ?? "", "base64").toString();
+      if (auth !== "") tokens.push(auth);
+      return fetchImage(searchParams);
+    }
     if (pathname === "/build") {
       beforeBuild();
       built = new TextDecoder().decode(await request.arrayBuffer());
@@ -91,6 +99,10 @@ const build = (dockerfile: string, target?: string): Promise<readonly string[]> 
       [Symbol.dispose]: () => {},
     }),
     loadFeature: () => Promise.reject(new Error("there are no features")),
+    fetchPullToken: async (image) => {
+      if (image.startsWith("10.")) throw new Error("10.1.2.3 is not a public address.");
+      return image.includes("/") ? `for ${image}` : undefined;
+    },
   };
   const place = { dockerfile: "Dockerfile", context: "", args: {}, tree, dockerfile_id: tree };
   const plan = { url: "http://git.example.com/app", commit: tree, features: [], build: { ...place, target } };
@@ -144,6 +156,41 @@ test("[RW-29] a FROM that takes several lines is refused with advice, since its 
   await expect(build("FROM \\\n node:22\n")).rejects.toThrow(
     "FROM in line 1 that cannot be followed. Write it in one line",
   );
+});
+
+test("[RW-31] the server checks the registry of an image before the engine fetches it, and the engine gets the server's token", async () => {
+  for (const line of ["FROM 10.1.2.3:5000/x:1", "FROM alpine\nCOPY --from=10.1.2.3:5000/x:1 / /"]) {
+    local.set("alpine", { Architecture: "amd64" });
+    await expect(build(`${line}\n`)).rejects.toThrow("10.1.2.3 is not a public address.");
+  }
+  expect([fetched, built]).toEqual([[], ""]);
+  local.set("10.1.2.3:5000/x:1", { Architecture: "amd64" });
+  await build("FROM 10.1.2.3:5000/x:1\n");
+  for (const image of ["node:22", "r.example.com/app:1", "r.example.com/tool:1"])
+    remote.set(image, [
+      { Architecture: "amd64", OnBuild: image === "node:22" ? ["COPY --from=r.example.com/tool:1 / /"] : [] },
+    ]);
+  await build("FROM node:22\nCOPY --from=r.example.com/app:1 / /\n");
+  expect(fetched).toEqual(["node:22", "r.example.com/tool:1", "r.example.com/app:1"]);
+  expect(tokens).toEqual([
+    '{"registrytoken":"for r.example.com/tool:1"}',
+    '{"registrytoken":"for r.example.com/app:1"}',
+  ]);
+});
+
+test("[RW-31] a failed fetch is explained without a part of an answer", () => {
+  for (const [message, reason] of [
+    ['error parsing HTTP 404 response body: invalid character: "hunter2"', "its registry answered with status 404"],
+    ["unknown: hunter2 denied by hunter2", "its registry does not have it, or requires sign-in"],
+    ["manifest for a/b:1 not found: manifest unknown: hunter2", "its registry does not have it"],
+    [
+      "unexpected status from HEAD request to http://x/v2/: 401 Unauthorized hunter2",
+      "its registry answered with status 401",
+    ],
+    ["dial tcp: lookup x: no such host", "the Docker Engine cannot reach its registry"],
+    ["hunter2", "its registry's answer cannot be read"],
+  ] as const)
+    expect(findPullReason(message)).toBe(reason);
 });
 
 test("[RW-24] a registry that sends a base image too slowly blocks a build slot for 60 minutes at most", async () => {

@@ -21,9 +21,14 @@ const engine = new Engine(needs.docker.file || "unix:///nowhere", systemClock);
 if (isReady) await engine.connect();
 
 /** A repository with a Dockerfile, other than any before. */
-const newRepository = (run = "true", args: Readonly<Record<string, string>> = {}, base = "slipway-test:1") => {
+const newRepository = (
+  run = "true",
+  args: Readonly<Record<string, string>> = {},
+  base = "slipway-test:1",
+  more = "",
+) => {
   const tree = crypto.randomUUID().replaceAll("-", "").padEnd(40, "0");
-  const dockerfile = `FROM ${base}\nARG WORD\nRUN echo ${tree} >/tmp/word && ${run}\n`;
+  const dockerfile = `FROM ${base}\nARG WORD\nRUN echo ${tree} >/tmp/word && ${run}\n${more}`;
   let opened = 0;
   const sources: RepositorySources = {
     open: async () => {
@@ -37,6 +42,7 @@ const newRepository = (run = "true", args: Readonly<Record<string, string>> = {}
       };
     },
     loadFeature: () => Promise.reject(new Error("there are no features")),
+    fetchPullToken: async () => "none",
   };
   const build = { dockerfile: "Dockerfile", context: "", args, tree, dockerfile_id: tree };
   const plan = { url: "http://git.example.com/app", commit: tree, build, features: [] } as unknown as RepositoryPlan;
@@ -144,6 +150,43 @@ testNeeding(
     made.push(base);
     using world = openWorld({ repository: newRepository("true", {}, base) });
     await expect(world.build()).rejects.toThrow(`The image ${base} has the instruction "ONBUILD COPY`);
+  },
+);
+
+testNeeding(
+  [needs.docker],
+  "[RW-31] an engine asks no address that a registry names for sign-in, and no one sees what a server answered to it",
+  async () => {
+    const asked: string[] = [];
+    using internal = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: ({ url }) => {
+        asked.push(new URL(url).pathname);
+        return new Response("internal page: password=hunter2", { status: 404 });
+      },
+    });
+    const secret = (path: string): string => new URL(path, internal.url).href;
+    using evil = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: ({ url }) =>
+        url.includes("/moved/")
+          ? Response.redirect(secret("/moved"), 307)
+          : new Response("", { status: 401, headers: { "www-authenticate": `Bearer realm="${secret("/sign-in")}"` } }),
+    });
+    const host = evil.url.host;
+    for (const [repository, message] of [
+      [newRepository("true", {}, `${host}/a/b:1`), "its registry does not have it, or requires sign-in."],
+      [
+        newRepository("true", {}, "slipway-test:1", `COPY --from=${host}/moved/b:1 / /x\n`),
+        "answered with status 404.",
+      ],
+    ] as const) {
+      using world = openWorld({ repository });
+      await expect(world.build()).rejects.toThrow(message);
+    }
+    expect(new Set(asked)).toEqual(new Set(["/moved"]));
   },
 );
 

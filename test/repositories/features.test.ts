@@ -85,3 +85,33 @@ test("[RW-17] a feature that a registry refuses, does not have or sends in anoth
   ];
   for (const [from, id, words] of wrong) await expect(from.fetch(id, neverAborted)).rejects.toThrow(words);
 });
+
+test("[RW-31] the server signs in to an image's registry for the engine, at no address that may not be called", async () => {
+  const registry = new FeatureRegistry(localOutbound);
+  const closed = new FeatureRegistry(new Outbound({ clock: systemClock, allowed: [] }));
+  const answers: Record<string, () => Response> = {
+    open: () => new Response("{}"),
+    private: () =>
+      new Response("", { status: 401, headers: { "www-authenticate": 'Bearer realm="http://10.1.2.3/token"' } }),
+    moved: () => Response.redirect("http://169.254.169.254/latest", 307),
+  };
+  using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ url }) => answers[new URL(url).pathname.split("/")[2] ?? ""]?.() ?? new Response("", { status: 404 }),
+  });
+  const at = server.url.host;
+  expect(await registry.fetchPullToken(`${host.name}/acme/tool:1`, neverAborted)).toBe("for repository:acme/tool:pull");
+  expect(await registry.fetchPullToken(`${at}/open/x@sha256:${"0".repeat(64)}`, neverAborted)).toBe("none");
+  for (const image of ["alpine", "library/alpine:3", "ghcr.io/acme/app:1", "docker.io/acme/app"])
+    expect(await closed.fetchPullToken(image, neverAborted)).toBeUndefined();
+  for (const [from, image, words] of [
+    [closed, `${at}/open/x:1`, "127.0.0.1 is not a public address"],
+    [closed, "localhost/x", "localhost is not a public address"],
+    [closed, "0x7f.1:80/x", "127.0.0.1 is not a public address"],
+    [registry, `${at}/private/x`, "10.1.2.3 is not a public address"],
+    [registry, `${at}/moved/x`, "169.254.169.254 is not a public address"],
+    [registry, "xn--a.example.com/x", "is not a reference to a registry"],
+  ] as const)
+    await expect(from.fetchPullToken(image, neverAborted)).rejects.toThrow(words);
+});

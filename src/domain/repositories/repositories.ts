@@ -110,6 +110,11 @@ export class Repositories implements RepositorySources {
     return (await this.#chooseReaders(owner_id)).features.fetch(id, signal);
   }
 
+  /** Returns the token with which an engine pulls an image. */
+  async fetchPullToken(image: string, owner_id: string, signal: AbortSignal): Promise<string | undefined> {
+    return (await this.#chooseReaders(owner_id)).features.fetchPullToken(image, signal);
+  }
+
   async #chooseReaders(user_id: string): Promise<Readers> {
     return (await this.#deps.isOwner(user_id)) ? this.#ownerReaders : this.#otherReaders;
   }

@@ -18,12 +18,14 @@ export type Stage = {
   readonly written: string;
   /** Undefined for a stage that is based on another one or on nothing. */
   readonly base: Base | undefined;
+  /** The images from which it copies. */
+  readonly copied: string[];
   readonly from: Instruction;
 };
 
 /**
- * Returns the bases of the stages up to `target`, where an engine ends the build, in each way of reading the Dockerfile. Throws
- * ProvisionError for a target that no stage has, and for a base without a name.
+ * Returns the bases of the stages up to `target`, where an engine ends the build, and the images from which they copy, in each way of reading
+ * the Dockerfile. Throws ProvisionError for a target that no stage has, and for a base without a name.
  */
 export const listBases = (readings: readonly (readonly Stage[])[], target = ""): Base[] => {
   const needed = readings.map((stages) => (target === "" ? stages : stages.slice(0, findEnd(stages, target))));
@@ -32,11 +34,12 @@ export const listBases = (readings: readonly (readonly Stage[])[], target = ""):
   }
   const found = new Map<string, Base>();
   // In a reading without the target, every stage may be built.
-  for (const { base, written } of needed.flatMap((stages, at) =>
+  for (const { base, written, copied } of needed.flatMap((stages, at) =>
     stages.length === 0 ? (readings[at] ?? []) : stages,
   )) {
     if (base?.image === "") throw new ProvisionError(describeNameless(written));
-    if (base) found.set(toBaseKey(base), base);
+    for (const one of [...(base ? [base] : []), ...copied.map((image) => ({ image, platform: undefined }))])
+      found.set(toBaseKey(one), one);
   }
   return [...found.values()];
 };

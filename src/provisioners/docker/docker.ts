@@ -37,7 +37,7 @@ import { checkUserFiles, chownFolders } from "./owner.ts";
 import { findProgram, type Program } from "./program.ts";
 import { ensureImage, findImage } from "./pull.ts";
 import { ImageRegistry, type RegistryOptions, type RegistryProblem } from "./registry.ts";
-import { type BuiltImage, ensureRepositoryImage, needsBuild } from "./repository-image.ts";
+import { type BuiltImage, ensureRepositoryImage, needsBuild, toRepositoryPull } from "./repository-image.ts";
 import {
   createVolume,
   type FoundContainer,
@@ -272,16 +272,19 @@ export class DockerProvisioner implements Provisioner {
   async #resolveImage(work: Work, { docker }: ContainerSpec, plan: RepositoryPlan | undefined): Promise<BuiltImage> {
     const { engine, request, report, signal, stage } = work;
     const pull = { engine, clock: this.#options.clock, report, stage, signal };
+    const sources = this.#options.repositories;
+    const owner_id = request.no_user_data ? "" : request.owner.id;
     if (!plan || !needsBuild(plan)) {
       checkImageName(docker.image, this.#registry?.name);
-      return { image: docker.image, ...(await ensureImage(pull, docker.image, docker.pull ?? "missing")) };
+      const guarded = plan?.image === undefined ? pull : toRepositoryPull({ ...pull, sources, owner_id });
+      return { image: docker.image, ...(await ensureImage(guarded, docker.image, docker.pull ?? "missing")) };
     }
     return ensureRepositoryImage({
       ...pull,
       plan,
       docker,
-      sources: this.#options.repositories,
-      owner_id: request.no_user_data ? "" : request.owner.id,
+      sources,
+      owner_id,
       max_bytes: this.#options.repositoryImages ?? 0,
       registry: this.#registry,
     });

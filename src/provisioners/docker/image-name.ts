@@ -32,7 +32,7 @@ const READABLE = /^[\w.:/@+${}-]*$/;
 /**
  * Throws ProvisionError for a Dockerfile that builds on such an image, copies from one, or lets the engine download something from where only
  * its machine can. `args` are the values of its ARGs. Rejects what cannot be resolved reliably, such as variables in `--from`. Returns the
- * images that the build of `target`, by default the last stage, starts from.
+ * images that the build of `target`, by default the last stage, starts or copies from.
  */
 export const checkDockerfile = (
   text: string,
@@ -80,36 +80,38 @@ const MAX_TRIGGERS_LENGTH = 64 * 1024;
 
 /**
  * Throws ProvisionError for an image whose ONBUILD instructions, which run in every build on it, do what a Dockerfile may not. The engine
- * reads each as a Dockerfile of one instruction, and an image can have any text there.
+ * reads each as a Dockerfile of one instruction, and an image can have any text there. Returns the images from which they copy.
  */
-export const checkTriggers = (image: string, triggers: readonly string[], registry?: string): void => {
+export const checkTriggers = (image: string, triggers: readonly string[], registry?: string): string[] => {
   if (triggers.length > MAX_TRIGGERS || triggers.reduce((sum, { length }) => sum + length, 0) > MAX_TRIGGERS_LENGTH) {
     throw new ProvisionError(
       `The image ${image} has more than ${MAX_TRIGGERS} ONBUILD instructions, or more than 64 KiB of them. Build on another image.`,
     );
   }
-  for (const text of triggers) {
+  return triggers.flatMap((text) => {
     try {
-      checkTrigger(text, registry);
+      return checkTrigger(text, registry);
     } catch (error) {
       if (!(error instanceof ProvisionError)) throw error;
       const shown = text.slice(0, 200).replace(/\s+/g, " ");
       throw new ProvisionError(`The image ${image} has the instruction "ONBUILD ${shown}". ${error.message}`);
     }
-  }
+  });
 };
 
-const checkTrigger = (text: string, registry: string | undefined): void => {
-  for (const instructions of readDockerfile(text, "It")) {
+const checkTrigger = (text: string, registry: string | undefined): readonly string[] =>
+  readDockerfile(text, "It").flatMap((instructions) => {
     if (instructions.length > 1) throw new ProvisionError("It has several instructions. Build on another image.");
     const check = new DockerfileCheck({}, registry, "It");
     for (const one of instructions) check.take(one);
-  }
-};
+    return check.copied;
+  });
 
 /** One reading of a Dockerfile. */
 class DockerfileCheck {
   readonly stages: Stage[] = [];
+  /** The images from which the current stage copies. */
+  copied: string[] = [];
   readonly #args: Readonly<Record<string, string>>;
   readonly #registry: string | undefined;
   /** The beginning of an error's sentence. */
@@ -159,7 +161,8 @@ class DockerfileCheck {
     const isComplete = words.length === 1 || (words.length === 3 && /^a[s\u017f]$/i.test(as));
     const isBase = !isStage && image !== "scratch" && isComplete;
     const base = isBase ? { image, platform: this.#readPlatform(flags) } : undefined;
-    this.stages.push({ name: isComplete ? name.toLowerCase() : "", written, base, from });
+    this.copied = [];
+    this.stages.push({ name: isComplete ? name.toLowerCase() : "", written, base, copied: this.copied, from });
     if (as.toUpperCase() === "AS") this.#names.add(name.toLowerCase());
   }
 
@@ -188,7 +191,9 @@ class DockerfileCheck {
       throw new ProvisionError(`${this.#subject} has a variable in --from=${wanted.slice(0, 200)}. Write the name.`);
     const isStage =
       this.#names.has(wanted.toLowerCase()) || (/^\d+$/.test(wanted) && Number(wanted) < this.stages.length);
-    if (!isStage) checkImageName(wanted, this.#registry);
+    if (isStage || wanted === "") return;
+    checkImageName(wanted, this.#registry);
+    this.copied.push(wanted);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { Clock } from "#base/clock.ts";
 import { parseJson } from "#base/json/read.ts";
+import { log } from "#base/log.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import { checkImageLabels } from "./image-name.ts";
@@ -27,6 +28,8 @@ export type Pull = {
   readonly report: Report;
   readonly stage: string;
   readonly signal: AbortSignal;
+  /** Returns the token for pulling an image that a repository names; undefined if the engine can sign in by itself. */
+  readonly fetchToken?: (image: string) => Promise<string | undefined>;
 };
 
 /** Properties of an image: its architecture, and its intended user (empty for root or unknown). */
@@ -59,11 +62,49 @@ export const ensureImage = async (
   if (known) return checkLabels(image, known);
   if (policy === "never")
     throw new ProvisionError(`The image ${image} does not exist on the Docker Engine, and its pull policy is never.`);
-  await fetchImage(pull, image, {}, platform);
+  const token = await pull.fetchToken?.(image);
+  const headers = token === undefined ? {} : toAuthHeader({ registrytoken: token });
+  try {
+    await fetchImage(pull, image, headers, platform);
+  } catch (error) {
+    if (!(error instanceof EngineError) || (token === undefined && !quotesAnswer(error.message))) throw error;
+    log("docker").warn("the image {image} cannot be fetched: {error}", { image, error });
+    throw new ProvisionError(`The image ${image} cannot be fetched: ${findPullReason(error.message)}.`);
+  }
   const fetched = await findImage(pull, image, platform);
   if (fetched) return checkLabels(image, fetched);
   if (platform) throw new ProvisionError(`The image ${image} has no variant for ${formatPlatform(platform)}.`);
   throw new ProvisionError(`The image ${image} was fetched, but the Docker Engine does not have it.`);
+};
+
+/** Returns the header with credentials for a registry. The engine's decoder requires the padding that `base64url` omits. */
+export const toAuthHeader = (credentials: object): Readonly<Record<string, string>> => {
+  const text = Buffer.from(JSON.stringify(credentials)).toString("base64");
+  return { "x-registry-auth": text.replaceAll("+", "-").replaceAll("/", "_") };
+};
+
+/** Whether an engine's message has a part of what a registry, or a server that it leads to, has answered. */
+export const quotesAnswer = (message: string): boolean =>
+  /error parsing HTTP|unexpected (?:HTTP )?status|decode token response/i.test(message);
+
+const PULL_REASONS: readonly [RegExp, string][] = [
+  [/no space left on device/, "the Docker Engine has no space left"],
+  [/no matching manifest/, "it has no variant for the platform of the Docker Engine"],
+  [/manifest (?:for .*)?(?:unknown|not found)/, "its registry does not have it"],
+  [/toomanyrequests|status(?: code)?:? 429/i, "its registry limits how often images are fetched. Try again later"],
+  [/unauthorized|denied|authentication required/i, "its registry does not have it, or requires sign-in"],
+  [/x509|certificate/, "the Docker Engine does not trust the certificate of its registry"],
+  [/no such host|connection refused|timeout|deadline exceeded|EOF/i, "the Docker Engine cannot reach its registry"],
+];
+
+/** Returns why a pull failed, without a part of an answer: it can come from a service that only the engine's machine reaches. */
+export const findPullReason = (message: string): string => {
+  const [, reason] = (quotesAnswer(message) ? [] : PULL_REASONS).find(([pattern]) => pattern.test(message)) ?? [];
+  const [, status] = /(?:HTTP|status(?: code)?:?|request to \S+) ([45]\d\d)\b/i.exec(message) ?? [];
+  return (
+    reason ??
+    (status === undefined ? "its registry's answer cannot be read" : `its registry answered with status ${status}`)
+  );
 };
 
 const checkLabels = (name: string, image: Image): Image => {

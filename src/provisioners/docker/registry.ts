@@ -4,7 +4,7 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type Engine, EngineError } from "./engine.ts";
-import { fetchImage, type Pull } from "./pull.ts";
+import { fetchImage, type Pull, toAuthHeader } from "./pull.ts";
 
 export type RegistryOptions = {
   /** Registry, path and name without a tag, such as `registry.example.com/acme/workspaces`; each image has its own tag. */
@@ -47,7 +47,7 @@ export class ImageRegistry {
     this.name = name;
     this.#clock = clock;
     const signIn = user === undefined ? {} : { username: user, password: password ?? "", serveraddress: toHost(name) };
-    this.#headers = { "x-registry-auth": toPaddedBase64Url(JSON.stringify(signIn)) };
+    this.#headers = toAuthHeader(signIn);
   }
 
   /** Pulls the image of a key onto the engine and returns its name; undefined if that fails, with the reason in the build log. */
@@ -181,9 +181,6 @@ export class ImageRegistry {
 }
 
 /** The engine's decoder requires the padding that `base64url` omits. */
-const toPaddedBase64Url = (text: string): string =>
-  Buffer.from(text).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
-
 /** Engines of other architectures share the registry, and their images cannot be used here. */
 const readTag = async (engine: Engine, key: string, signal: AbortSignal): Promise<string> => {
   const version = await engine.json<{ Arch?: string }>("report its architecture", "GET", "/version", { signal });

@@ -25,7 +25,7 @@ import { BuildSteps } from "./build-steps.ts";
 import { parseBytes } from "./container.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import { checkDockerfile, checkImageName, checkTriggers, pinDockerfile, REPOSITORY_IMAGE } from "./image-name.ts";
-import { ensureImage, findImage, type Image, type Pull } from "./pull.ts";
+import { ensureImage, findImage, findPullReason, type Image, type Pull, quotesAnswer } from "./pull.ts";
 import type { ImageRegistry } from "./registry.ts";
 
 /**
@@ -75,7 +75,7 @@ export const ensureRepositoryImage = async (build: ImageBuild): Promise<BuiltIma
   if (plan.features.length === 0) return base;
   const key = toImageKey(["features", base.id, plan.features, plan.user ?? base.user]);
   return getOrBuild(build, key, docker.pull === "always", async (name, limited) => {
-    checkTriggers(base.image, base.triggers, build.registry?.name);
+    await checkBase(limited, base.image, base.triggers);
     using source = plan.features.some(({ tree }) => tree !== undefined) ? await openSource(limited) : undefined;
     const found = await fetchFeatures(limited, source);
     const features = found.map(({ feature }) => feature);
@@ -98,7 +98,29 @@ const toImageKey = (parts: readonly unknown[]): string => sha256(JSON.stringify(
 const pullPlanImage = async (build: ImageBuild): Promise<BuiltImage> => {
   const image = build.plan.image ?? build.docker.image;
   checkImageName(image, build.registry?.name);
-  return { image, ...(await ensureImage(build, image, build.docker.pull ?? "missing")) };
+  const pull = build.plan.image === undefined ? build : toRepositoryPull(build);
+  return { image, ...(await ensureImage(pull, image, build.docker.pull ?? "missing")) };
+};
+
+/** Returns a pull of images that the repository names: the engine must not be led to what only its machine reaches. */
+export const toRepositoryPull = <P extends Pull & Pick<ImageBuild, "sources" | "owner_id">>(pull: P): P => {
+  const { sources, owner_id, signal } = pull;
+  if (!sources) return pull;
+  const fetchToken = async (image: string): Promise<string | undefined> => {
+    try {
+      return await sources.fetchPullToken(image, owner_id, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new ProvisionError((error as Error).message, "", undefined, { cause: error });
+    }
+  };
+  return { ...pull, fetchToken };
+};
+
+/** Checks the ONBUILD instructions of a base image, and fetches the images from which they copy. */
+const checkBase = async (build: ImageBuild, image: string, triggers: readonly string[]): Promise<void> => {
+  for (const copied of checkTriggers(image, triggers, build.registry?.name))
+    await ensureImage(toRepositoryPull(build), copied, "missing");
 };
 
 /** Returns the image of a Dockerfile in the repository. Its context is one Git tree, so the tree's ID represents every file in it. */
@@ -126,8 +148,8 @@ const ensureDockerfileImage = (
     if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
     const ids = new Map<string, string>();
     for (const base of checkDockerfile(text, given, build.registry?.name, wanted.target)) {
-      const { id, triggers } = await ensureImage(limited, base.image, "missing", base.platform);
-      checkTriggers(base.image, triggers, build.registry?.name);
+      const { id, triggers } = await ensureImage(toRepositoryPull(limited), base.image, "missing", base.platform);
+      await checkBase(limited, base.image, triggers);
       ids.set(toBaseKey(base), checkImageId(base.image, id));
     }
     // By now, the names can stand for images that were not checked.
@@ -291,7 +313,12 @@ const buildImage = async (
   };
   const onBuildLine = (line: unknown, steps: BuildSteps): void => {
     const { stream, error } = line as BuildLine;
-    if (error !== undefined) throw new EngineError(0, `The image of the repository cannot be built: ${error}`);
+    if (error !== undefined) {
+      const reason = quotesAnswer(error)
+        ? `an image that it needs cannot be fetched: ${findPullReason(error)}.`
+        : error;
+      throw new EngineError(0, `The image of the repository cannot be built: ${reason}`);
+    }
     if (stream === undefined) return;
     steps.take(stream);
     logOutput(stream);
