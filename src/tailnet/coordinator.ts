@@ -43,15 +43,17 @@ export class Coordinator {
   readonly #listeners = new Set<(id: string) => void>();
   /** Set once, if there are other servers. */
   others: RemoteCoordinators | undefined;
-  /** Undefined when they have changed. */
-  #keys: ReadonlySet<string> | undefined;
+  /** The key that each connected peer has announced, in hex, by the peer's ID. */
+  readonly #keys = new Map<string, string>();
+  /** How many peers have announced each key. */
+  readonly #keyCounts = new Map<string, number>();
 
   /** Adds a new stream of this peer. An existing stream of the peer is ended; its tunnels are kept. */
   join(options: PeerOptions): Peer {
     const peer = new Peer(this, options);
     const before = this.#peers.get(peer.id);
     this.#peers.set(peer.id, peer);
-    this.#keys = undefined;
+    this.#noteKey(peer);
     this.#lost.delete(peer.id);
     before?.replace();
     this.others?.onJoin(peer, before);
@@ -87,14 +89,26 @@ export class Coordinator {
     return this.#peers.get(id)?.known?.node;
   }
 
-  /** Returns the keys that connected peers have announced, in hex. */
-  get keys(): ReadonlySet<string> {
-    this.#keys ??= new Set(
-      [...this.#peers.values()]
-        .map(({ known }) => Buffer.from(known?.node.key.subarray(-KEY_BYTES) ?? []).toString("hex"))
-        .filter((key) => key !== ""),
-    );
-    return this.#keys;
+  /** Returns whether a connected peer has announced this key, in hex. */
+  isAnnounced(key: string): boolean {
+    return this.#keyCounts.has(key);
+  }
+
+  #noteKey({ id, known }: Peer): void {
+    this.#forgetKey(id);
+    if (!known) return;
+    const key = Buffer.from(known.node.key.subarray(-KEY_BYTES)).toString("hex");
+    this.#keys.set(id, key);
+    this.#keyCounts.set(key, (this.#keyCounts.get(key) ?? 0) + 1);
+  }
+
+  #forgetKey(id: string): void {
+    const key = this.#keys.get(id);
+    if (key === undefined) return;
+    this.#keys.delete(id);
+    const count = (this.#keyCounts.get(key) ?? 1) - 1;
+    if (count === 0) this.#keyCounts.delete(key);
+    else this.#keyCounts.set(key, count);
   }
 
   /** Returns the holder of the partner with this address; undefined if none or several partners claim it. */
@@ -115,7 +129,7 @@ export class Coordinator {
 
   onNodeChange(peer: Peer): void {
     if (this.#peers.get(peer.id) !== peer) return;
-    this.#keys = undefined;
+    this.#noteKey(peer);
     for (const tell of this.#listeners) tell(peer.id);
     this.others?.onNodeChange(peer);
     for (const partner of this.#iteratePartners(peer.id)) partner.show([peer]);
@@ -158,7 +172,7 @@ export class Coordinator {
   removePeer(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void {
     if (this.#peers.get(peer.id) !== peer) return;
     this.#peers.delete(peer.id);
-    this.#keys = undefined;
+    this.#forgetKey(peer.id);
     const reason = kind === Kind.LOST ? "the peer's connection was lost" : "the peer has disconnected";
     const partners = [...this.#iteratePartners(peer.id)];
     if (kind === Kind.LOST && peer.isWatched)

@@ -7,6 +7,7 @@ import { UploadedAgentFile } from "#schema/agents/agent-upload.ts";
 import type { ApiContext } from "../context.ts";
 import { limitBody } from "../files.ts";
 import { tooLarge } from "../http/body/body.ts";
+import { reserveStreamedBody } from "../http/body/budget.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
@@ -31,19 +32,16 @@ export const agentUpload = (ctx: ApiContext) =>
       async ({ caller, params, query, request, status }) => {
         if (Number(request.headers.get("content-length") ?? 0) > MAX_AGENT_FILE_BYTES)
           throw tooLarge(MAX_AGENT_FILE_BYTES);
-        const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
         const { name, terminal = "", folder = "", replace = false } = query;
         const body = limitBody(request, MAX_AGENT_FILE_BYTES);
-        return status(
-          201,
-          await uploadToAgent(ctx, agent_id, {
-            name: parseName(name),
-            terminal: terminal.toLowerCase(),
-            folder,
-            replace,
-            body,
-          }),
-        );
+        const upload = { name: parseName(name), terminal: terminal.toLowerCase(), folder, replace, body };
+        const reserved = reserveStreamedBody(request, workspace_id);
+        try {
+          return status(201, await uploadToAgent(ctx, agent_id, upload));
+        } finally {
+          reserved.release();
+        }
       },
       {
         user: true,

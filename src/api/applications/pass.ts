@@ -8,7 +8,7 @@ import { paceBody } from "#base/network/body-pieces.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 import { type HttpResponse, WebSocketFrames, WireError } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
-import { ByteBudget, TOO_MANY_BODIES } from "../http/body/budget.ts";
+import { ByteBudget, reserveStreamedBody } from "../http/body/budget.ts";
 import { AppBridge } from "./bridge.ts";
 import { type OpenedApp, watchAppAccess } from "./ends.ts";
 import { isLoop, type SubresourcePolicy, toAppHeaders, toBrowserHeaders } from "./headers.ts";
@@ -19,14 +19,6 @@ const HEAD_TIMEOUT_MS = 300_000;
 /** Bodies up to this many bytes are not streamed. */
 const MAX_BUFFERED_BYTES = 64 * 1024;
 const CLOSE_TIMEOUT_MS = 5_000;
-/**
- * What a body that its app does not read occupies at most: the piece that waits for the app, and what the runtime reads ahead, which cannot
- * be changed (1 MiB and the last packet).
- */
-const WAITING_BODY_BYTES = 4 * 1024 * 1024;
-const MAX_BODIES_BYTES = Math.min(shareOfMemory(1 / 8), 1024 * 1024 * 1024);
-/** Reserved per workspace, at most half of the total for one. */
-const bodies = new ByteBudget(MAX_BODIES_BYTES, MAX_BODIES_BYTES / 2, TOO_MANY_BODIES);
 /** WebSocket messages of apps until their users have received them, by workspace. */
 const MAX_MESSAGES_BYTES = shareOfMemory(1 / 4);
 const messages = new ByteBudget(
@@ -154,8 +146,7 @@ class Flow {
   takeBody(): { body?: AsyncIterable<Uint8Array>; length?: number } {
     const { headers } = this.#request;
     const length = headers.has("transfer-encoding") ? undefined : Number(headers.get("content-length"));
-    const reserved = bodies.open(this.#passing.place.workspace_id);
-    reserved.add(Math.min(length ?? WAITING_BODY_BYTES, WAITING_BODY_BYTES));
+    const reserved = reserveStreamedBody(this.#request, this.#passing.place.workspace_id);
     this.#cleanups.push(reserved.release);
     const { body } = this.#request;
     if (!body) return {};

@@ -26,7 +26,7 @@ export const derp = (ctx: ApiContext) => {
         }
         const who = `derp:${ctx.addresses.of(request)}`;
         const headers = { "sec-websocket-protocol": PROTOCOL };
-        return ctx.sockets.upgrade(request, new RelayConnection(ctx.tailnet.relay, unknown), { who, headers });
+        return ctx.sockets.upgrade(request, new RelayConnection(ctx.tailnet.relay, unknown, who), { who, headers });
       },
       {
         response: { 101: Upgraded, ...fails(400, 426, 503) },
@@ -60,8 +60,8 @@ export const derp = (ctx: ApiContext) => {
 class UnknownClients {
   readonly #ctx: ApiContext;
   readonly #open = new Map<RelayConnection, Socket>();
-  /** Closed ones that may still be in memory. */
-  #closed = 0;
+  /** The number of closed ones that may still be in memory, by their network address. */
+  readonly #closed = new Map<string, number>();
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
@@ -71,36 +71,44 @@ class UnknownClients {
     const { sockets, tailnet } = this.#ctx;
     // Peers announce their keys to the nodes of their agents, which may be others.
     if (tailnet.relay.others) return;
-    const { keys } = tailnet.coordinator;
-    for (const one of this.#open.keys()) if (keys.has(one.address)) this.#open.delete(one);
-    const isFull = (): boolean => this.#open.size + this.#closed >= sockets.maxAnonymous;
+    for (const one of this.#open.keys()) if (tailnet.coordinator.isAnnounced(one.address)) this.#open.delete(one);
+    // Closed connections of one address must not keep out the clients of others.
+    if ((this.#closed.get(connection.who) ?? 0) >= sockets.maxAnonymous / 2) {
+      socket.terminate();
+      return;
+    }
+    this.#open.set(connection, socket);
     for (const [one, oldest] of this.#open) {
-      if (!isFull()) break;
+      if (this.#open.size <= sockets.maxAnonymous) return;
       this.#open.delete(one);
       oldest.terminate();
     }
-    // Never the new one: connections that are only opened and closed must not keep out a client that will announce its key.
-    this.#open.set(connection, socket);
   }
 
   delete(connection: RelayConnection): void {
     const { clock, tailnet } = this.#ctx;
-    if (!this.#open.delete(connection) || tailnet.coordinator.keys.has(connection.address)) return;
-    this.#closed += 1;
-    clock.after(RELEASE_TIMEOUT_MS, () => {
-      this.#closed -= 1;
-    });
+    if (!this.#open.delete(connection) || tailnet.coordinator.isAnnounced(connection.address)) return;
+    this.#count(connection.who, 1);
+    clock.after(RELEASE_TIMEOUT_MS, () => this.#count(connection.who, -1));
+  }
+
+  #count(who: string, by: 1 | -1): void {
+    const count = (this.#closed.get(who) ?? 0) + by;
+    if (count === 0) this.#closed.delete(who);
+    else this.#closed.set(who, count);
   }
 }
 
 class RelayConnection implements SocketHandler {
   readonly #relay: Relay;
   readonly #unknown: UnknownClients;
+  readonly who: string;
   #client: RelayClient | undefined;
 
-  constructor(relay: Relay, unknown: UnknownClients) {
+  constructor(relay: Relay, unknown: UnknownClients, who: string) {
     this.#relay = relay;
     this.#unknown = unknown;
+    this.who = who;
   }
 
   /** The client's key in hex; empty before it is proved. */

@@ -8,7 +8,10 @@ import { configureLogging, resetLogging } from "#base/log.ts";
 import { MAX_AGENT_FILE_BYTES } from "#domain/agents/upload.ts";
 import type { DirectoryListing } from "#schema/agents/agent-files.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
 import { type SeededAgent, seedAgent, seedUser } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
+import { formatHead, readAnswer } from "../edge/raw-http.ts";
 import { startReachableAgent, TestTerminal } from "./reach.ts";
 
 const world = await forFile(startReachableAgent());
@@ -54,6 +57,24 @@ test("[PT-8] a file is uploaded to the terminal's current folder, byte for byte,
     path: join(world.home, "a.txt"),
   });
 });
+
+test("[PT-8] too many unfinished uploads to one workspace are refused until some have ended", async () => {
+  const head = formatHead("POST", world.path("files?name=stalled"), {
+    Host: world.server.url.host,
+    "Service-Session-Token": world.seeded.owner_token,
+    "Content-Type": "application/octet-stream",
+    "Content-Length": 20_000_000,
+  });
+  // More than one workspace may have on a machine of any size.
+  const stalled = Array.from({ length: 140 }, () => new RawConnection(world.server.url));
+  for (const one of stalled) one.send(head);
+  const refused = await Promise.race(stalled.map(readAnswer));
+  expect(refused?.status).toBe(503);
+  expect(refused?.text).toContain("Too many large request bodies are being received.");
+  expect(await uploadFile({ name: "refused" }, "x".repeat(5_000_000))).toMatchObject({ status: 503 });
+  for (const one of stalled) one[Symbol.dispose]();
+  await until(async () => (await uploadFile({ name: "accepted", replace: "true" }, "x")).status === 201);
+}, 60_000);
 
 test("[PT-8] rejects names with folders, files above 32 MiB, names of existing folders, and users without access", async () => {
   for (const name of ["", ".", "..", "../a", "a/b", "a\\b", "a\nb", "ä".repeat(200)])

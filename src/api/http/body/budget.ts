@@ -1,7 +1,8 @@
 // Bounds the memory of bodies and messages that are on their way. When a sender stops before the last byte, or a receiver doesn't read, the
-// bytes stay in memory until the connection ends, so that a few hundred of them would fill the machine (rules HT-49, AX-27, AX-29). Bodies
-// that are streamed to disk are not counted, and the AI gateway counts its own until their calls end.
+// bytes stay in memory until the connection ends, so that a few hundred of them would fill the machine (rules HT-49, AX-27, AX-29, PT-8).
+// Bodies that are streamed to disk are not counted, and the AI gateway counts its own until their calls end.
 import { AppError } from "#base/errors.ts";
+import { shareOfMemory } from "#base/system/memory.ts";
 
 export class ByteBudget {
   readonly #refusal: string;
@@ -46,6 +47,23 @@ export class ByteBudget {
 
 /** The error for bodies beyond a budget. */
 export const TOO_MANY_BODIES = "Too many large request bodies are being received. Please retry.";
+
+/**
+ * What a body that its workspace does not read occupies at most: the piece that waits for the workspace, and what the runtime reads ahead,
+ * which cannot be changed (1 MiB and the last packet).
+ */
+const WAITING_BODY_BYTES = 4 * 1024 * 1024;
+const MAX_BODIES_BYTES = Math.min(shareOfMemory(1 / 8), 1024 * 1024 * 1024);
+/** Bodies that are streamed to workspaces. One can hold half of all. */
+const streamedBodies = new ByteBudget(MAX_BODIES_BYTES, MAX_BODIES_BYTES / 2, TOO_MANY_BODIES);
+
+/** Reserves the memory for a body that is streamed to a workspace. Throws 503 when too many are on their way. */
+export const reserveStreamedBody = ({ headers }: Request, workspace_id: string): Reservation => {
+  const declared = headers.has("transfer-encoding") ? undefined : headers.get("content-length");
+  const reserved = streamedBodies.open(workspace_id);
+  reserved.add(Math.min(Number(declared ?? WAITING_BODY_BYTES), WAITING_BODY_BYTES));
+  return reserved;
+};
 
 export interface Reservation {
   /** Reserves more bytes. Throws 503 beyond the budget. */
