@@ -1,5 +1,5 @@
-// Files of chats: rows for the bytes in the blob store. A file belongs to no chat at first, and permanently to one once a message of that
-// chat has referenced it. A chat keeps its newest fifty files.
+// Files of chats: rows for the bytes in the blob store. A file belongs to no chat at first, then to the chat of the message that
+// references it, until no message of that chat does. A chat keeps its newest fifty files.
 import { asc } from "drizzle-orm";
 import type { Blobs } from "../blobs.ts";
 import { build, eqParam, findBy, insertInto, query, type Statement } from "../engine/sql.ts";

@@ -84,7 +84,7 @@ describeInside("unknown clients", () => {
       const atAgent = await coordinate(agent.tailnet);
       const key = Buffer.concat([Buffer.from("np"), known.pair.public]);
       await atAgent.send({ updateSelf: { node: { id: 1n, key, preferredDerp: 999 } } });
-      await until(() => getContext(small).tailnet.coordinator.keys.has(known.address));
+      await until(() => getContext(small).tailnet.coordinator.isAnnounced(known.address));
       const unknown = [await RelayPeer.join(small)];
       let isCutOff = false;
       void unknown[0]?.closed.then(() => {

@@ -48,7 +48,7 @@ export const agentExternalAuth = (ctx: ApiContext) =>
           match: t.Optional(
             t.String({ description: "A URL at the provider, such as one for which Git asks for a password." }),
           ),
-          id: t.Optional(t.String({ description: "The provider's ID, unless `match` is set." })),
+          id: t.Optional(t.String({ description: "The provider's ID. Not needed with `match`." })),
           listen: flagQuery("Wait until the owner has linked an account."),
         }),
         response: { 200: AgentExternalAuth, ...fails(400, 401, 403, 404, 503) },

@@ -1,6 +1,7 @@
 // Adds what a Terraform build or dry run needs to its request: the template's files, and the owner's data that the template reads. Runs
 // outside any mailbox, because tokens of linked accounts may have to be refreshed.
 import { NIL_UUID } from "#base/ids.ts";
+import { CommitError } from "#db/engine/store.ts";
 import { findTaskPrompt } from "#db/tasks/tasks.ts";
 import { findFile } from "#db/templates/files.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
@@ -8,7 +9,7 @@ import { openVariables } from "#db/templates/variables.ts";
 import { findTemplateVersion, type TemplateVersionRow } from "#db/templates/versions.ts";
 import { deleteKey, findKeyByName } from "#db/users/api-keys.ts";
 import { readMemberships } from "#db/users/members.ts";
-import { findUser } from "#db/users/users.ts";
+import { findUser, guardNotSuspended } from "#db/users/users.ts";
 import { findBuild, findBuildByNumber, listBuildParameters } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -154,8 +155,16 @@ const createSessionToken = async (
         })
       : undefined;
   const writes = [...(old ? [deleteKey(old.id)] : []), ...(made?.statements ?? [])];
-  if (writes.length > 0) await store.commit(writes);
-  return made?.token ?? "";
+  if (writes.length === 0) return "";
+  const guards = made ? [guardNotSuspended({ id: owner.id })] : [];
+  return store.commit([...guards, ...writes]).then(
+    () => made?.token ?? "",
+    (error) => {
+      // The owner was suspended after the build had begun.
+      if (error instanceof CommitError && error.reason === "stale") return "";
+      throw error;
+    },
+  );
 };
 
 /** An account that is not linked, or whose provider is unavailable, has no token; the template decides whether it needs one. */

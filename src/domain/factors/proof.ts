@@ -41,14 +41,14 @@ export const requireOwnKey = async (
 };
 
 /** Rejects with 403 for an application, and for a key with scopes: access that it gives to others is worth more than the key. */
-export const requireWholeKey = async (
+export const requireFullAccess = async (
   ctx: Pick<DomainContext, "store">,
   caller: UserCaller,
   action: string,
 ): Promise<void> => {
   await requireOwnKey(ctx, caller, action);
   if (!caller.scopes.includes("all"))
-    throw forbidden(`A key with scopes cannot ${action}. This takes a key for everything.`);
+    throw forbidden(`A key with scopes cannot ${action}. Use a key with full access.`);
 };
 
 type ProofInput = { readonly password: string; readonly code?: string | undefined };

@@ -26,7 +26,7 @@ import type { Invitation, Invitations, Invited, InviteRequest, NewInvitation } f
 import { canCreateUsers, canSeeOrganization } from "../access.ts";
 import { canHaveLocal, explainNoLocal, LOCAL_PROVISIONER } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
-import { requireOwnKey, requireWholeKey } from "../factors/proof.ts";
+import { requireFullAccess, requireOwnKey } from "../factors/proof.ts";
 import { isEveryone } from "../groups/find.ts";
 import { getGroupAcl } from "../templates/access-list.ts";
 import { findAccountByEmail, toStoredEmail } from "../users/email.ts";
@@ -52,7 +52,7 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
   await requireOwnKey(ctx, caller, "invite people");
   const { organization, gift } = await checkRequest(ctx, caller, input);
   requireGrantable(caller, gift);
-  if (hasRoles(gift)) await requireWholeKey(ctx, caller, "give roles");
+  if (hasRoles(gift)) await requireFullAccess(ctx, caller, "give roles");
   const now = clock.now();
   const { people, skipped, replaced } = await splitNewcomers(ctx, input.people);
   const pending = (await store.get(countInvitations()))?.count ?? 0;
@@ -202,7 +202,7 @@ export const resendInvitation = async (
   const before = await findVisible(ctx, caller, id);
   requireGrantable(caller, before);
   await requireOwnKey(ctx, caller, "invite people");
-  if (hasRoles(before)) await requireWholeKey(ctx, caller, "give roles");
+  if (hasRoles(before)) await requireFullAccess(ctx, caller, "give roles");
   const isMailed = by === undefined ? ctx.mailer.isSetUp : by === "email";
   if (isMailed && !ctx.mailer.isSetUp) throw invalidField("by", "No SMTP server is set up: copy the link instead.");
   const { token, token_hash } = createLink();

@@ -11,7 +11,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateUserRequest } from "#schema/users/user.ts";
 import { canCreateUsers, canGiveSiteRoles, canSeeOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { requireOwnKey, requireWholeKey } from "../factors/proof.ts";
+import { requireFullAccess, requireOwnKey } from "../factors/proof.ts";
 import { auditUserCreated } from "./audit.ts";
 import { toStoredEmail } from "./email.ts";
 import { getDefaultOrganization } from "./first-user.ts";
@@ -37,7 +37,7 @@ export const createUser = async (
   }
   const roles = checkSiteRoles(input.roles ?? []);
   if (roles.length > 0 && !canGiveSiteRoles(caller)) throw forbidden("Only an owner may give site roles.");
-  if (roles.length > 0) await requireWholeKey(ctx, caller, "give roles");
+  if (roles.length > 0) await requireFullAccess(ctx, caller, "give roles");
   const organizations = await resolveOrganizations(store, input.organization_ids, caller);
   const id = uuid();
   const password_hash = login_type === "password" ? await accounts.passwords.hash(input.password ?? "") : "";

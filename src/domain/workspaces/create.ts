@@ -39,7 +39,7 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   const { caller, owner, organization_id, body, task } = creation;
   const { clock } = ctx;
   const fields = workspaceFields(body);
-  if (caller.is_application) requireNoLaterStarts(fields);
+  if (caller.is_application) rejectAutomaticStarts(fields);
   const { template, version } = await resolveTemplate(ctx, caller, await addRepositoryTemplate(ctx, creation));
   if (organization_id !== undefined && template.organization_id !== organization_id) throw notFound();
   if (!canCreateWorkspaceFor(caller, template.organization_id, owner.id)) {
@@ -91,7 +91,7 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
 };
 
 /** Rejects with 403 for an application: what starts later would go on after its authorization has ended (rule OA-23). */
-const requireNoLaterStarts = ({ autostart_schedule, automatic_updates }: WorkspaceFields): void => {
+const rejectAutomaticStarts = ({ autostart_schedule, automatic_updates }: WorkspaceFields): void => {
   if (autostart_schedule === null && automatic_updates === "never") return;
   throw forbidden("An application cannot set a workspace's autostart schedule or automatic updates.");
 };

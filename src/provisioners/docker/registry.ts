@@ -180,7 +180,6 @@ export class ImageRegistry {
   }
 }
 
-/** The engine's decoder requires the padding that `base64url` omits. */
 /** Engines of other architectures share the registry, and their images cannot be used here. */
 const readTag = async (engine: Engine, key: string, signal: AbortSignal): Promise<string> => {
   const version = await engine.json<{ Arch?: string }>("report its architecture", "GET", "/version", { signal });

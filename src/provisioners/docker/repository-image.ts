@@ -32,7 +32,7 @@ import type { ImageRegistry } from "./registry.ts";
  * The version of the key format, which changes when images are built differently. Version 1 stored images under IDs that the caller had
  * supplied.
  */
-const VERSION = 2;
+const VERSION = 3;
 const LABEL = "slipway.repository_image";
 /** Milliseconds after which an image is rebuilt at the next start, to pick up updates of its base and features. */
 const MAX_AGE_MS = 30 * 86_400_000;

@@ -168,7 +168,10 @@ test("[DM-19] disconnected, restarted and moved to a new token, a daemon loses n
   const agent_token = uuid();
   await getContext(server).agents.ask(seeded.agent_id, "signIn", { token_hash: sha256(agent_token) });
   const third = await startAgentProcess(server, { ...seeded, agent_token }, home, { url: wire.url });
-  expect(await old.socket.closed).toMatchObject({ code: 1011, reason: expect.stringMatching(/the agent (has|disconnected)/) });
+  expect(await old.socket.closed).toMatchObject({
+    code: 1011,
+    reason: expect.stringMatching(/the agent (has|disconnected)/),
+  });
   await readLines(logs, third.process.pid, 5);
   await reachable();
   using fresh = await terminal();
