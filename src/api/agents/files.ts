@@ -1,13 +1,16 @@
 // `GET {agent}/files` and `GET {agent}/files/content`: lists and reads files of a running workspace (rule PT-10).
 import { t } from "elysia";
+import { canUseWorkspace } from "#domain/access.ts";
 import { listAgentFolder, readAgentFile } from "#domain/agents/files.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { formatDisposition } from "#domain/chats/file-name.ts";
+import { workspaceAccess } from "#domain/live-access.ts";
 import { DirectoryListing } from "#schema/agents/agent-files.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { watchAccess } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 
 const MAX_PATH_LENGTH = 4_096;
@@ -45,9 +48,11 @@ export const agentFiles = (ctx: ApiContext) =>
     .get(
       "/:workspaceagent/files/content",
       async ({ caller, params, query }) => {
-        const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
         const { size, bytes } = await readAgentFile(ctx, agent_id, query.path, query.limit);
-        return new Response(toStream(bytes), {
+        const access = workspaceAccess(ctx, workspace_id, canUseWorkspace);
+        const watch = (end: () => void) => watchAccess(ctx, caller, access, end);
+        return new Response(toStream(bytes, watch), {
           headers: {
             "content-type": BYTES,
             "content-disposition": formatDisposition("attachment", query.path.split("/").at(-1) ?? ""),
@@ -79,20 +84,40 @@ export const agentFiles = (ctx: ApiContext) =>
       },
     );
 
-/** Reads only as fast as the client does. When the client disconnects, the agent's response ends too. */
-const toStream = (bytes: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> =>
-  new ReadableStream<Uint8Array>({
+/**
+ * Reads only as fast as the client does. When the client disconnects, the agent's response ends too; when `watch` reports that the caller
+ * has lost access, both end.
+ */
+const toStream = (
+  bytes: AsyncGenerator<Uint8Array, void, undefined>,
+  watch: (end: () => void) => () => void,
+): ReadableStream<Uint8Array> => {
+  let leave = (): void => {};
+  let isOver = false;
+  return new ReadableStream<Uint8Array>({
+    start(to) {
+      leave = watch(() => {
+        isOver = true;
+        // Cuts the connection so that the client doesn't mistake the content for complete. The runtime would print a reason.
+        to.error(undefined);
+        void bytes.return().catch(() => {});
+      });
+    },
     async pull(to) {
       try {
         const { done, value } = await bytes.next();
-        if (done) to.close();
-        else to.enqueue(value);
+        if (isOver) return;
+        if (!done) return to.enqueue(value);
+        leave();
+        to.close();
       } catch {
-        // Cuts the connection so that the client doesn't mistake the content for complete. The runtime would print a reason.
-        to.error(undefined);
+        leave();
+        if (!isOver) to.error(undefined);
       }
     },
     async cancel() {
+      leave();
       await bytes.return();
     },
   });
+};

@@ -1,15 +1,17 @@
 // A person's upload to a workspace, as the terminal page does for dropped files.
 import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import { MAX_AGENT_FILE_BYTES } from "#domain/agents/upload.ts";
 import type { DirectoryListing } from "#schema/agents/agent-files.ts";
+import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { type SeededAgent, seedAgent, seedUser } from "#test/support/seed.ts";
+import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { formatHead, readAnswer } from "../edge/raw-http.ts";
 import { startReachableAgent, TestTerminal } from "./reach.ts";
@@ -131,6 +133,34 @@ test("[PT-10] folders are listed, files are read as bytes, and a file is uploade
   const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
   const { status } = await world.owner.withToken(stranger.token).fetch("GET", world.path("files"));
   expect(status).toBe(404);
+});
+
+type Holder = { readonly admin: Client; readonly seeded: SeededAgent; readonly owner: Client; readonly key: string };
+
+test.each<[string, (holder: Holder) => Promise<unknown>]>([
+  ["its token is deleted", ({ owner, key }) => owner.delete(`/api/v2/users/me/keys/${key.split("-")[0]}`)],
+  ["the person is suspended", ({ admin, seeded }) => admin.put(`/api/v2/users/${seeded.owner_id}/status/suspend`)],
+  [
+    "the person leaves the organization",
+    ({ admin, seeded }) => admin.delete(`/api/v2/organizations/${seeded.organization_id}/members/${seeded.owner_id}`),
+  ],
+])("[PT-10] [ID-10] [SH-6] a download ends when %s", async (_, end) => {
+  await using own = await startReachableAgent();
+  const { seeded, owner, home, server } = own;
+  const size = 256 * 1024 * 1024;
+  writeFileSync(join(home, "big.bin"), "");
+  truncateSync(join(home, "big.bin"), size);
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const { key } = await owner.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
+  using download = new RawConnection(server.url);
+  const head = [`host: ${server.url.host}`, `service-session-token: ${key}`].join("\r\n");
+  download.send(`GET ${own.path("files/content?path=big.bin")} HTTP/1.1\r\n${head}\r\n\r\n`);
+  expect(await download.until((text) => text.length > 4_096)).toStartWith("HTTP/1.1 200");
+  download.socket.pause();
+  await end({ admin, seeded, owner, key });
+  download.socket.resume();
+  await download.closed;
+  expect(download.received.length).toBeLessThan(size / 2);
 });
 
 test("[HT-43] returns 403 for a file that the daemon's user may not read, without logging an error", async () => {
