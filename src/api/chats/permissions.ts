@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { forbidden, invalid } from "#base/errors.ts";
 import { readUserChatSetting } from "#db/chats/settings.ts";
-import { readApprovals } from "#domain/chats/approvals.ts";
+import { readApprovals, requireScopeToAllow } from "#domain/chats/approvals.ts";
 import { requireUsableWorkspace } from "#domain/chats/create.ts";
 import { ownChatAt } from "#domain/chats/find.ts";
 import { COMMAND_PROBLEM, toPermissions } from "#domain/chats/permission-rules.ts";
@@ -57,6 +57,7 @@ export const chatPermissions = (ctx: ApiContext) =>
           if (command === undefined || isCommandPrefix(command)) continue;
           throw invalid("Invalid answers.", [{ field: `answers.${index}.command`, detail: COMMAND_PROBLEM }]);
         }
+        await requireScopeToAllow(ctx, id, caller, body.answers);
         await ctx.chats.ask(id, "answerPermissions", body);
         set.status = 204;
       },
@@ -70,7 +71,7 @@ export const chatPermissions = (ctx: ApiContext) =>
           operationId: "answerPermissions",
           summary: "Answer calls waiting for approval",
           description:
-            "Answer every call listed in `action_required` (kind `permission`) exactly once. Allowed calls run; denied calls return an error to the model. 409 if no call is waiting.",
+            "Answer every call listed in `action_required` (kind `permission`) exactly once. Allowed calls run; denied calls return an error to the model. 409 if no call is waiting. A key with scopes needs workspace:ssh in addition to allow a start with parameter values.",
           example: { answers: [{ tool_call_id: "call_1", decision: "allow", scope: "once" }] },
           access: "owner_only",
           scope: "chat:update",

@@ -1,8 +1,11 @@
 // Calls of a chat that wait for its owner's approval, with the effect each would have on the workspace as it is now (rule PE-16).
 import { readChat } from "#actors/chat/storage/read.ts";
 import { toPromptScope } from "#actors/chat/turn/offer.ts";
-import { notFound } from "#base/errors.ts";
+import { conflict, forbidden, notFound } from "#base/errors.ts";
 import type { ChatApprovals } from "#schema/chats/chat-approval.ts";
+import type { PermissionAnswers } from "#schema/chats/chat-permissions.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { hasScope } from "#schema/users/scopes.ts";
 import { makeRules } from "#src/tools/permission.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -21,4 +24,26 @@ export const readApprovals = async ({ store, generations }: DomainContext, id: s
       always: [...makeRules(call, "allow")],
     })),
   };
+};
+
+/**
+ * Rejects with 403 when a key without the scope to run programs allows a start with parameter values, which the workspace keeps, and with
+ * 409 when it allows a call that does not wait.
+ */
+export const requireScopeToAllow = async (
+  { store }: Pick<DomainContext, "store">,
+  id: string,
+  caller: UserCaller,
+  answers: PermissionAnswers["answers"],
+): Promise<void> => {
+  const allowed = answers.filter(({ decision }) => decision === "allow").map(({ tool_call_id }) => tool_call_id);
+  if (allowed.length === 0 || hasScope(caller.scopes, "workspace:ssh")) return;
+  const waiting = new Map((await readChat(store, id))?.pending_calls.map((call) => [call.tool_call_id, call] as const));
+  for (const tool_call_id of allowed) {
+    const call = waiting.get(tool_call_id);
+    if (!call) throw conflict("No such call is waiting for approval.");
+    const { parameters = {} } = (call.args ?? {}) as { parameters?: object | null };
+    if (call.tool_name === "start_workspace" && Object.keys(parameters ?? {}).length > 0)
+      throw forbidden("Allowing a start with parameter values takes a key with the scope workspace:ssh.");
+  }
 };

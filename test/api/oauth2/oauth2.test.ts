@@ -1,6 +1,7 @@
 // Applications that ask people for access: a client's whole flow, and all attacks on it.
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
 import type { Session } from "#schema/users/api-key.ts";
@@ -8,6 +9,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { createChat } from "#test/support/chats.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
+import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
 import {
@@ -31,7 +33,7 @@ const GRANTS = "/api/v2/users/me/oauth2-grants";
 
 const world = await openOAuth2();
 afterAll(() => world[Symbol.asyncDispose]());
-const { clock, server, admin, seeded, session, ada, bob, editor, board, boardSecret } = world;
+const { clock, models, server, admin, seeded, session, ada, bob, editor, board, boardSecret } = world;
 const { registered, asking, asked, agree, codeFor, send } = world;
 const { redeeming, refreshing, tokens, granted, refusal, works, basic } = world;
 
@@ -602,6 +604,29 @@ test("[OA-23] an application starts chats with no more permissions than the pers
   expect(await start({ permission_mode: "plan" })).toBe(201);
   expect(await start({})).toBe(201);
   await ada.put("/api/v2/chats/config/user-permissions", { permissions: null });
+});
+
+test("[OA-23] an application allows a start with parameter values only with the scope to run programs", async () => {
+  const { id } = await createChat({ owner: ada, organization_id: seeded.organization_id }, "start it", {
+    workspace_id: seeded.workspace_id,
+    permission_mode: "ask",
+  });
+  let call = await models.next();
+  while (call.prompt !== "start it") call = await models.next();
+  call.callTool("values", "start_workspace", { parameters: { startup: "evil" } });
+  call.callTool("plain", "start_workspace", {}).finish("tool_calls");
+  await until(async () => (await ada.get<Chat>(`/api/v2/chats/${id}`)).status === "requires_action");
+  const answer = async (scope: string, values: "allow" | "deny") => {
+    const program = ada.withToken((await granted(asking({ scope }))).access_token);
+    const answers = [
+      { tool_call_id: "values", decision: values },
+      { tool_call_id: "plain", decision: "allow" },
+    ];
+    return fetchStatus(program, "POST", `/chats/${id}/permissions`, { answers });
+  };
+  expect(await answer("chat:update", "allow")).toBe(403);
+  expect(await answer("chat:update", "deny")).toBe(204);
+  expect(await answer("chat:update", "deny")).toBe(409);
 });
 
 test("[OA-23] an application makes a chat's permissions stricter, and no looser", async () => {

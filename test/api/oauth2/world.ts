@@ -76,9 +76,10 @@ export type RegisteredClient = { client_id: string; client_secret?: string };
  */
 export const openOAuth2 = async () => {
   const clock = new ManualClock();
+  const models = new ScriptedModels();
   const server = await startTestServer({
     clock,
-    models: new ScriptedModels(),
+    models,
     env: { SLIPWAY_OAUTH2_PROVIDER: "true" },
   });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -174,6 +175,7 @@ export const openOAuth2 = async () => {
 
   return {
     clock,
+    models,
     server,
     admin,
     seeded,
