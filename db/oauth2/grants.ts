@@ -1,5 +1,5 @@
 // Access that people granted to applications. A grant is deleted with its key.
-import { and, desc, eq, inArray, isNotNull, isNull, lt, or, sql } from "drizzle-orm";
+import { and, desc, eq, inArray, isNotNull, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import { build, eqParam, findBy, insertInto, query, statement } from "../engine/sql.ts";
 import { oauth2_apps, oauth2_grants } from "../schema/oauth2.ts";
 import { api_keys } from "../schema/users.ts";
@@ -77,49 +77,33 @@ export const rotateGrant = statement<{
   { expect: 1 },
 );
 
+/** Builds a statement that deletes the keys, and thereby the grants, that the condition selects. */
+const deleteGrants = <Values extends Record<string, unknown>>(
+  condition: SQL | undefined,
+  options?: { alone: "grants" },
+) =>
+  statement<Values>(
+    build
+      .delete(api_keys)
+      .where(inArray(api_keys.id, build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(condition))),
+    options,
+  );
+
 /** Deletes the keys, and thereby the grants, of an application. */
-export const deleteKeysOfApp = statement<{ app_id: string }>(
-  build
-    .delete(api_keys)
-    .where(
-      inArray(
-        api_keys.id,
-        build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(eqParam(oauth2_grants.app_id)),
-      ),
-    ),
-  { alone: "grants" },
-);
+export const deleteKeysOfApp = deleteGrants<{ app_id: string }>(eqParam(oauth2_grants.app_id), { alone: "grants" });
 
 /** Deletes what a user has approved for an application but the application has not redeemed yet. */
-export const deletePendingGrants = statement<{ user_id: string; app_id: string }>(
-  build.delete(api_keys).where(
-    inArray(
-      api_keys.id,
-      build
-        .select({ key_id: oauth2_grants.key_id })
-        .from(oauth2_grants)
-        .where(and(eqParam(oauth2_grants.user_id), eqParam(oauth2_grants.app_id), isNull(oauth2_grants.redeemed_at))),
-    ),
-  ),
+export const deletePendingGrants = deleteGrants<{ user_id: string; app_id: string }>(
+  and(eqParam(oauth2_grants.user_id), eqParam(oauth2_grants.app_id), isNull(oauth2_grants.redeemed_at)),
 );
 
 /** Deletes a user's expired grants: the code was not redeemed in time, or the refresh token was not used. */
-export const deleteLapsedGrants = statement<{ user_id: string; now: number }>(
-  build.delete(api_keys).where(
-    inArray(
-      api_keys.id,
-      build
-        .select({ key_id: oauth2_grants.key_id })
-        .from(oauth2_grants)
-        .where(
-          and(
-            eqParam(oauth2_grants.user_id),
-            or(
-              and(isNull(oauth2_grants.redeemed_at), lt(oauth2_grants.code_expires_at, sql.placeholder("now"))),
-              lt(oauth2_grants.refresh_expires_at, sql.placeholder("now")),
-            ),
-          ),
-        ),
+export const deleteLapsedGrants = deleteGrants<{ user_id: string; now: number }>(
+  and(
+    eqParam(oauth2_grants.user_id),
+    or(
+      and(isNull(oauth2_grants.redeemed_at), lt(oauth2_grants.code_expires_at, sql.placeholder("now"))),
+      lt(oauth2_grants.refresh_expires_at, sql.placeholder("now")),
     ),
   ),
 );
