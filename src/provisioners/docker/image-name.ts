@@ -249,7 +249,7 @@ const listKeys = (operands: string, sign: string): string[] => {
     if (one === quote) quote = "";
     else if (quote === "" && (one === '"' || one === "'")) quote = one;
     word += one;
-    // The next character is a part of the word, whatever it is.
+    // The next character is always a part of the word.
     if (one === sign && quote !== "'") word += operands[++at] ?? "";
   }
   if (word !== "") words.push(word);

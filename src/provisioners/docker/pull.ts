@@ -28,7 +28,7 @@ export type Pull = {
   readonly report: Report;
   readonly stage: string;
   readonly signal: AbortSignal;
-  /** Returns the token for pulling an image that a repository names; undefined if the engine can sign in by itself. */
+  /** Returns the token for pulling an image that a repository names; undefined if the engine can sign in without one. */
   readonly fetchToken?: (image: string) => Promise<string | undefined>;
 };
 

@@ -18,7 +18,7 @@ export type RepositorySources = {
   /** Returns the tar of a feature by its ID, with this user's access. Rejects with an Error that is readable for people. */
   loadFeature(id: string, owner_id: string, signal: AbortSignal): Promise<Uint8Array>;
   /**
-   * Returns the token with which an engine pulls an image; undefined if the engine can sign in by itself. Rejects with an Error that is
+   * Returns the token with which an engine pulls an image; undefined if the engine can sign in without one. Rejects with an Error that is
    * readable for people if the image's registry is at an address that this user may not reach, or leads to one.
    */
   fetchPullToken(image: string, owner_id: string, signal: AbortSignal): Promise<string | undefined>;
