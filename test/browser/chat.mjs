@@ -141,6 +141,8 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await queue.getByText("Second of two").waitFor({ state: "detached" });
   await queue.getByRole("button", { name: "Take back and edit" }).click();
   await queue.waitFor({ state: "detached" });
+  // The stream can remove the message from the queue before the server's answer puts its text back.
+  await page.waitForFunction((box) => box.value !== "", await message.elementHandle());
   result.takenBack = await message.inputValue();
   await message.fill("");
   await message.press("Escape");
