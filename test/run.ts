@@ -44,9 +44,9 @@ const SHUTDOWN_GRACE_MS = 15_000;
 const ADVISORIES_MS = 30_000;
 const ADVISORY_LINES = 20;
 /** More broken files than this are no accident, and are not retried. */
-const SECOND_TRIES = 8;
+const SECOND_TRIES = 16;
 /** Processes that share the files of a step: most tests wait for a server, a daemon or a disk more than half of the time. */
-const WORKERS = Math.min(4, availableParallelism() + 2);
+const WORKERS = Math.min(4, availableParallelism() + 1);
 /** Processes for the steps next to the large one: with one process, they take equally long. */
 const OTHER_STEPS_WORKERS = 1;
 const TEMP = chooseTempFolder();
