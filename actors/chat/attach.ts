@@ -13,7 +13,7 @@ export const attachWrites = (chat: number, content: readonly MessagePart[], now:
   return linkChatFiles(chat, [...new Set(ids)], now);
 };
 
-type Said = { readonly content: readonly MessagePart[] };
+type WithContent = { readonly content: readonly MessagePart[] };
 
 /**
  * Returns the writes for the files of messages that an edit or a deletion in the queue removes: readers of the chat lose access to them,
@@ -40,5 +40,5 @@ export const detachWrites = async (
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /** Returns the IDs of files that the messages name, also those in results of tools, among IDs of other things. */
-export const nameFiles = (messages: readonly Said[]): ReadonlySet<string> =>
+export const nameFiles = (messages: readonly WithContent[]): ReadonlySet<string> =>
   new Set(messages.flatMap(({ content }) => JSON.stringify(content).match(UUID) ?? []));

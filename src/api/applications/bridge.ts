@@ -127,7 +127,7 @@ export class AppBridge implements SocketHandler {
     }
   }
 
-  /** Resolves when the message has left the memory, except for a little. Returns false when the socket has closed. */
+  /** Resolves when at most 1 MiB still waits for the browser. Returns false when the socket has closed. */
   async #forwardToBrowser(socket: Socket, data: string | Uint8Array): Promise<boolean> {
     if (this.#isGone) return false;
     const taken = socket.transmit(data);

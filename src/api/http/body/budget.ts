@@ -54,7 +54,7 @@ export const TOO_MANY_BODIES = "Too many large request bodies are being received
  */
 const WAITING_BODY_BYTES = 4 * 1024 * 1024;
 const MAX_BODIES_BYTES = Math.min(shareOfMemory(1 / 8), 1024 * 1024 * 1024);
-/** Bodies that are streamed to workspaces. One can hold half of all. */
+/** Bodies that are streamed to workspaces, at most half of the total for one workspace. */
 const streamedBodies = new ByteBudget(MAX_BODIES_BYTES, MAX_BODIES_BYTES / 2, TOO_MANY_BODIES);
 
 /** Reserves the memory for a body that is streamed to a workspace. Throws 503 when too many are on their way. */
