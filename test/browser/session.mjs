@@ -79,7 +79,7 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
 
   // Permission changes are shown live, in both directions.
   await askTest("back");
-  await page.goto(at("/"));
+  await signIn(page, at("/"), otherEmail, otherPassword);
   const nav = page.getByRole("navigation", { name: "Main" });
   await nav.getByRole("link", { name: "Workspaces" }).waitFor();
   const took = async (name, act) => {

@@ -28,7 +28,7 @@ describe("peers that do not read", () => {
     coordinator.addTunnel(quick, talker.id);
     coordinator.addTunnel(slow, quick.id);
     for (let i = 1; i <= 2_000; i += 1) {
-      talker.known = { node: { id: BigInt(i) } as never, bytes: Buffer.from(String(i)) };
+      talker.known = { node: { id: BigInt(i), key: Buffer.alloc(0) } as never, bytes: Buffer.from(String(i)) };
       coordinator.onNodeChange(talker);
       // One turn of the event loop, in which readers read.
       await new Promise((resolve) => setImmediate(resolve));

@@ -63,13 +63,13 @@ type Services = {
   readonly sources: SourceIndex<WatchedWorkspace>;
 };
 
-type Rendered = { json: string; hash: number | bigint; statuses: string };
+type Rendered = { json: string; fingerprint: number | bigint; statuses: string };
 
 class WatchedWorkspace {
   readonly #ctx: ApiContext;
   readonly #id: string;
-  /** Hash of the JSON that each watcher has; undefined before the first. The text itself takes several KB of each idle workspace. */
-  readonly #lastSent = new Map<Watcher, Rendered["hash"] | undefined>();
+  /** Fingerprint of the JSON that each watcher has; undefined before the first. The text itself takes several KB of each idle workspace. */
+  readonly #lastSent = new Map<Watcher, Rendered["fingerprint"] | undefined>();
   readonly #unsubscribes: (() => void)[];
   #isStale = false;
   #isReading = false;
@@ -129,8 +129,8 @@ class WatchedWorkspace {
         const rendered = await rendering;
         if (!this.#lastSent.has(watcher)) continue;
         if (!rendered) watcher.failed();
-        else if (rendered.hash !== this.#lastSent.get(watcher)) {
-          this.#lastSent.set(watcher, rendered.hash);
+        else if (rendered.fingerprint !== this.#lastSent.get(watcher)) {
+          this.#lastSent.set(watcher, rendered.fingerprint);
           this.#statuses = rendered.statuses;
           watcher.data(rendered.json);
         }
@@ -145,7 +145,7 @@ class WatchedWorkspace {
       if (!workspace) return undefined;
       this.#listen(workspace, changes);
       const json = JSON.stringify(workspace);
-      return { json, hash: Bun.hash(json), statuses: formatStatuses(workspace) };
+      return { json, fingerprint: Bun.hash(json), statuses: formatStatuses(workspace) };
     } catch (error) {
       log("watch").warn("workspace {id} cannot be read: {error}", { id: this.#id, error });
       return undefined;
