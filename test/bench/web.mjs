@@ -279,7 +279,7 @@ const context = await chromium.launchPersistentContext(directory, {
   viewport: { width: 1440, height: 900 },
 });
 try {
-  context.setDefaultTimeout(scaled(60_000));
+  context.setDefaultTimeout(60_000);
   if (token) await context.addCookies([{ name: "service_session_token", value: token, url }]);
   process.stdout.write(`${JSON.stringify(await (options.floor ? floors : scenarios)[scenario](context, url))}\n`);
 } finally {

@@ -88,7 +88,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: storm of connections", numbers: "18", rounds: 20, full: 60 },
   { name: "server: downloads of apps", numbers: "15", rounds: 1, full: 10 },
   { name: "server: dropped followers", numbers: "19", rounds: 5, full: 50 },
-  { name: "server: cap of an agent's lines", numbers: "25", rounds: 5, full: 16 },
+  { name: "server: cap of an agent's lines", numbers: "25", rounds: 5, full: 15 },
   { name: "server: soak", numbers: "39", rounds: 10, full: 60 },
   { name: "workspaces: model and transitions", numbers: "-", rounds: 5_000, full: 50_000 },
   { name: "workspaces: model and a server", numbers: "-", rounds: 60, full: 1_000 },
