@@ -2,7 +2,7 @@
 // notified at most once a second, and at least every 5 s because results age (facts/platform 5.8, rules MD-1 to MD-3).
 import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { openSecretTexts } from "#base/template-secrets.ts";
+import { hideSecretTexts } from "#base/template-secrets.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";
 import { presentMetadata } from "#domain/agents/present.ts";
 import type { ApiContext } from "../context.ts";
@@ -104,8 +104,8 @@ class WatchedAgent {
     try {
       const rows = await this.#ctx.store.all(listAgentMetadata({ agent_id: this.#agentId }));
       const now = this.#ctx.clock.now();
-      const open = openSecretTexts(this.#ctx.encryption, this.#agentId);
-      return JSON.stringify(rows.map((row) => presentMetadata(row, now, open)));
+      const hide = hideSecretTexts(this.#ctx.encryption);
+      return JSON.stringify(rows.map((row) => presentMetadata(row, now, hide)));
     } catch (error) {
       log("watch").warn("metadata of agent {id} cannot be read: {error}", { id: this.#agentId, error });
       return undefined;

@@ -4,7 +4,7 @@ import { agentHealth, agentStatus } from "#actors/agent/status.ts";
 import { NEVER, toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { type AppName, formatLabel } from "#base/links/app-label.ts";
-import { mapValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
+import { hideSecretTexts, mapValues, type TextChange } from "#base/template-secrets.ts";
 import { type AgentRow, listAgentsOfResources } from "#db/agents/agents.ts";
 import { listAgentNames, listShareMaximums } from "#db/agents/app-places.ts";
 import { type AppStatusRow, listAppStatusesByAgents } from "#db/agents/app-statuses.ts";
@@ -23,8 +23,8 @@ import type { DomainContext } from "../context.ts";
 /** What is needed to present agents. */
 export type AgentView = {
   readonly store: Pick<Store, "all">;
-  /** Decrypts texts that contain secrets of the template (rule TP-33). */
-  readonly encryption: Encryption;
+  /** Recognizes texts that contain secrets (rule TP-33). */
+  readonly encryption: Pick<Encryption, "prefix">;
   /** Milliseconds since 1970. */
   readonly now: number;
   /** Selects the format of nullable IDs. */
@@ -82,7 +82,7 @@ export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[
       {
         names: names?.get(row.id)?.[0],
         most: maximums?.get(row.id) ?? "public",
-        open: openSecretTexts(view.encryption, row.id),
+        hide: hideSecretTexts(view.encryption),
         apps: apps.get(row.id) ?? [],
         statuses: statuses.get(row.id) ?? [],
         scripts: scripts.get(row.id) ?? [],
@@ -103,7 +103,7 @@ type Deps = {
   names: Omit<AppName, "app"> | undefined;
   /** The widest sharing level its apps may have. */
   most: ShareLevel;
-  open: TextChange;
+  hide: TextChange;
   apps: readonly AgentAppRow[];
   statuses: readonly AppStatusRow[];
   scripts: readonly AgentScriptRow[];
@@ -137,7 +137,7 @@ const presentAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean):
     instance_id: row.instance_id,
     version: row.version,
     api_version: row.api_version,
-    environment_variables: mapValues(row.environment_variables, parts.open),
+    environment_variables: mapValues(row.environment_variables, parts.hide),
     display_apps: row.display_apps,
     subsystems: row.subsystems as WorkspaceAgent["subsystems"],
     startup_script_behavior: blocks ? "blocking" : "non-blocking",
@@ -148,9 +148,9 @@ const presentAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean):
     // The latency of a disconnected agent is unknown.
     latency: status === "connected" ? row.latency : {},
     apps: parts.apps.map((app) => presentApp(app, parts)),
-    scripts: parts.scripts.map((script) => presentScript(script, parts.open)),
+    scripts: parts.scripts.map((script) => presentScript(script, parts.hide)),
     log_sources: parts.sources.map(presentLogSource),
-    metadata: parts.metadata.map((one) => presentMetadata(one, now, parts.open)),
+    metadata: parts.metadata.map((one) => presentMetadata(one, now, parts.hide)),
   };
 };
 
@@ -193,12 +193,12 @@ const presentStatus = ({ id, agent_id, app_id, workspace_id, created_at, ...said
 
 const NANOSECONDS = 1_000_000_000;
 
-const presentScript = (script: AgentScriptRow, open: TextChange): WorkspaceAgent["scripts"][number] => ({
+const presentScript = (script: AgentScriptRow, hide: TextChange): WorkspaceAgent["scripts"][number] => ({
   id: script.id,
   log_source_id: script.log_source_id,
   log_path: script.log_path,
   display_name: script.display_name,
-  script: open(script.script),
+  script: hide(script.script),
   cron: script.cron,
   run_on_start: script.run_on_start,
   run_on_stop: script.run_on_stop,
@@ -216,17 +216,16 @@ const presentLogSource = (source: LogSourceRow): WorkspaceAgent["log_sources"][n
   created_at: toRfc3339(source.created_at),
 });
 
-/** Presents one metadata result at `now`, milliseconds since 1970. */
-/** `open` is from `openSecretTexts`. */
+/** Presents one metadata result at `now`, milliseconds since 1970. `hide` is from `hideSecretTexts`. */
 export const presentMetadata = (
   row: AgentMetadataRow,
   now: number,
-  open: TextChange,
+  hide: TextChange,
 ): WorkspaceAgent["metadata"][number] => ({
   description: {
     display_name: row.display_name,
     key: row.key,
-    script: open(row.script),
+    script: hide(row.script),
     interval: row.interval,
     timeout: row.timeout,
   },

@@ -27,6 +27,17 @@ type Deps = Pick<DomainContext, "store" | "clock" | "encryption" | "blobs" | "li
 /** The parameter that contains the prompt of a task (facts/terraform 2.1). */
 const PROMPT = "AI Prompt";
 const SESSION_TTL_SECONDS = 7 * 86_400;
+/**
+ * What a command line signed in with the owner's session token needs inside a workspace. Everything that outlives the token is left out:
+ * keys, secrets, shares, roles, settings. Programs in the workspace, and people it is shared with, can read the token.
+ */
+const SESSION_SCOPES = [
+  ...["workspace:create", "workspace:read", "workspace:update", "workspace:delete", "workspace:start"],
+  ...["workspace:stop", "workspace:ssh", "workspace:application_connect", "template:*", "file:*"],
+  "provisioner_jobs:read",
+  ...["chat:create", "chat:read", "chat:update", "task:*", "ai:use", "api_key:read"],
+  ...["user:read", "user:read_personal", "organization:read", "organization_member:read", "group:read"],
+] as const;
 
 /**
  * Returns the request with what Terraform needs; requests to other provisioners are unchanged. Throws ProvisionError when the files no
@@ -150,6 +161,7 @@ const createSessionToken = async (
           user_id: owner.id,
           login_type: "token",
           token_name,
+          scopes: SESSION_SCOPES,
           lifetime_seconds: SESSION_TTL_SECONDS,
           now: clock.now(),
         })

@@ -2,12 +2,12 @@
 // because logs arrive in lines (rule TF-11).
 
 import { listEncodings } from "#base/secrets/spellings.ts";
+import { HIDDEN_TEXT } from "#base/template-secrets.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { parseState } from "./state-json.ts";
 
 /** Masking shorter secrets would hide ordinary words. */
 const MIN_SECRET_CHARS = 6;
-const HIDDEN_TEXT = "(hidden)";
 /** Number of leading characters that identify a possible secret; every secret is at least this long. */
 const HEAD = 4;
 /** Size of the hash table for heads. */

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findBuild } from "#db/workspaces/builds.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { loadManifest } from "#src/api/agents/rpc/manifest.ts";
 import type { Client } from "#src/client.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -258,6 +259,42 @@ resource "terraform_data" "loud" {
     expect(secrets.length).toBeGreaterThan(1);
     for (const secret of ["a-secret-key-value", ...secrets]) expect(log).not.toContain(secret);
     expect((await deleteAndWait(admin, id)).latest_build.status).toBe("deleted");
+  },
+);
+
+testNeeding(
+  wanted,
+  "[TF-11] the owner's session token reaches the agent, is hidden in answers, creates nothing that outlives it, and ends with a stop",
+  async () => {
+    const { admin, server } = world;
+    const main = `${HEAD}resource "coder_agent" "main" {
+  os   = "linux"
+  arch = "amd64"
+  env  = { CODER_SESSION_TOKEN = data.coder_workspace_owner.me.session_token, PLAIN = "yes" }
+}
+resource "terraform_data" "machine" {
+  input = coder_agent.main.id
+}
+`;
+    const { template } = await makeTerraformTemplate(admin, { "main.tf": main }, "signed-in");
+    const { id } = await createWorkspace(admin, template.id, "signed-in");
+    const started = await awaitBuild(admin, id);
+    const agent = started.latest_build.resources.flatMap(({ agents }) => agents)[0];
+    expect(agent?.environment_variables).toEqual({ CODER_SESSION_TOKEN: "(hidden)", PLAIN: "yes" });
+    const manifest = await loadManifest(getContext(server), agent?.id ?? "", server.url);
+    const session = admin.withToken(manifest.environmentVariables?.CODER_SESSION_TOKEN ?? "");
+    expect((await session.get<{ count: number }>("/api/v2/workspaces")).count).toBe(1);
+    const refused = [
+      await session.fetch("POST", "/api/v2/users/me/keys/tokens", { token_name: "longer" }),
+      await session.fetch("POST", "/api/v2/users/me/secrets", { name: "A", value: "b", env_name: "BASH_ENV" }),
+      await session.fetch("GET", "/api/v2/deployment/config"),
+      await session.fetch("PATCH", `/api/v2/workspaces/${id}/acl`, { user_roles: {} }),
+    ];
+    expect(refused.map(({ status }) => status)).toEqual([403, 403, 403, 403]);
+    await createBuild(admin, id, "stop");
+    await awaitBuild(admin, id);
+    expect((await session.fetch("GET", "/api/v2/workspaces")).status).toBe(401);
+    await deleteAndWait(admin, id);
   },
 );
 
