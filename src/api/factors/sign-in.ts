@@ -22,10 +22,10 @@ const PATH = "/login/second-factor";
 /** The identity from a provider sign-in. */
 type ProviderIdentity = { readonly provider: string; readonly identity: Identity };
 
-/** The user and their password's digest: a new password invalidates unfinished sign-ins. */
-type PendingSignIn = { readonly user_id: string; readonly password: string; readonly oidc?: ProviderIdentity };
+/** The user, as they were: a new password, a suspension and any other change of the account invalidate unfinished sign-ins. */
+type PendingSignIn = { readonly user_id: string; readonly account: string; readonly oidc?: ProviderIdentity };
 
-const computeDigest = (user: User): string => sha256(`sign-in ${user.password_hash}`);
+const computeDigest = (user: User): string => sha256(`sign-in ${user.updated_at} ${user.password_hash}`);
 
 /** Returns the response to a correct first step when a second factor is required. */
 export const requestFactor = (
@@ -34,7 +34,7 @@ export const requestFactor = (
   methods: FactorMethod[],
   oidc?: ProviderIdentity,
 ): LoginRefused => {
-  const data: PendingSignIn = { user_id: user.id, password: computeDigest(user), ...(oidc ? { oidc } : {}) };
+  const data: PendingSignIn = { user_id: user.id, account: computeDigest(user), ...(oidc ? { oidc } : {}) };
   return {
     message: "A second factor is required.",
     detail:
@@ -48,7 +48,7 @@ export const requestFactor = (
 export const getPendingSignIn = async (ctx: ApiContext, challenge: string) => {
   const opened = ctx.accounts.factors.challenges.open<PendingSignIn>(PURPOSE, challenge);
   const user = opened && (await ctx.store.get(findUser({ id: opened.data.user_id })));
-  if (!opened || !user || computeDigest(user) !== opened.data.password) throw signInExpired();
+  if (!opened || !user || computeDigest(user) !== opened.data.account) throw signInExpired();
   if (user.status === "suspended") {
     throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
   }

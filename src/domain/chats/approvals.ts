@@ -5,7 +5,7 @@ import { conflict, forbidden, notFound } from "#base/errors.ts";
 import type { ChatApprovals } from "#schema/chats/chat-approval.ts";
 import type { PermissionAnswers } from "#schema/chats/chat-permissions.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { hasScope } from "#schema/users/scopes.ts";
+import { type ActionScope, hasScope } from "#schema/users/scopes.ts";
 import { makeRules } from "#src/tools/permission.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -27,8 +27,8 @@ export const readApprovals = async ({ store, generations }: DomainContext, id: s
 };
 
 /**
- * Rejects with 403 when a key without the scope to run programs allows a start with parameter values, which the workspace keeps, and with
- * 409 when it allows a call that does not wait.
+ * Rejects with 403 when a key with scopes allows a call that it could not make itself: creating a workspace, or a start with parameter
+ * values, which the workspace keeps. Rejects with 409 when it allows a call that does not wait.
  */
 export const requireScopeToAllow = async (
   { store }: Pick<DomainContext, "store">,
@@ -37,13 +37,19 @@ export const requireScopeToAllow = async (
   answers: PermissionAnswers["answers"],
 ): Promise<void> => {
   const allowed = answers.filter(({ decision }) => decision === "allow").map(({ tool_call_id }) => tool_call_id);
-  if (allowed.length === 0 || hasScope(caller.scopes, "workspace:ssh")) return;
+  if (allowed.length === 0 || hasScope(caller.scopes, "all")) return;
   const waiting = new Map((await readChat(store, id))?.pending_calls.map((call) => [call.tool_call_id, call] as const));
   for (const tool_call_id of allowed) {
     const call = waiting.get(tool_call_id);
     if (!call) throw conflict("No such call is waiting for approval.");
-    const { parameters = {} } = (call.args ?? {}) as { parameters?: object | null };
-    if (call.tool_name === "start_workspace" && Object.keys(parameters ?? {}).length > 0)
-      throw forbidden("Allowing a start with parameter values takes a key with the scope workspace:ssh.");
+    const missing = listNeededScopes(call).find((scope) => !hasScope(caller.scopes, scope));
+    if (missing)
+      throw forbidden(`Allowing ${call.tool_name} with these arguments takes a key with the scope ${missing}.`);
   }
+};
+
+const listNeededScopes = ({ tool_name, args }: { tool_name: string; args?: unknown }): readonly ActionScope[] => {
+  const { parameters } = (args ?? {}) as { parameters?: object | null };
+  if (tool_name === "create_workspace") return ["workspace:create", "template:use"];
+  return tool_name === "start_workspace" && Object.keys(parameters ?? {}).length > 0 ? ["workspace:ssh"] : [];
 };

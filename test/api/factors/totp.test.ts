@@ -151,8 +151,13 @@ test("[FA-3] an unfinished sign-in expires with time, a new password or a suspen
   await admin.put("/api/v2/users/kim/password", { password: "quite-another-secret" });
   expect(await finishLogin(anybody, old, kim.app.code())).toBe(401);
   const last = await startLogin(anybody, kim.email, "quite-another-secret");
+  clock.advance(1);
   await admin.put("/api/v2/users/kim/status/suspend");
   expect(await finishLogin(anybody, last, kim.app.code())).toBe(401);
+  await admin.put("/api/v2/users/kim/status/activate");
+  expect(await finishLogin(anybody, last, kim.app.code())).toBe(401);
+  const again = await startLogin(anybody, kim.email, "quite-another-secret");
+  expect(await finishLogin(anybody, again, kim.app.code())).toBe(201);
 });
 
 test("[FA-4] wrong codes are throttled per account, regardless of the sender, and a correct code resets the limit", async () => {

@@ -5,7 +5,6 @@ import type { Chat } from "#schema/chats/chat.ts";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
 import type { Session } from "#schema/users/api-key.ts";
-import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { createChat } from "#test/support/chats.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -627,6 +626,24 @@ test("[OA-23] an application allows a start with parameter values only with the 
   expect(await answer("chat:update", "allow")).toBe(403);
   expect(await answer("chat:update", "deny")).toBe(204);
   expect(await answer("chat:update", "deny")).toBe(409);
+});
+
+test("[OA-23] an application allows a new workspace only with the scopes to create it", async () => {
+  const { id } = await createChat({ owner: ada, organization_id: seeded.organization_id }, "make it", {
+    permission_mode: "ask",
+  });
+  let call = await models.next();
+  while (call.prompt !== "make it") call = await models.next();
+  const args = { template_id: crypto.randomUUID(), name: "made", parameters: { startup: "evil" } };
+  call.callTool("made", "create_workspace", args).finish("tool_calls");
+  await until(async () => (await ada.get<Chat>(`/api/v2/chats/${id}`)).status === "requires_action");
+  const answer = async (scope: string, decision: "allow" | "deny") => {
+    const program = ada.withToken((await granted(asking({ scope }))).access_token);
+    return fetchStatus(program, "POST", `/chats/${id}/permissions`, { answers: [{ tool_call_id: "made", decision }] });
+  };
+  for (const scope of ["chat:update", "chat:update workspace:create", "chat:update template:use"])
+    expect([scope, await answer(scope, "allow")]).toEqual([scope, 403]);
+  expect(await answer("chat:update workspace:create template:use", "allow")).toBe(204);
 });
 
 test("[OA-23] an application makes a chat's permissions stricter, and no looser", async () => {
