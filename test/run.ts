@@ -15,7 +15,7 @@ import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { listMissingNeeds } from "./support/needs.ts";
-import { measurePace, PACE_VARIABLE } from "./support/pace.ts";
+import { measurePace, PACE_VARIABLE, TEST_TIMEOUT_MS } from "./support/pace.ts";
 import { findAffectedTests, listChangedFiles } from "./support/run/affected-tests.ts";
 import { BINARY_ONLY, listBinaryFiles, selectSample } from "./support/run/binary-sample.ts";
 import { type Cost, formatBusyShare, formatCost, formatSlowest, measureCost } from "./support/run/figures.ts";
@@ -38,7 +38,6 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BINARY = join(ROOT, "dist", "slipway");
 /** Last recorded duration of each test file, in milliseconds. */
 const TIMINGS = "test/support/run/timings.json";
-const TEST_TIMEOUT_MS = 30_000;
 /** A daemon checks for its folder every 2 s, and then shuts down properly. */
 const SHUTDOWN_GRACE_MS = 15_000;
 const ADVISORIES_MS = 30_000;

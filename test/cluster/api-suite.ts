@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { needs } from "../support/needs.ts";
+import { scaleTimeout, TEST_TIMEOUT_MS } from "../support/pace.ts";
 import { findSkipReason, NO_REASON, readJunit, type TestCase } from "../support/run/junit.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -42,7 +43,12 @@ function listTestFiles(path: string): string[] {
 async function runFiles(some: readonly string[]): Promise<Result[]> {
   const report = join(scratch, "report.xml");
   rmSync(report, { force: true });
-  const flags = ["--timeout=60000", "--only-failures", "--reporter=junit", `--reporter-outfile=${report}`];
+  const flags = [
+    `--timeout=${scaleTimeout(TEST_TIMEOUT_MS)}`,
+    "--only-failures",
+    "--reporter=junit",
+    `--reporter-outfile=${report}`,
+  ];
   const paths = some.map((file) => `./${file}`);
   const child = Bun.spawn([process.execPath, "--no-env-file", "test", ...flags, ...paths], {
     cwd: ROOT,

@@ -1,9 +1,11 @@
 // Scales timeouts, which were chosen on one reference machine, for slower ones: test/run.ts measures the machine once and passes the result
-// to the test processes.
+// to the test processes. Without it, as in a plain `bun test`, the factor is 1.
 import { availableParallelism } from "node:os";
 
 /** The variable that passes the factor from test/run.ts to the tests. */
 export const PACE_VARIABLE = "SLIPWAY_TEST_PACE";
+/** The time limit of a test or hook, before it is scaled: longer than the patience of `until`, whose error says what did not happen. */
+export const TEST_TIMEOUT_MS = 120_000;
 /** Longer timeouts would hide hangs. */
 const MAX_PACE = 6;
 /** Duration of the measurement on the reference machine, in ms. */

@@ -5,7 +5,8 @@ import { basename, dirname, join, normalize } from "node:path";
 import { findImports, resolveImport } from "../layers.ts";
 
 /** Files that affect every test: if they change, nothing can be left out. */
-const FOUNDATIONS = /^(package\.json|bun\.lock|tsconfig\.json|bunfig\.toml|test\/support\/(server|needs)\.ts)$/;
+const FOUNDATIONS =
+  /^(package\.json|bun\.lock|tsconfig\.json|bunfig\.toml|test\/support\/(server|needs|default-timeout)\.ts)$/;
 /** Tests that read the source tree rather than their imports. */
 const ALWAYS = /^test\/(house\/|[\w-]+\.test\.ts$)/;
 
