@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { inApp, openPage, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
+import { scaleTimeout } from "./chromium.mjs";
 import { playSubscribing } from "./play-subscribing.mjs";
 
 const [file, url, email, password, subscription, message, ofAgent, folder] = process.argv.slice(2);
@@ -107,7 +108,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await text.press("Control+Enter");
   await page.waitForURL("**/chats/*");
   // A genuine agent takes a while to start.
-  await page.getByRole("button", { name: "Allow once" }).waitFor({ timeout: 120_000 });
+  await page.getByRole("button", { name: "Allow once" }).waitFor({ timeout: scaleTimeout(120_000) });
   await look("agent-laptop");
   const pocket = await context
     .browser()

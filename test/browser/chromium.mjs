@@ -8,6 +8,11 @@ import { chromium } from "playwright-core";
 const FLAGS =
   "--no-sandbox --disable-gpu --disable-3d-apis --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
 
+const pace = Number(process.env.SLIPWAY_TEST_PACE ?? 1);
+
+/** Scales a timeout in ms for this machine, as test/support/pace.ts does. */
+export const scaleTimeout = (ms) => ms * pace;
+
 /** Opens a browser, runs the story, and prints its result as one JSON line. `file` is the browser's program. */
 export const inChromium = async (file, options, story) => {
   const directory = mkdtempSync(join(tmpdir(), "slipway-chromium-"));
@@ -15,12 +20,13 @@ export const inChromium = async (file, options, story) => {
     executablePath: file,
     args: FLAGS.split(" "),
     headless: true,
+    timeout: scaleTimeout(180_000),
     // Frames of transitions and spinners are drawn by the processor. whole.mjs plays with motion.
     reducedMotion: "reduce",
     ...options,
   });
   // Allows for a busy machine; the test that runs the story has its own timeout.
-  context.setDefaultTimeout(60_000 * Number(process.env.SLIPWAY_TEST_PACE ?? 1));
+  context.setDefaultTimeout(scaleTimeout(60_000));
   const requests = [];
   const complaints = [];
   context.on("request", (request) => requests.push(request.url()));

@@ -1,4 +1,5 @@
 // User actions in the real editors of the starter templates, in a page that shows one.
+import { scaleTimeout } from "./chromium.mjs";
 
 /** In VS Code: edits and saves a file, and runs a command in its terminal. Returns the terminal's content. */
 export const saveAndRun = async (page) => {
@@ -24,7 +25,7 @@ export const saveAndRun = async (page) => {
 export const runCell = async (page) => {
   await page.locator('.jp-LauncherCard[data-category="Notebook"]').first().click();
   // A cell that is run before its kernel is ready is dropped.
-  await page.getByText(/\| Idle$/).waitFor({ timeout: 120_000 });
+  await page.getByText(/\| Idle$/).waitFor({ timeout: scaleTimeout(120_000) });
   const cell = page.locator(".jp-Notebook .jp-CodeCell").first();
   await cell.locator(".cm-content").click();
   await page.keyboard.type("6 * 7");

@@ -2,7 +2,7 @@
 // clicks. With genuine editors, a file is saved and a command run in VS Code, and a cell in JupyterLab. node first-hour.mjs CHROMIUM SETUP
 // REPOSITORY RELEASES GENUINE [FOLDER]
 import { openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inChromium, scaleTimeout } from "./chromium.mjs";
 import { runCell, saveAndRun } from "./editors.mjs";
 import { enter, pressing, takePicture } from "./presses.mjs";
 
@@ -69,7 +69,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
     await page.waitForURL("**/new?template=jupyterlab*");
     await page.getByLabel("Download from").fill(`${releases}/simple`);
     await button("Create").click();
-    await page.getByText("JupyterLab is ready.").waitFor({ timeout: 400_000 });
+    await page.getByText("JupyterLab is ready.").waitFor({ timeout: scaleTimeout(400_000) });
     const [lab] = await Promise.all([
       context.waitForEvent("page"),
       page.getByRole("region", { name: "Apps and ports" }).getByRole("link", { name: "JupyterLab" }).first().click(),

@@ -1,5 +1,6 @@
 // A connection between browser and server that can be cut, or silently stop working; and what pages show afterwards.
 import { connect, createServer } from "node:net";
+import { scaleTimeout } from "./chromium.mjs";
 
 /** Listens on a free loopback port and forwards everything to `target`. */
 export const openLine = async (target) => {
@@ -46,7 +47,7 @@ export const openLine = async (target) => {
 };
 
 /** Longer than the page needs to detect a dead connection, twice. */
-const FOUND_OUT_MS = 150_000;
+const FOUND_OUT_MS = scaleTimeout(150_000);
 
 /**
  * Keeps a chat, a terminal, a log and two lists open during a disconnect: the connection is dead for `seconds` and, unless the pages detect

@@ -2,6 +2,7 @@
 // it, and starts a chat, all in the browser. node tasks.mjs CHROMIUM URL EMAIL PASSWORD TEMPLATE WORKSPACE [FOLDER]
 import { inApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
+import { scaleTimeout } from "./chromium.mjs";
 
 const [file, url, email, password, template, workspace, folder] = process.argv.slice(2);
 
@@ -51,7 +52,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await confirm("Start task");
   const task = page.getByRole("listitem").filter({ hasText: "morning" });
   // Without a reload: the workspace starts, its chat begins and answers.
-  await task.getByText(/done|waiting for you/).waitFor({ timeout: 120_000 });
+  await task.getByText(/done|waiting for you/).waitFor({ timeout: scaleTimeout(120_000) });
   await look("tasks");
   await task.getByRole("link").first().click();
   await page.waitForURL("**/chats/*");
@@ -66,10 +67,10 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await more("Pause");
   await task.getByText("paused").waitFor();
   await more("Resume");
-  await task.getByText(/done|waiting for you/).waitFor({ timeout: 120_000 });
+  await task.getByText(/done|waiting for you/).waitFor({ timeout: scaleTimeout(120_000) });
   await more("Delete…");
   await confirm("Delete task");
-  await task.waitFor({ state: "detached", timeout: 120_000 });
+  await task.waitFor({ state: "detached", timeout: scaleTimeout(120_000) });
 
   // The template's agent is preselected in its workspaces, until the person selects another.
   const leads = (name) => page.getByRole("button", { name, exact: true }).waitFor();

@@ -73,7 +73,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await page.getByLabel("region").fill("south");
   await look("template-variables");
   await page.getByRole("button", { name: "Save as new version" }).click();
-  await dialog.getByRole("button", { name: "Promote" }).click({ timeout: 20_000 });
+  await dialog.getByRole("button", { name: "Promote" }).click();
   await page.waitForFunction(() => document.querySelector("dialog[open]") === null);
   const shown = await page.evaluate(
     (id) =>

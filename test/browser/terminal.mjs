@@ -2,6 +2,7 @@
 // and after the server was killed. node terminal.mjs CHROMIUM URL EMAIL PASSWORD AGENT [FOLDER]
 import { inApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
+import { scaleTimeout } from "./chromium.mjs";
 
 const [file, url, email, password, agent, folder] = process.argv.slice(2);
 
@@ -165,7 +166,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   // Input typed before the page has noticed the disconnect is lost.
   for (let tries = 1; ; tries++) {
     await type("echo still-$kept");
-    const isThere = await shows(1, "still-42", { timeout: 10_000 }).then(
+    const isThere = await shows(1, "still-42", { timeout: scaleTimeout(10_000) }).then(
       () => true,
       () => false,
     );

@@ -102,7 +102,7 @@ await inChromium(
     await page.evaluate((wait) => new Promise((resolve) => setTimeout(resolve, wait)), Number(seconds) * 1000);
     result.before = (await flow(page)).includes("1 2 3 4 5");
     await context.setOffline(false);
-    await page.getByText(/398 399 400/).waitFor({ timeout: 60_000 });
+    await page.getByText(/398 399 400/).waitFor();
     await rested();
     result.counted = (await page.locator(".prose").last().textContent()).trim() === numbers(400);
     await message.fill("Count to 300");
@@ -115,7 +115,7 @@ await inChromium(
     await page
       .getByText(/298 299 300/)
       .last()
-      .waitFor({ timeout: 60_000 });
+      .waitFor();
     await rested();
     result.again = (await page.locator(".prose").last().textContent()).trim().endsWith("298 299 300");
 

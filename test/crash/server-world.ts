@@ -5,6 +5,7 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { call, read, retryUntilAnswered } from "./oracle/calls.ts";
@@ -60,8 +61,9 @@ export const makeTemplate = async (
 /** Returns the result, or throws an error that says what did not happen, so that a hanging test shows where. */
 export const withTimeout = async <T>(what: string, promise: Promise<T>, patience = 40_000): Promise<T> => {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  const limit = scaleTimeout(patience);
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what}: not within ${patience} ms`)), patience);
+    timer = setTimeout(() => reject(new Error(`${what}: not within ${limit} ms`)), limit);
   });
   try {
     return await Promise.race([promise, late]);

@@ -1,6 +1,7 @@
 // The result of a call, as a client can know it (RELIABILITY section 6, promises 1 and 2): acknowledged means it is on disk, refused means
 // nothing has changed, and anything else is unknown until it is checked.
 import type { Client } from "#src/client.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
 export type Fate<T> =
   | { fate: "acknowledged"; answer: T }
@@ -20,7 +21,7 @@ export const call = async <T>(
   let response: Response;
   let text: string;
   try {
-    const signal = AbortSignal.timeout(WAIT_TIMEOUT_MS);
+    const signal = AbortSignal.timeout(scaleTimeout(WAIT_TIMEOUT_MS));
     response = await client.fetch(method, path, body, { headers: options.headers, signal });
     text = await response.text();
   } catch (error) {
