@@ -19,6 +19,7 @@ import { Follower, sendMessage, toTextContent } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { listGatewayCalls } from "#test/support/models/gateway-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { makeRepository } from "#test/support/repository.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
@@ -320,6 +321,6 @@ for (const lead of LEADS) {
       }
       expect(failed).toEqual([]);
     },
-    300_000,
+    scaleTimeout(300_000),
   );
 }

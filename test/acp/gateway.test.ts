@@ -126,7 +126,7 @@ test("[CA-13] a chat's budget includes its agent's calls; when it is used up the
   await sendMessage(world, id, "say never");
   await waitForStatus(id, "requires_action");
   expect(listPrompts(id)).toHaveLength(prompts);
-}, 120_000);
+});
 
 test("[CA-13] the chat's token is hidden from the chat and revoked with it", async () => {
   const { id } = await startAgentChat(world, 'free printf %s "$OPENAI_API_KEY" | tee token', { permissions: null });
@@ -144,7 +144,7 @@ test("[CA-13] the chat's token is hidden from the chat and revoked with it", asy
   expect(await status(token.replace(id, other.id))).toBe(401);
   await owner.delete(`/api/v2/chats/${id}`);
   expect(await status(token)).toBe(401);
-}, 120_000);
+});
 
 testInside(
   "[CA-13] [GW-16] a guest's chat spends only while it has a turn, and while its owner may use the workspace",
@@ -174,5 +174,4 @@ testInside(
     // The owner of the workspace could have read it.
     expect(await status()).toBe(401);
   },
-  120_000,
 );

@@ -12,6 +12,7 @@ import { forFile } from "#test/support/for-file.ts";
 import { listGatewayCalls } from "#test/support/models/gateway-world.ts";
 import { MODEL_KEY } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { makeRepository } from "#test/support/repository.ts";
 import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
@@ -83,32 +84,27 @@ testNeeding(
   [needs.agents],
   "[CA-11] Claude Code edits a repository after a person has allowed it, is interrupted, killed and resumed, and is undone",
   () => runStory("claude-code"),
-  400_000,
+  scaleTimeout(400_000),
 );
 testNeeding(
   [needs.agents],
   "[CA-11] Codex runs a command in a repository after a person has allowed it, is interrupted, killed and resumed, and is undone",
   () => runStory("codex"),
-  400_000,
+  scaleTimeout(400_000),
 );
 testNeeding(
   [needs.agents],
   "[CA-11] Gemini CLI edits a repository after a person has allowed it, is interrupted, killed and resumed, and is undone",
   () => runStory("gemini"),
-  400_000,
+  scaleTimeout(400_000),
 );
 testNeeding(
   [needs.agents],
   "[CA-11] opencode edits a repository after a person has allowed it, is interrupted, killed and resumed, and is undone",
   () => runStory("opencode"),
-  400_000,
+  scaleTimeout(400_000),
 );
-testNeeding(
-  [needs.agents],
-  "[CA-13] every model call of an agent counts for its chat",
-  async () => {
-    const calls = world ? await listGatewayCalls(world.admin) : [];
-    expect(calls.filter(({ chat_id }) => chat_id === null)).toEqual([]);
-  },
-  60_000,
-);
+testNeeding([needs.agents], "[CA-13] every model call of an agent counts for its chat", async () => {
+  const calls = world ? await listGatewayCalls(world.admin) : [];
+  expect(calls.filter(({ chat_id }) => chat_id === null)).toEqual([]);
+});

@@ -63,7 +63,7 @@ test("[CA-21] an agent calls the tools of the chat's MCP servers through Slipway
   await sendMessage(world, id, "tools", { mcp_server_ids: [] });
   await waitForText(id, "none");
   expect(readAgentLog(world, id).filter((line) => line === "load")).toHaveLength(1);
-}, 60_000);
+});
 
 test("[CA-21] the chat's rules decide about each call before it runs, by the tool's own name", async () => {
   const permissions = { default: "ask_changes", rules: [{ tool: "desk__echo", action: "deny" }] };
@@ -76,7 +76,7 @@ test("[CA-21] the chat's rules decide about each call before it runs, by the too
   expect(results).toContain('["desk__add",{"output":"3"}]');
   expect(results).not.toContain('"output":"6"');
   expect(results).toContain("did not allow this call");
-}, 60_000);
+});
 
 test("[CA-21] a person who has allowed the agent's own question is not asked again for the same call, only for another", async () => {
   const permissions = { default: "ask_changes", rules: [] };
@@ -87,7 +87,7 @@ test("[CA-21] a person who has allowed the agent's own question is not asked aga
   expect(await answer(id, "deny")).toEqual({ tool_name: "desk__add", args: { a: 1, b: 2 } });
   await waitForText(id, "done");
   expect((await listResults(id))[0]).toEqual(["agent_other", { output: "3" }]);
-}, 60_000);
+});
 
 test("[CA-21] no other program reaches a running agent's tools, and an agent without MCP support leaves a warning", async () => {
   const { id } = await startAgentChat(world, "tools\nwait", { permissions: null, mcp_server_ids });
@@ -108,7 +108,7 @@ test("[CA-21] no other program reaches a running agent's tools, and an agent wit
   const deaf = await startAgentChat(world, "say hello", more);
   await waitForText(deaf.id, "hello");
   expect((await getChat(deaf.id)).warnings.join()).toContain("does not support MCP servers");
-}, 60_000);
+});
 
 test("[CA-22] instructions and skills are files in the agent's own home, and change nothing in the repository", async () => {
   const { home, owner } = world;
@@ -157,4 +157,4 @@ test("[CA-22] instructions and skills are files in the agent's own home, and cha
     expect(first).toContain(part);
   }
   expect(second).toBe('prompt "say again"');
-}, 60_000);
+});

@@ -24,6 +24,7 @@ import {
 } from "#test/support/acp/agent-world.ts";
 import { sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { listMessages } from "#test/tools/world.ts";
@@ -70,7 +71,7 @@ test("[CA-3] rules apply first: allowed calls run without a question, denied one
   ]);
   expect(existsSync(join(home, "never"))).toBe(false);
   expect(readAgentLog(world, id).slice(-2)).toEqual(["answered yes", "answered no"]);
-}, 120_000);
+});
 
 test("[CA-2] a denied call is reported to the agent as an error, and an always answer becomes a rule", async () => {
   const { id } = await startAgentChat(world, "run echo one\nrun echo two three\nsay done", ASKS);
@@ -82,7 +83,7 @@ test("[CA-2] a denied call is reported to the agent as an error, and an always a
   expect(permissions?.rules).toEqual([{ tool: "execute", command: "echo two", action: "allow" }]);
   await sendMessage(world, id, "run echo two four");
   await until(async () => (await describeMessages(id)).some((one) => one.includes("four\\n")));
-}, 120_000);
+});
 
 test("[CA-4] files that the agent writes through its client require approval like its own edits", async () => {
   const { id } = await startAgentChat(world, "write through", ASKS);
@@ -94,7 +95,7 @@ test("[CA-4] files that the agent writes through its client require approval lik
   await waitForStatus(other.id, "waiting");
   expect(existsSync(join(home, "refused"))).toBe(false);
   expect((await describeMessages(other.id)).at(-1)).toBe("assistant: not written");
-}, 120_000);
+});
 
 test("[CA-18] an approval applies to the command that the person saw, even when the agent reuses the call's ID", async () => {
   for (const verb of ["same", "together"]) {
@@ -115,7 +116,7 @@ test("[CA-18] an approval applies to the command that the person saw, even when 
     await waitForStatus(id, "waiting");
     expect(readAgentLog(world, id).slice(-2)).toEqual(["ls: yes", "rm -rf /home: no"]);
   }
-}, 120_000);
+});
 
 test("[CA-31] a second call is asked about although the first, allowed one has no result yet", async () => {
   const { id } = await startAgentChat(world, "apart ls; rm -rf /home\nsay done", ASKS);
@@ -147,7 +148,7 @@ test("[CA-18] a reused ID is asked about again in the next turn, and a request t
   expect(readAgentLog(world, id).slice(-3)).toEqual(["whoami: no", "hidden: cancelled", "not written"]);
   expect((await describeMessages(id)).slice(3).join()).not.toContain("assistant: hidden");
   expect(existsSync(join(home, "hidden"))).toBe(false);
-}, 120_000);
+});
 
 test("[CA-4] an approved edit lets the agent write what the person saw, once; a denied one allows no write", async () => {
   const text = (content: string) => `edit seen ${content}\nwrite seen`;
@@ -172,7 +173,7 @@ test("[CA-4] an approved edit lets the agent write what the person saw, once; a 
   await answer(through.id, "allow");
   await waitForStatus(through.id, "waiting");
   expect(readFileSync(join(home, "seen"), "utf8")).toBe("two\n");
-}, 120_000);
+});
 
 test("[CA-19] edits and writes in accept_edits mode ask if symbolic links lead out of the folder, and show the real path", async () => {
   using elsewhere = tempDirectory();
@@ -215,7 +216,7 @@ test("[CA-19] edits and writes in accept_edits mode ask if symbolic links lead o
   expect(readdirSync(outside).toSorted()).toEqual(["there", "x"]);
   expect(readFileSync(join(outside, "x"), "utf8")).toBe("by the client");
   expect(readFileSync(join(outside, "there"), "utf8")).toBe("before\n");
-}, 120_000);
+});
 
 test("[CA-5] an interruption cancels the agent's turn, keeps its output until it ends, and the next message goes to the same agent", async () => {
   const { id } = await startAgentChat(world, "wait until stopped", FREE);
@@ -227,7 +228,7 @@ test("[CA-5] an interruption cancels the agent's turn, keeps its output until it
   await until(async () => (await describeMessages(id)).at(-1) === "assistant: again");
   const before = ["initialize", "new", 'prompt "wait until stopped"', "cancelled"];
   expect(readAgentLog(world, id)).toEqual([...before, 'prompt "say again"']);
-}, 120_000);
+});
 
 test("[CA-5] output in the first second after an interruption is kept, also from an agent that takes longer to stop", async () => {
   const { id } = await startAgentChat(world, "linger late words", FREE);
@@ -238,7 +239,7 @@ test("[CA-5] output in the first second after an interruption is kept, also from
   writeFileSync(join(home, ".local/state/slipway/coding-agents/homes", id, "end"), "");
   await sendMessage(world, id, "say again");
   await until(async () => (await describeMessages(id)).at(-1) === "assistant: again");
-}, 120_000);
+});
 
 test("[CA-5] [CA-10] the chat says that an agent is being installed; an interruption ends that immediately, and the next message waits for the same installation", async () => {
   const script = 'echo ran >> "$HOME/slow"; while [ ! -e "$HOME/go" ]; do sleep 0.05; done';
@@ -255,7 +256,7 @@ test("[CA-5] [CA-10] the chat says that an agent is being installed; an interrup
   await until(async () => (await describeMessages(id)).at(-1) === "assistant: onetwo");
   expect(readFileSync(join(home, "slow"), "utf8")).toBe("ran\n");
   expect(readAgentLog(world, id)).toEqual(["initialize", "new", expect.stringContaining("say two")]);
-}, 120_000);
+});
 
 test("[CA-16] attachments reach the agent: text as text, images and documents in its supported form, and a note for the rest", async () => {
   const upload = async (name: string, type: string, body: string): Promise<object> => {
@@ -302,7 +303,7 @@ test("[CA-16] attachments reach the agent: text as text, images and documents in
       expect(prompt).toContain('You cannot be given the attached file \\"paper.pdf\\".');
     }
   }
-}, 120_000);
+});
 
 test("[CA-17] the agent's mode follows the chat's with each message, and a plan mode that it has left is set again", async () => {
   const { id } = await startAgentChat(world, "say one", { permissions: null, plan_mode: "plan" });
@@ -320,7 +321,7 @@ test("[CA-17] the agent's mode follows the chat's with each message, and a plan 
     ...["initialize", "new", "mode plan", 'prompt "say one"', 'prompt "leave default"'],
     ...["mode plan", 'prompt "say three"', "mode default", 'prompt "say four"', 'prompt "say five"'],
   ]);
-}, 120_000);
+});
 
 test("[CA-23] the agent's modes and models can be selected; a choice applies from the next message on, also after a restart", async () => {
   const { id } = await startAgentChat(world, "say one", FREE);
@@ -360,7 +361,7 @@ test("[CA-23] the agent's modes and models can be selected; a choice applies fro
   await sendMessage(world, fork.id, "say four");
   await until(async () => (await describeMessages(fork.id)).at(-1) === "assistant: four");
   expect(readAgentLog(world, fork.id).slice(0, 4)).toEqual(["initialize", "new", "mode careful", "model large"]);
-}, 120_000);
+});
 
 test("[CA-23] [TO-21] secrets are masked in the options of an agent", async () => {
   const secret = "SuperSecretValue-77123";
@@ -375,7 +376,7 @@ test("[CA-23] [TO-21] secrets are masked in the options of an agent", async () =
     { id: "[hidden]", name: "The [hidden] one", description: "" },
   ]);
   await world.owner.delete("/api/v2/users/me/secrets/model");
-}, 120_000);
+});
 
 test("[CA-24] commands that the agent runs through its client follow the chat's rules, and the call that shows the terminal has their output", async () => {
   const rules = [
@@ -402,7 +403,7 @@ test("[CA-24] commands that the agent runs through its client follow the chat's 
   ]);
   expect(existsSync(join(home, "denied"))).toBe(false);
   expect(existsSync(join(home, "made"))).toBe(true);
-}, 120_000);
+});
 
 test("[CA-24] commands that the client runs for an agent end when the turn is interrupted", async () => {
   const mark = `sleep ${60_000 + process.pid}`;
@@ -412,7 +413,7 @@ test("[CA-24] commands that the client runs for an agent end when the turn is in
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
   await until(() => !isProgramRunning());
   await waitForStatus(id, "waiting");
-}, 120_000);
+});
 
 test("[CA-14] the home of a deleted chat's agent is removed, within a day if the workspace was unreachable", async () => {
   const homes = join(home, ".local/state/slipway/coding-agents/homes");
@@ -430,7 +431,7 @@ test("[CA-14] the home of a deleted chat's agent is removed, within a day if the
   const other = await startAgentChat(world, "say x", FREE);
   await until(() => !existsSync(deleted));
   expect(existsSync(join(homes, other.id))).toBe(true);
-}, 120_000);
+});
 
 test("[CA-6] a killed agent is restarted and loads its session; nothing is stored twice", async () => {
   const { id } = await startAgentChat(world, "say first", FREE);
@@ -448,7 +449,7 @@ test("[CA-6] a killed agent is restarted and loads its session; nothing is store
     'prompt "say second"',
   ]);
   expect(await describeMessages(id)).toHaveLength(4);
-}, 120_000);
+});
 
 test("[CA-6] an agent that dies while a call waits is restarted; the call returns an error and the agent continues", async () => {
   const { id } = await startAgentChat(world, "run echo lost", ASKS);
@@ -459,7 +460,7 @@ test("[CA-6] an agent that dies while a call waits is restarted; the call return
   await waitForStatus(id, "waiting");
   expect((await describeMessages(id)).join("\n")).toContain("The agent was restarted before this call had a result.");
   expect(readAgentLog(world, id).at(-1)).toContain("continue where you left off");
-}, 120_000);
+});
 
 test("[CA-6] an agent that is killed while it answers or runs a command is restarted and continues", async () => {
   for (const text of ["wait", "free touch begun; sleep 60"]) {
@@ -472,7 +473,7 @@ test("[CA-6] an agent that is killed while it answers or runs a command is resta
     if (text !== "wait")
       expect((await describeMessages(id)).join("\n")).toContain("restarted before this call had a result");
   }
-}, 120_000);
+});
 
 test("[CA-5] an agent that is killed while it ignores an interruption blocks nothing", async () => {
   const { id } = await startAgentChat(world, "stubborn", FREE);
@@ -482,7 +483,7 @@ test("[CA-5] an agent that is killed while it ignores an interruption blocks not
   await waitForStatus(id, "waiting");
   await sendMessage(world, id, "say again");
   await until(async () => (await describeMessages(id)).at(-1) === "assistant: again");
-}, 120_000);
+});
 
 test("[CA-7] an agent that dies while it loads its session gets a new one with the conversation", async () => {
   await configureAgent(world, "fragile", { variables: { TEST_AGENT_DIES_LOADING: "1" } });
@@ -494,7 +495,7 @@ test("[CA-7] an agent that dies while it loads its session gets a new one with t
   await until(async () => (await describeMessages(id)).at(-1) === "assistant: second");
   expect(readAgentLog(world, id).at(-1)).toContain("<conversation>");
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings.join()).toContain("could not load its session");
-}, 120_000);
+});
 
 test("[CA-7] an agent that cannot load its session gets the conversation as text, and the chat says so", async () => {
   await configureAgent(world, "forgets", { variables: { TEST_AGENT_FORGETS: "1" } });
@@ -506,7 +507,7 @@ test("[CA-7] an agent that cannot load its session gets the conversation as text
   await until(async () => (await describeMessages(id)).at(-1) === "assistant: second");
   expect(readAgentLog(world, id).at(-1)).toContain("<conversation>");
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings.join()).toContain("could not load its session");
-}, 120_000);
+});
 
 test("[CA-8] an edited message starts a new session with everything before it and nothing that was edited away", async () => {
   const { id } = await startAgentChat(world, "say one", FREE);
@@ -521,46 +522,54 @@ test("[CA-8] an edited message starts a new session with everything before it an
   expect(last).toContain("say one");
   expect(last).toContain("say three");
   expect(last).not.toContain("say two");
-}, 120_000);
+});
 
-test("[CA-9] a refused prompt, an agent that keeps crashing and one that cannot be installed fail the turn with an explanation", async () => {
-  const getChatError = async (text: string, more: object = {}) => {
-    const { id } = await startAgentChat(world, text, Object.assign({}, FREE, more));
-    await waitForStatus(id, "error");
-    return (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).last_error;
-  };
-  const refused = await getChatError("fail this model is unknown");
-  expect(refused).toMatchObject({
-    message: "Test agent has failed.",
-    detail: expect.stringContaining("this model is unknown"),
-  });
-  const script = "echo the mirror is away >&2; exit 3";
-  await configureAgent(world, "broken", { display_name: "Broken", install_script: script });
-  const broken = await getChatError("say x", { coding_agent: "broken" });
-  expect(broken).toMatchObject({
-    message: "Broken could not be started.",
-    detail: expect.stringContaining("the mirror is away"),
-  });
-  await configureAgent(world, "absent", { display_name: "Absent", command: "no-such-program" });
-  expect((await getChatError("say x", { coding_agent: "absent" }))?.detail).toContain('no program "no-such-program"');
-}, 180_000);
+test(
+  "[CA-9] a refused prompt, an agent that keeps crashing and one that cannot be installed fail the turn with an explanation",
+  async () => {
+    const getChatError = async (text: string, more: object = {}) => {
+      const { id } = await startAgentChat(world, text, Object.assign({}, FREE, more));
+      await waitForStatus(id, "error");
+      return (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).last_error;
+    };
+    const refused = await getChatError("fail this model is unknown");
+    expect(refused).toMatchObject({
+      message: "Test agent has failed.",
+      detail: expect.stringContaining("this model is unknown"),
+    });
+    const script = "echo the mirror is away >&2; exit 3";
+    await configureAgent(world, "broken", { display_name: "Broken", install_script: script });
+    const broken = await getChatError("say x", { coding_agent: "broken" });
+    expect(broken).toMatchObject({
+      message: "Broken could not be started.",
+      detail: expect.stringContaining("the mirror is away"),
+    });
+    await configureAgent(world, "absent", { display_name: "Absent", command: "no-such-program" });
+    expect((await getChatError("say x", { coding_agent: "absent" }))?.detail).toContain('no program "no-such-program"');
+  },
+  scaleTimeout(180_000),
+);
 
 test("[CA-9] a message above the limit fails the turn with the limit", async () => {
   const { id } = await startAgentChat(world, "huge 33", FREE);
   await waitForStatus(id, "error");
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).last_error?.detail).toContain("longer than 32 MiB");
-}, 120_000);
+});
 
-test("[CA-10] an install script runs once in a workspace, and what it installs is on the agent's path", async () => {
-  const script = `echo ran >> "$HOME/installs"; mkdir -p bin; printf '#!/bin/sh\\nexec %s --no-env-file "$@"\\n' ${process.execPath} > bin/installed-agent; chmod +x bin/installed-agent`;
-  const path = join(import.meta.dir, "../support/acp/agent.ts");
-  await configureAgent(world, "installed", { command: "installed-agent", arguments: [path], install_script: script });
-  for (const text of ["say one", "say two"]) {
-    const { id } = await startAgentChat(world, text, { coding_agent: "installed", permissions: null });
-    await waitForStatus(id, "waiting");
-  }
-  expect(readFileSync(join(home, "installs"), "utf8")).toBe("ran\n");
-}, 180_000);
+test(
+  "[CA-10] an install script runs once in a workspace, and what it installs is on the agent's path",
+  async () => {
+    const script = `echo ran >> "$HOME/installs"; mkdir -p bin; printf '#!/bin/sh\\nexec %s --no-env-file "$@"\\n' ${process.execPath} > bin/installed-agent; chmod +x bin/installed-agent`;
+    const path = join(import.meta.dir, "../support/acp/agent.ts");
+    await configureAgent(world, "installed", { command: "installed-agent", arguments: [path], install_script: script });
+    for (const text of ["say one", "say two"]) {
+      const { id } = await startAgentChat(world, text, { coding_agent: "installed", permissions: null });
+      await waitForStatus(id, "waiting");
+    }
+    expect(readFileSync(join(home, "installs"), "utf8")).toBe("ran\n");
+  },
+  scaleTimeout(180_000),
+);
 
 test("[CA-6] a restarted server asks the same question; the agent is restarted, and a call that the agent no longer knows returns an error", async () => {
   const { id } = await startAgentChat(world, "run echo kept", ASKS);
@@ -570,7 +579,7 @@ test("[CA-6] a restarted server asks the same question; the agent is restarted, 
   await waitForStatus(id, "waiting");
   expect((await describeMessages(id)).join("\n")).toContain("The agent was restarted before this call had a result.");
   expect(readAgentLog(world, id).filter((line) => line === "load")).toHaveLength(1);
-}, 120_000);
+});
 
 test("[CA-6] a server that restarts during a turn continues it, also while an agent is being installed, and leaves no old agent behind", async () => {
   const script = 'echo ran >> "$HOME/later"; while [ ! -e "$HOME/finish" ]; do sleep 0.05; done';
@@ -588,7 +597,7 @@ test("[CA-6] a server that restarts during a turn continues it, also while an ag
   await waitForStatus(id, "waiting");
   expect(readAgentLog(world, id).at(-1)).toContain("continue where you left off");
   expect(findAgentProcesses(id).filter((pid) => before.includes(pid))).toEqual([]);
-}, 120_000);
+});
 
 test("[CA-6] a killed daemon ends its agents; the next daemon's agent continues the turn", async () => {
   const { id } = await startAgentChat(world, "wait", FREE);
@@ -610,4 +619,4 @@ test("[CA-6] a killed daemon ends its agents; the next daemon's agent continues 
   expect([...findAgentProcesses(id), ...findAgentProcesses(asking.id)].filter((pid) => before.includes(pid))).toEqual(
     [],
   );
-}, 120_000);
+});

@@ -52,7 +52,7 @@ test("[CA-1][CA-2] an agent's text, thoughts and calls are stored and streamed l
     "answered yes",
     "answered yes",
   ]);
-}, 120_000);
+});
 
 test("[CA-30] secrets that the server knows are redacted in an agent's text, thoughts and plans, also when split in two", () => {
   const secret = "SUPERSECRETVALUE123";

@@ -51,7 +51,7 @@ test("[CA-15] a message starts a stopped workspace and the chat says so; an agen
   expect((await getChat(id)).warnings).toEqual([]);
   await sendMessage({ owner }, careful.id, "say now");
   await until(async () => (await listMessages(owner, careful.id)).at(-1)?.content.at(-1)?.text?.endsWith("now"));
-}, 120_000);
+});
 
 test("[CA-20] a chat's processes in a workspace end when its owner loses access", async () => {
   const models = new ScriptedModels();
@@ -90,7 +90,7 @@ test("[CA-20] a chat's processes in a workspace end when its owner loses access"
   await share("");
   await until(() => !pids.some(isRunning));
   for (const { id } of [busy, own]) await until(async () => (await getChat(id)).status === "waiting");
-}, 120_000);
+});
 
 const isRunning = (pid: number): boolean => {
   try {

@@ -61,65 +61,55 @@ const waitFor = (name: string): string => `until [ -e "$HOME/${name}" ]; do slee
 const count = (from: number, to: number): string =>
   `i=${from}; while [ $i -lt ${to} ]; do echo $i; [ $((i % 25)) -eq 0 ] && sleep 0.03; i=$((i+1)); done`;
 
-const TIMEOUT_MS = 60_000;
-
 describe("a local workspace", () => {
-  test(
-    "[DM-17] shows a follower each line while the script runs, over an orderly restart of the server, and stops in order",
-    async () => {
-      await using place = await ServerPlace.make();
-      const first = await place.start();
-      const script = `echo one; ${waitFor("a")}; echo two; ${waitFor("b")}; ${count(0, 300)}; ${waitFor("c")}; echo end`;
-      const workspace = await runningWorkspace(place, script);
-      using follower = await workspace.follow();
-      const seen = await read(follower, (lines) => lines.length > 0);
-      expect(outputs(seen)).toEqual(["one"]);
-      workspace.release("a");
-      seen.push(...(await read(follower, (lines) => lines.length > 0)));
-      expect(outputs(seen)).toEqual(["one", "two"]);
-      expect(await workspace.agent()).toMatchObject({ status: "connected", lifecycle_state: "starting" });
-      workspace.release("b");
-      seen.push(...(await read(follower, (lines) => lines.length > 0)));
-      first.kill("SIGTERM");
-      expect((await first.ended).code).toBe(0);
-      await place.start();
-      workspace.release("c");
-      using later = await workspace.follow(seen.at(-1)?.id);
-      seen.push(...(await read(later, (lines) => lines.at(-1)?.output === "end")));
-      expect(outputs(seen)).toEqual(["one", "two", ...numbers(0, 300), "end"]);
+  test("[DM-17] shows a follower each line while the script runs, over an orderly restart of the server, and stops in order", async () => {
+    await using place = await ServerPlace.make();
+    const first = await place.start();
+    const script = `echo one; ${waitFor("a")}; echo two; ${waitFor("b")}; ${count(0, 300)}; ${waitFor("c")}; echo end`;
+    const workspace = await runningWorkspace(place, script);
+    using follower = await workspace.follow();
+    const seen = await read(follower, (lines) => lines.length > 0);
+    expect(outputs(seen)).toEqual(["one"]);
+    workspace.release("a");
+    seen.push(...(await read(follower, (lines) => lines.length > 0)));
+    expect(outputs(seen)).toEqual(["one", "two"]);
+    expect(await workspace.agent()).toMatchObject({ status: "connected", lifecycle_state: "starting" });
+    workspace.release("b");
+    seen.push(...(await read(follower, (lines) => lines.length > 0)));
+    first.kill("SIGTERM");
+    expect((await first.ended).code).toBe(0);
+    await place.start();
+    workspace.release("c");
+    using later = await workspace.follow(seen.at(-1)?.id);
+    seen.push(...(await read(later, (lines) => lines.at(-1)?.output === "end")));
+    expect(outputs(seen)).toEqual(["one", "two", ...numbers(0, 300), "end"]);
 
-      const { pid } = JSON.parse(readFileSync(join(workspace.folder, "daemon.json"), "utf8")) as { pid: number };
-      expect(isAlive(pid)).toBe(true);
-      const path = `/api/v2/workspaces/${workspace.workspace_id}/builds`;
-      const stop = await workspace.admin.post<Build>(path, { transition: "stop" });
-      expect((await awaitEnd(workspace.admin, stop)).job).toMatchObject({ status: "succeeded" });
-      expect(isAlive(pid)).toBe(false);
-    },
-    TIMEOUT_MS,
-  );
+    const { pid } = JSON.parse(readFileSync(join(workspace.folder, "daemon.json"), "utf8")) as { pid: number };
+    expect(isAlive(pid)).toBe(true);
+    const path = `/api/v2/workspaces/${workspace.workspace_id}/builds`;
+    const stop = await workspace.admin.post<Build>(path, { transition: "stop" });
+    expect((await awaitEnd(workspace.admin, stop)).job).toMatchObject({ status: "succeeded" });
+    expect(isAlive(pid)).toBe(false);
+  });
 
-  test(
-    "[DM-18] loses and duplicates no line when the server is killed repeatedly while the script counts",
-    async () => {
-      await using place = await ServerPlace.make();
-      let server = await place.start();
-      const workspace = await runningWorkspace(place, `${count(0, 1500)}; ${waitFor("go")}; echo end`);
-      const seen: AgentLog[] = [];
-      for (const target of [100, 300, 500, 900]) {
-        using follower = await workspace.follow(seen.at(-1)?.id);
-        seen.push(...(await read(follower, (lines) => seen.length + lines.length >= target)));
-        server.kill("SIGKILL");
-        await server.ended;
-        server = await place.start();
-      }
-      workspace.release("go");
+  test("[DM-18] loses and duplicates no line when the server is killed repeatedly while the script counts", async () => {
+    await using place = await ServerPlace.make();
+    let server = await place.start();
+    const workspace = await runningWorkspace(place, `${count(0, 1500)}; ${waitFor("go")}; echo end`);
+    const seen: AgentLog[] = [];
+    for (const target of [100, 300, 500, 900]) {
       using follower = await workspace.follow(seen.at(-1)?.id);
-      seen.push(...(await read(follower, (lines) => lines.at(-1)?.output === "end")));
-      expect(outputs(seen)).toEqual([...numbers(0, 1500), "end"]);
-      expect(new Set(seen.map(({ id }) => id)).size).toBe(1501);
-      const path = `/api/v2/workspaces/${workspace.workspace_id}/builds`;
-      await awaitEnd(workspace.admin, await workspace.admin.post<Build>(path, { transition: "stop" }));
-    },
-    TIMEOUT_MS,
-  );
+      seen.push(...(await read(follower, (lines) => seen.length + lines.length >= target)));
+      server.kill("SIGKILL");
+      await server.ended;
+      server = await place.start();
+    }
+    workspace.release("go");
+    using follower = await workspace.follow(seen.at(-1)?.id);
+    seen.push(...(await read(follower, (lines) => lines.at(-1)?.output === "end")));
+    expect(outputs(seen)).toEqual([...numbers(0, 1500), "end"]);
+    expect(new Set(seen.map(({ id }) => id)).size).toBe(1501);
+    const path = `/api/v2/workspaces/${workspace.workspace_id}/builds`;
+    await awaitEnd(workspace.admin, await workspace.admin.post<Build>(path, { transition: "stop" }));
+  });
 });

@@ -103,7 +103,7 @@ describe("the limit of 100 MiB", () => {
     expect(refused.status).toBe(413);
     expect(await refused.json()).toEqual(TOO_LARGE);
     expect(listStoredFiles()).toEqual(before);
-  }, 60_000);
+  });
 
   test.each([
     [9, true, true],

@@ -16,6 +16,7 @@ import {
 import { listGatewayCalls, putGatewaySettings } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
@@ -140,5 +141,5 @@ testNeeding(
     const search = `${files} ${MODEL_KEY}; grep -ls ${MODEL_KEY} /proc/[0-9]*/environ 2>/dev/null; echo searched`;
     expect(await run(search)).toBe("searched");
   },
-  600_000,
+  scaleTimeout(600_000),
 );

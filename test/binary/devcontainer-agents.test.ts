@@ -162,7 +162,6 @@ testNeeding(
     gone.next.finish("stop");
     expect((await engine(`/containers/${second.container?.id}/json`)).status).toBe(404);
   },
-  120_000,
 );
 
 testNeeding(
@@ -178,7 +177,6 @@ testNeeding(
     const logs = await owner.get<{ output: string }[]>(path("logs"));
     expect(logs.map(({ output }) => output).join("\n")).toContain("Devcontainer shop: OOPS-reason");
   },
-  120_000,
 );
 
 const COMPOSE = `
@@ -217,7 +215,6 @@ testNeeding(
     expect((await owner.fetch("DELETE", path(`containers/devcontainers/${first.id}`))).status).toBe(204);
     expect([await listLeftovers("containers/json"), await listLeftovers("networks")]).toEqual([[], []]);
   },
-  120_000,
 );
 
 testNeeding(
@@ -239,7 +236,6 @@ testNeeding(
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${inside.id}`)).status).toBe(404);
     expect((await engine(`/containers/${second.container?.id}/json`)).status).toBe(404);
   },
-  120_000,
 );
 
 testNeeding(
@@ -288,5 +284,4 @@ testNeeding(
     await admin.post<unknown>(`/api/v2/workspaces/${id}/port-share`, share);
     expect(await openApp(stranger)).toEqual([200, "from inside\n"]);
   },
-  120_000,
 );

@@ -17,6 +17,7 @@ import {
 } from "#test/support/docker/docker-world.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { awaitStatus } from "#test/support/net/status.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
@@ -225,5 +226,5 @@ resources:
       expect(await world.left(id)).toEqual([0, 0, 0]);
     }
   },
-  180_000,
+  scaleTimeout(180_000),
 );

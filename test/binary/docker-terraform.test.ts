@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { Client } from "#src/client.ts";
 import { awaitAgent, BINARY, findAgent, IMAGE, runInTerminal } from "#test/support/docker/docker-world.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTerraformTemplate, openTerraformWorld } from "#test/support/terraform.ts";
 import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
@@ -81,5 +82,5 @@ testNeeding(
       [0, 0],
     ]);
   },
-  240_000,
+  scaleTimeout(240_000),
 );

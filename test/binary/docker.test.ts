@@ -76,7 +76,6 @@ testNeeding(
     ]);
     await deleteCompletely(world, id);
   },
-  120_000,
 );
 
 testNeeding(
@@ -105,7 +104,6 @@ resources:
     ).toMatch(/^dev\s+rows$/);
     await deleteCompletely(world, id);
   },
-  120_000,
 );
 
 testNeeding(
@@ -133,5 +131,4 @@ testNeeding(
     expect(said).toMatch(/http:\/\/host\.docker\.internal:\d+ is not reached: /);
     await deleteCompletely(world, id);
   },
-  60_000,
 );

@@ -32,5 +32,4 @@ testNeeding(
     expect([await child.exited, existsSync(marker)]).toEqual([0, false]);
     await world.runOk(["workspaces", "delete", "dev", "--yes"]);
   },
-  120_000,
 );

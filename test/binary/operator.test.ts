@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findMarkedBlocks, listUserPages, readPage } from "#test/support/documents.ts";
 import { compiled, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { revertNewestMigration } from "./older-data.ts";
 
@@ -103,7 +104,7 @@ testNeeding(
     await fromNothing();
     await upgrade();
   },
-  180_000,
+  scaleTimeout(180_000),
 );
 
 /** OS-1: from an empty machine to a restored server with a new password. */

@@ -72,5 +72,4 @@ testNeeding(
     expect(scripts.map(({ display_name }) => display_name).slice(0, 2)).toEqual(["Dotfiles", "Repository"]);
     await deleteCompletely(world, id);
   },
-  120_000,
 );

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { programIn } from "#test/cli/client-world.ts";
 import { countMarks, findMarkedBlocks, listUserPages, ROOT, readPage } from "#test/support/documents.ts";
 import { type Need, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 
 const VERBS = "tried with the verbs";
@@ -74,7 +75,7 @@ testHere(
     }
     expect(out).toMatch(/^greeter +hello +running/m);
   },
-  180_000,
+  scaleTimeout(180_000),
 );
 
 testHere(
@@ -101,5 +102,5 @@ testHere(
     }
     expect(readFileSync(join(place.path, "slipway.service"), "utf8")).toContain("ProtectSystem=strict");
   },
-  180_000,
+  scaleTimeout(180_000),
 );

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { Client } from "#src/client.ts";
 import { countMarks, findMarkedBlocks, listUserPages, readPage } from "#test/support/documents.ts";
 import { type Need, needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
 /** The second page builds on the first one. */
@@ -96,7 +97,7 @@ testHere(
     expect(out).toContain('"reason":"autostop"');
     expect(out).toContain('[{"name":"startup_script","value":"echo changed"}]');
   },
-  180_000,
+  scaleTimeout(180_000),
 );
 
 /** Stops everything that the blocks have left running. */

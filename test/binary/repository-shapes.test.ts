@@ -10,6 +10,7 @@ import { awaitAgent, findAgent, openDockerWorld, runInTerminal } from "#test/sup
 import { ALLOW_PRIVATE_NETWORKS, findGateway, makeGitImage, tagGitImage } from "#test/support/docker/git-image.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer } from "#test/support/one-server.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 
 /** Number of workspaces created in parallel: the server reads at most this many repositories in parallel. */
@@ -58,5 +59,5 @@ testNeeding(
     const wanted = all.map(({ name, shows, app }) => [name, [shows, ...(app === undefined ? [] : [true])]]);
     expect(shown).toEqual(Object.fromEntries(wanted));
   },
-  300_000,
+  scaleTimeout(300_000),
 );

@@ -9,6 +9,7 @@ import { awaitAgent, deleteCompletely, openDockerWorld, runInTerminal } from "#t
 import { ALLOW_PRIVATE_NETWORKS as env, findGateway, GIT_IMAGE, makeGitImage } from "#test/support/docker/git-image.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer } from "#test/support/one-server.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 
 testNeeding(
@@ -116,5 +117,5 @@ testNeeding(
     await deleteCompletely(small, other.id);
     await deleteCompletely(world, id);
   },
-  300_000,
+  scaleTimeout(300_000),
 );

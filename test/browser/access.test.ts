@@ -1,6 +1,7 @@
 // Groups, and who may use and change a template, in a real browser.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { ECHO, openWorld } from "#test/support/workspaces.ts";
 import { listPageErrors, runStory } from "./story.ts";
@@ -25,5 +26,5 @@ testNeeding(
     expect(await admin.get(`/api/v2/templates/${template.id}/acl`)).toMatchObject({ users: [], group: [] });
     expect(listPageErrors(result).filter((text) => !/status of (400|404)/.test(text))).toEqual([]);
   },
-  180_000,
+  scaleTimeout(180_000),
 );

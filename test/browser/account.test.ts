@@ -1,6 +1,7 @@
 // The account pages in a real browser, on a real server.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
@@ -40,5 +41,5 @@ testNeeding(
       permissions: { default: "ask", rules: [{ tool: "execute", command: "git status", action: "allow" }] },
     });
   },
-  180_000,
+  scaleTimeout(180_000),
 );

@@ -5,6 +5,7 @@ import { Client } from "#src/client.ts";
 import { startOllama } from "#test/api/administration/model-servers.ts";
 import { startMcpHost } from "#test/mcp/support.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
@@ -48,5 +49,5 @@ testNeeding(
     const limits = await owner.get("/api/v2/chats/usage-limits");
     expect(limits).toMatchObject({ spend_limit_micros: 25_000_000, overrides: [{ spend_limit_micros: 5_000_000 }] });
   },
-  360_000,
+  scaleTimeout(360_000),
 );

@@ -27,5 +27,4 @@ testNeeding(
     const { users } = await owner.get<{ users: { username: string; roles: { name: string }[] }[] }>("/api/v2/users");
     expect(users.find(({ username }) => username === "grace")?.roles.map(({ name }) => name)).toEqual(["auditor"]);
   },
-  120_000,
 );

@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import { createChat } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
@@ -85,5 +86,5 @@ testNeeding(
     expect(requests.filter((one) => !one.startsWith(world.server.url.origin) && !one.startsWith("data:"))).toEqual([]);
     expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
-  300_000,
+  scaleTimeout(300_000),
 );

@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
@@ -31,5 +32,5 @@ testNeeding(
     await admin.put("/api/v2/appearance", { logo_url: "https://pictures.example/logo.png" });
     expect(await policy()).toContain("img-src 'self' data: blob: https://pictures.example;");
   },
-  360_000,
+  scaleTimeout(360_000),
 );

@@ -12,6 +12,7 @@ import { putGatewaySettings } from "#test/support/models/gateway-world.ts";
 import { addModel } from "#test/support/models/model-world.ts";
 import { BROKEN_SCRIPT, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { PushService } from "#test/support/push-service.ts";
 import { makeRepository } from "#test/support/repository.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
@@ -118,5 +119,5 @@ testNeeding(
     expect(listStrayRequests(result, story.place.client.url.origin)).toEqual([]);
     expect(listPageErrors(result)).toEqual([]);
   },
-  180_000,
+  scaleTimeout(180_000),
 );

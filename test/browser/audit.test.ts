@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { openWorld } from "#test/support/workspaces.ts";
@@ -36,5 +37,5 @@ testNeeding(
     expect(result.fields.join("\n")).toContain("Ada Lovelace");
     expect(result.after).toContain("changed user");
   },
-  240_000,
+  scaleTimeout(240_000),
 );

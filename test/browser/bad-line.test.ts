@@ -1,6 +1,7 @@
 // A bad connection and an impatient person, in a real browser.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { importVersion } from "#test/support/templates.ts";
 import { openWorld } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
@@ -34,5 +35,5 @@ testNeeding(
     const { count } = await admin.get<{ count: number }>("/api/v2/workspaces");
     expect(count).toBe(1);
   },
-  180_000,
+  scaleTimeout(180_000),
 );

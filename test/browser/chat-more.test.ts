@@ -4,6 +4,7 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
@@ -32,5 +33,5 @@ testNeeding(
     expect(listStrayRequests(result, story.place.client.url.origin)).toEqual([]);
     expect(listPageErrors(result)).toEqual([]);
   },
-  400_000,
+  scaleTimeout(400_000),
 );

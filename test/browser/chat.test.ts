@@ -7,6 +7,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace } from "#test/crash/server-story.ts";
 import { BROKEN_SCRIPT, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
@@ -82,5 +83,5 @@ testNeeding(
     const passing = /^Failed to load resource|^WebSocket connection to/;
     expect(complaints.filter((text) => !passing.test(text))).toEqual([]);
   },
-  480_000,
+  scaleTimeout(480_000),
 );

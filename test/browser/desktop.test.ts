@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { openPlace } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
@@ -26,5 +27,5 @@ testNeeding(
     // The story itself reads the canvas repeatedly.
     expect(listPageErrors(result).filter((text) => !text.startsWith("Canvas2D"))).toEqual([]);
   },
-  180_000,
+  scaleTimeout(180_000),
 );

@@ -14,5 +14,4 @@ testNeeding(
     expect(result).toMatchObject({ wrong: [], dead: [], title: "Quickstart" });
     expect(result.requests.filter((url) => !url.startsWith(world.server.url.href))).toEqual([]);
   },
-  120_000,
 );

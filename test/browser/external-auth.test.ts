@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import { FakeProvider } from "#test/api/external-auth/provider.ts";
 import { startWith } from "#test/api/external-auth/world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
@@ -31,5 +32,5 @@ testNeeding(
     expect(result.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
   // The machine may be busy with other tests.
-  180_000,
+  scaleTimeout(180_000),
 );

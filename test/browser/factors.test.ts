@@ -1,6 +1,7 @@
 // Second factors and passkeys in a real browser, with Chromium's virtual authenticator.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
@@ -35,5 +36,5 @@ testNeeding(
       [],
     );
   },
-  180_000,
+  scaleTimeout(180_000),
 );

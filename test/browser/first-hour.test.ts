@@ -10,6 +10,7 @@ import { serveEditors } from "#test/support/editor-mirror.ts";
 import { BROKEN_SCRIPT, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer } from "#test/support/one-server.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { findCompiledProgram } from "#test/support/program.ts";
 import { serveReleases } from "#test/support/release-server.ts";
 import { readSetupLink } from "./setup-link.ts";
@@ -82,7 +83,7 @@ testNeeding(
     const { shown } = await playDeveloper(releases.url, false);
     checkDeveloper(shown);
   },
-  240_000,
+  scaleTimeout(240_000),
 );
 
 testNeeding(
@@ -96,7 +97,7 @@ testNeeding(
     expect(shown.cell).toBe("42");
     expect(home).toBe("shop\nsaved-hereran-42\n");
   },
-  600_000,
+  scaleTimeout(600_000),
 );
 
 /** Containers start the program that was compiled for this machine. */
@@ -128,5 +129,5 @@ testNeeding(
     expect(owners.sort()).toEqual(["ada-lovelace", "grace-hopper", "jo"].map((name) => [name, "running"]));
     await Promise.all(workspaces.map(({ id }) => removeWorkspace(lead, id)));
   },
-  240_000,
+  scaleTimeout(240_000),
 );

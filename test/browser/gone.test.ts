@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import { openModelWorld } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { runStory } from "./story.ts";
 
 testNeeding(
@@ -14,5 +15,5 @@ testNeeding(
     expect(result).toMatchObject({ wrong: [], typed: "not-a-user" });
     expect(result.gone).toHaveLength(12);
   },
-  240_000,
+  scaleTimeout(240_000),
 );

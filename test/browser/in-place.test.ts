@@ -5,6 +5,7 @@ import { FakeProvider } from "#test/api/external-auth/provider.ts";
 import { startWith } from "#test/api/external-auth/world.ts";
 import { startMcpHost } from "#test/mcp/support.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { listPageErrors, runStory } from "./story.ts";
@@ -44,5 +45,5 @@ testNeeding(
     ).toBe(true);
     expect(listPageErrors(result)).toEqual([]);
   },
-  360_000,
+  scaleTimeout(360_000),
 );

@@ -4,6 +4,7 @@ import { uuid } from "#base/ids.ts";
 import { insertRecording } from "#db/chats/recordings.ts";
 import { sealRecording } from "#domain/ai/recordings.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { createDrawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
 import { ADMIN, type TestServer } from "#test/support/server.ts";
@@ -105,5 +106,5 @@ testNeeding(
     expect(calls.reduce((sum, one) => sum + one, 0)).toBe(201);
     expect(result.choices).toEqual(["Template", "Workspace", "Model", "Provider", "Day", "Purpose"]);
   },
-  180_000,
+  scaleTimeout(180_000),
 );

@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
@@ -31,5 +32,5 @@ testNeeding(
     // Ignores the expected complaint about the Trusted Types policy that the story tries to create.
     expect(listPageErrors(result).filter((text) => !text.includes("slipway-worker"))).toEqual([]);
   },
-  240_000,
+  scaleTimeout(240_000),
 );

@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import { CLIENT, OidcServer } from "#test/api/oidc/provider.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { seedTemplate } from "#test/support/workspaces.ts";
 import { listPageErrors, runStory } from "./story.ts";
@@ -42,5 +43,5 @@ testNeeding(
     });
     expect(listPageErrors(result)).toEqual([]);
   },
-  300_000,
+  scaleTimeout(300_000),
 );

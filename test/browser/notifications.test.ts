@@ -1,6 +1,7 @@
 // The inbox in a real browser, on a real server.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
@@ -12,5 +13,5 @@ testNeeding(
     const given = [server.url.href, ADMIN.email, ADMIN.password];
     expect(await runStory("notifications.mjs", given)).toMatchObject({ wrong: [], left: 0, checked: false });
   },
-  180_000,
+  scaleTimeout(180_000),
 );

@@ -52,5 +52,4 @@ testNeeding(
     if (releases.isGenuine) expect(shown.folder).toContain("shop");
     process.stderr.write(`an editor in a clone: ${shown.presses} presses, ${shown.seconds} s\n`);
   },
-  120_000,
 );

@@ -4,6 +4,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { startDaemon, TOKEN } from "#test/daemon/support/daemon.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, awaitWorkspace, createWorkspace } from "#test/support/workspaces.ts";
@@ -98,5 +99,5 @@ testNeeding(
     );
     expect(listPageErrors(result)).toEqual([]);
   },
-  240_000,
+  scaleTimeout(240_000),
 );

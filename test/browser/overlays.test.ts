@@ -6,6 +6,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { listPageErrors, runStory } from "./story.ts";
 
 type Ids = Readonly<Record<"workspace" | "agent" | "chat" | "template", string>>;
@@ -92,5 +93,5 @@ testNeeding(
     expect(result.opened).toEqual(all.map(([name = ""]) => name));
     expect(listPageErrors(result)).toEqual([]);
   },
-  300_000,
+  scaleTimeout(300_000),
 );

@@ -1,6 +1,7 @@
 // The pages in a real browser: a person's first hour. node drives Chromium, because its launch hangs under Bun.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
@@ -42,5 +43,5 @@ testNeeding(
     expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
   // The machine may be busy with other tests.
-  180_000,
+  scaleTimeout(180_000),
 );

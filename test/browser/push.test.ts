@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fetchStatus } from "#test/api/users/people.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { PushService } from "#test/support/push-service.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
@@ -58,5 +59,5 @@ testNeeding(
     expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);
     expect(listPageErrors(result)).toEqual([]);
   },
-  360_000,
+  scaleTimeout(360_000),
 );

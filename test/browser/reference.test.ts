@@ -7,6 +7,7 @@ import { createChat } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { recordEngine, requireReferenceEngine } from "./reference-engine.ts";
 import { runStory } from "./story.ts";
@@ -93,5 +94,5 @@ testNeeding(
     expect(files.filter((name) => statSync(join(FOLDER, name)).size > LARGEST)).toEqual([]);
   },
   // A machine that is busy with other tests renders slowly.
-  300_000,
+  scaleTimeout(300_000),
 );

@@ -9,6 +9,7 @@ import { openGitWorld, removeWorkspace } from "#test/repositories/world.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer } from "#test/support/one-server.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { openWorld, type World } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
@@ -96,5 +97,5 @@ testNeeding(
     expect(found).toContain("VS Code extensionsacme.theme");
     expect(at).toContain("configuration=");
   },
-  180_000,
+  scaleTimeout(180_000),
 );

@@ -1,6 +1,7 @@
 // Data in a shared browser, in a real one: signing out, expiring, being signed out, and permissions that change during use.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { openWorld } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
 
@@ -40,5 +41,5 @@ testNeeding(
     });
     expect(result.slowest).toBeLessThan(10_000);
   },
-  240_000,
+  scaleTimeout(240_000),
 );

@@ -29,5 +29,4 @@ testNeeding(
     expect(readFileSync(kept, "utf8")).toBe("mine");
     expect(listPageErrors(result)).toEqual([]);
   },
-  120_000,
 );

@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { fetchDocument, listOperations } from "#test/fuzz/operations.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
@@ -57,5 +58,5 @@ testNeeding(
     expect(seen.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
   // Swagger UI is heavy, and the machine may be busy with other tests.
-  180_000,
+  scaleTimeout(180_000),
 );

@@ -5,6 +5,7 @@ import { openPlace } from "#test/crash/server-story.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
@@ -27,5 +28,5 @@ testNeeding(
     expect(listStrayRequests(result, url.origin)).toEqual([]);
     expect(listPageErrors(result)).toEqual([]);
   },
-  400_000,
+  scaleTimeout(400_000),
 );

@@ -1,6 +1,7 @@
 // A template that several people work on, in a real browser.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { importVersion } from "#test/support/templates.ts";
 import { ECHO, openWorld } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
@@ -22,5 +23,5 @@ testNeeding(
     const result = await runStory("template-conflict.mjs", given);
     expect(result).toMatchObject({ wrong: [], kept: 1, typed: "Mine" });
   },
-  180_000,
+  scaleTimeout(180_000),
 );

@@ -1,6 +1,7 @@
 // Editing a template in a real browser, on a real server that imports and tries it.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { importVersion } from "#test/support/templates.ts";
 import { openWorld } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
@@ -49,5 +50,5 @@ testNeeding(
     });
     expect(result.diff).toContain("# Said in the browser.");
   },
-  180_000,
+  scaleTimeout(180_000),
 );

@@ -40,5 +40,4 @@ testNeeding(
       rmSync(folder, { recursive: true });
     }
   },
-  120_000,
 );

@@ -6,6 +6,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
@@ -38,5 +39,5 @@ testNeeding(
     expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);
     expect(listPageErrors(result)).toEqual([]);
   },
-  240_000,
+  scaleTimeout(240_000),
 );

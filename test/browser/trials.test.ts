@@ -35,5 +35,4 @@ testNeeding(
     expect(readFileSync(answer, "utf8")).toBe("two\n");
     expect(listPageErrors(seen)).toEqual([]);
   },
-  120_000,
 );

@@ -6,6 +6,7 @@ import { startOllama } from "#test/api/administration/model-servers.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { BROKEN_SCRIPT, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { readSetupLink } from "./setup-link.ts";
 import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
@@ -70,5 +71,5 @@ testNeeding(
     expect(phone.wrong).toEqual([]);
     expect(listStrayRequests(phone, place.client.url.origin)).toEqual([]);
   },
-  600_000,
+  scaleTimeout(600_000),
 );

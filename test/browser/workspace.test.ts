@@ -1,6 +1,7 @@
 // A real workspace in the app in a real browser, from creation to deletion.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
@@ -33,5 +34,5 @@ testNeeding(
     );
     expect(own).toEqual([]);
   },
-  240_000,
+  scaleTimeout(240_000),
 );

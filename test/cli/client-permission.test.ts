@@ -67,7 +67,7 @@ test("[CV-15] a terminal shows the whole command and asks to allow it once, alwa
   await again.until("from now on execute rm -rf nothing is denied");
   expect(await again.exited).toBe(0);
   expect((await world.run(["chat", "send", id, "run: echo re''membered"])).err).toContain("\nremembered\n");
-}, 120_000);
+});
 
 test("[CV-16] in a pipe the request is printed as a line and the command continues until another terminal or the option answers", async () => {
   const waiting = world.spawn(begin("run: echo al''lowed"));
@@ -105,7 +105,7 @@ test("[CV-16] in a pipe the request is printed as a line and the command continu
   });
   expect([json.code, json.err, json.out.includes('"exit_code":0')]).toEqual([0, "", true]);
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("expected ask, allow, deny") });
-}, 120_000);
+});
 
 test("[CV-17] approvals for an agent that the chat started are asked under its name, also of late followers", async () => {
   const waiting = world.spawn(begin("agent: run: echo fr''om an agent"));
@@ -121,7 +121,7 @@ test("[CV-17] approvals for an agent that the chat started are asked under its n
     0,
     expect.stringContaining("The agent reports:"),
   ]);
-}, 120_000);
+});
 
 test("[CV-15] a request cannot be disguised: cursor codes are escaped, a command is never truncated, and omissions are counted", () => {
   const call = (tool_name: string, args: object) => ({ tool_call_id: "one", tool_name, args: JSON.stringify(args) });

@@ -30,7 +30,7 @@ test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is pass
   await terminal.until("as-before");
   expect(await terminal.exited).toBe(7);
   expect(terminal.shown()).not.toContain("\u001e");
-}, 120_000);
+});
 
 test("[CV-34] connections are listed and searched, and the retention is shown and set", async () => {
   await world.runOk(shell("dev", "--", "true"));
@@ -53,7 +53,7 @@ test("[CV-34] connections are listed and searched, and the retention is shown an
     ].map((one) => world.run(["connections", ...one])),
   );
   expect(wrong.map(({ code }) => code)).toEqual([2, 2]);
-}, 120_000);
+});
 
 test("[CV-9] ~. leaves a terminal running, and --reconnect returns to it with its screen, as does a lost connection", async () => {
   let id = "";
@@ -79,7 +79,7 @@ test("[CV-9] ~. leaves a terminal running, and --reconnect returns to it with it
   await terminal.until("still-something\r\n");
   terminal.type("exit\r");
   expect(await terminal.exited).toBe(0);
-}, 120_000);
+});
 
 test("[CV-10] in a pipe a command gets the input byte for byte, its output is passed through, and its exit code is passed on", async () => {
   const bytes = crypto.getRandomValues(new Uint8Array(200_000));
@@ -95,7 +95,7 @@ test("[CV-10] in a pipe a command gets the input byte for byte, its output is pa
   expect(quoted).toMatchObject({ code: 5, out: "it's|$HOME|lost\n" });
   expect(early).toMatchObject({ code: 0, out: "abc" });
   expect((await world.run(shell("dev", "--reconnect", crypto.randomUUID()), { stdin: "x" })).err).toContain("terminal");
-}, 120_000);
+});
 
 test("[CV-11] a stopped workspace is started first; an unknown agent is named", async () => {
   await world.runOk(["workspaces", "stop", "dev"]);
@@ -105,4 +105,4 @@ test("[CV-11] a stopped workspace is started first; an unknown agent is named", 
     code: 1,
     err: "slipway workspaces shell: dev has no agent second; it has main\n",
   });
-}, 120_000);
+});

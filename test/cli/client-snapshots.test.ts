@@ -93,7 +93,7 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
   expect(await runBackups("delete", "dev", start, "--yes")).toMatch(/is deleted\.\n$/);
   await until(async () => (await runBackups("list", "dev")) === "No home backups.\n");
-}, 90_000);
+});
 
 test("[CV-46] `slipway fork` creates workspaces with copies of the files, and reports the outcome of each", async () => {
   await using world = await openClientWorld();
@@ -120,7 +120,7 @@ test("[CV-46] `slipway fork` creates workspaces with copies of the files, and re
     code: 2,
     err: expect.stringContaining("from 1 to 100"),
   });
-}, 60_000);
+});
 
 test("[CV-44] a deleted workspace is in `slipway trash list`, and is restored by name; `--permanent` skips the trash", async () => {
   await using world = await openClientWorld();
@@ -144,4 +144,4 @@ test("[CV-44] a deleted workspace is in `slipway trash list`, and is restored by
   expect(readFileSync(kept, "utf8")).toBe("mine");
   await runOk("workspaces delete again --yes --permanent");
   expect(await runOk("trash list")).toBe("The trash is empty.\n");
-}, 60_000);
+});

@@ -1,17 +1,14 @@
 // Tasks, secrets, groups and template access, with the command line.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Task } from "#schema/tasks/task.ts";
 import { Client } from "#src/client.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { openClientWorld, readToken, signInAs } from "./client-world.ts";
-
-setDefaultTimeout(scaleTimeout(120_000));
 
 const world = await forFile(openClientWorld());
 await signInAs(world);

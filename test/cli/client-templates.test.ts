@@ -42,7 +42,7 @@ test("[CV-25] `templates init` creates a folder from an example, `push` uploads 
   expect([existsSync(join(world.home, "other")), readdirSync(join(world.home, "copy")).sort()]).toEqual([
     ...[false, ["README.md", "files", "template.yaml"]],
   ]);
-}, 120_000);
+});
 
 test("[CV-25] versions are listed, promoted, archived and restored; the active version cannot be archived", async () => {
   await runOk("templates init versioned");
@@ -64,7 +64,7 @@ test("[CV-25] versions are listed, promoted, archived and restored; the active v
   expect(await runOk("templates versions versioned --archived")).toMatch(/\nv1 +succeeded, archived /);
   expect(await runOk("templates unarchive versioned v1")).toBe("v1 of versioned is unarchived.\n");
   expect((await runOk("templates versions versioned")).split("\n")).toHaveLength(4);
-}, 120_000);
+});
 
 test("[CV-25] a template is renamed, deprecated, and deleted after confirmation", async () => {
   await runOk("templates init changing");
@@ -122,7 +122,7 @@ test("[CV-25] a template is renamed, deprecated, and deleted after confirmation"
     code: 1,
     err: expect.stringContaining("no template"),
   });
-}, 120_000);
+});
 
 test("[CV-41] a push warns why a preset cannot have prebuilt workspaces, and a parameter that contradicts a preset is rejected", async () => {
   const folder = join(world.home, "kept");

@@ -51,4 +51,4 @@ test("[CV-47] `slipway chat try` tries variants and waits for them, `ways` shows
   expect((await run("keep", chat.id, "2", "--yes")).out).toMatch(/^Kept way 2\. Its chat is [0-9a-f]{8}\.\n$/);
   expect(readFileSync(answer, "utf8")).toBe("it\n");
   expect((await run("ways", chat.id)).out).toContain("Kept way 2.");
-}, 120_000);
+});

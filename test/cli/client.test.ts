@@ -48,7 +48,7 @@ describe("signing in", () => {
     expect((await admin.withToken(token).fetch("GET", "/api/v2/users/me")).status).toBe(401);
     expect(await run("whoami", { env })).toMatchObject({ code: 1, err: expect.stringContaining("not signed in") });
     expect((await run("logout", { env })).out).toBe("Not signed in.\n");
-  }, 120_000);
+  });
 
   test("[CV-1] a second factor code is prompted for, or given", async () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg-code") };
@@ -77,7 +77,7 @@ describe("signing in", () => {
     ];
     expect([without.code, given.code]).toEqual([1, 0]);
     expect(without.err).toContain("A second factor is required.");
-  }, 120_000);
+  });
 
   test("[CV-1] a token is read from a pipe, and an API token survives the sign-out; secrets are not arguments", async () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg2") };
@@ -101,7 +101,7 @@ describe("signing in", () => {
     expect(password).toMatchObject({ code: 1, err: expect.stringContaining("Incorrect email or password.") });
     await world.runOk(["logout"], { env });
     expect((await admin.withToken(key).fetch("GET", "/api/v2/users/me")).status).toBe(200);
-  }, 120_000);
+  });
 
   test("[CV-2] a flag overrides the environment, which overrides the session; a session is sent only to its own server", async () => {
     using way = new CuttableProxy(world.server.url);
@@ -116,7 +116,7 @@ describe("signing in", () => {
     expect(JSON.parse(given.out)).toMatchObject({ url: `${way.url}/`, username: "admin" });
     expect(JSON.parse(flag.out)).toMatchObject({ url: world.server.url.href });
     expect(inWorkspace.code).toBe(0);
-  }, 120_000);
+  });
 
   test("[CV-3] an error is a sentence and exit code 1, wrong usage is 2 with a suggestion", async () => {
     const page = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("<html>") });
@@ -138,7 +138,7 @@ describe("signing in", () => {
     expect(option).toMatchObject({ code: 2, err: expect.stringContaining("Did you mean --template?") });
     expect(extra.code).toBe(2);
     expect(damaged).toMatchObject({ code: 1, err: expect.stringContaining("is damaged") });
-  }, 120_000);
+  });
 
   const writeDamagedSession = (): string => {
     mkdirSync(join(world.home, "damaged", "slipway"), { recursive: true });
@@ -173,7 +173,7 @@ describe("workspaces", () => {
     terminal.type("one\r");
     await terminal.until("one is deleted.");
     expect(await terminal.exited).toBe(0);
-  }, 120_000);
+  });
 
   test("[CV-5] on a terminal a live line follows the log and is removed at the end", async () => {
     await using terminal = world.runOnTerminal("slipway workspaces create moving --template fine");
@@ -182,7 +182,7 @@ describe("workspaces", () => {
     expect(terminal.shown()).toContain("one line\r\n");
     expect(terminal.shown()).toEndWith("\r\u001b[Kmoving is running.\r\n");
     expect(await terminal.exited).toBe(0);
-  }, 120_000);
+  });
 
   test("[CV-6] a container that cannot be removed is deleted with --orphan, which the failed delete names", async () => {
     expect(await run("workspaces create boxed --template boxes")).toMatchObject({ code: 1 });
@@ -191,7 +191,7 @@ describe("workspaces", () => {
     expect(failed.err).toMatch(/deleting boxed failed: The Docker Engine is not responding at .*/);
     expect(failed.err).toContain("delete it anyway with `slipway workspaces delete boxed --orphan`");
     expect(await run("workspaces delete boxed --orphan --yes")).toMatchObject({ code: 0, out: "boxed is deleted.\n" });
-  }, 120_000);
+  });
 
   test("[CV-6] a failed build exits 1 with its reason; Ctrl-C ends the wait and not the build", async () => {
     expect(await run("workspaces create bad --template failing")).toMatchObject({
@@ -213,7 +213,7 @@ describe("workspaces", () => {
     expect([busy.code, busy.err]).toEqual([1, expect.stringContaining("slow is starting")]);
     expect(busy.err).toContain("`slipway workspaces cancel slow` cancels it");
     await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
-  }, 120_000);
+  });
 
   test("[CV-35] cancels a hanging build and notifies waiting callers; a second cancel has nothing to do", async () => {
     const waiting = world.spawn(splitWords("workspaces create stuck --template hanging"));
@@ -230,7 +230,7 @@ describe("workspaces", () => {
     const canceled = JSON.parse(await world.runOk(splitWords("workspaces cancel stuck --no-wait --json"))) as Workspace;
     expect(canceled.latest_build).toMatchObject({ build_number: 2, job: { status: expect.stringMatching(/^cancel/) } });
     expect(await run("workspaces cancel missing")).toMatchObject({ code: 1, err: expect.stringContaining("missing") });
-  }, 120_000);
+  });
 
   test("[CV-6] a connection that breaks during a build is reopened, and no line is repeated", async () => {
     using way = new CuttableProxy(world.server.url);
@@ -250,7 +250,7 @@ describe("workspaces", () => {
     expect(await waiting.exited).toBe(1);
     expect(err.match(/^two$/gm)).toHaveLength(1);
     expect(err).toContain("starting cut was canceled");
-  }, 120_000);
+  });
 });
 
 describe("templates", () => {
@@ -278,7 +278,7 @@ describe("templates", () => {
     const listed = JSON.parse(await world.runOk(splitWords("templates list --json"))) as Template[];
     expect(listed.find(({ name }) => name === "My-template")?.active_version_id).toBe(second.version.id);
     expect(await world.runOk(splitWords("templates list"))).toMatch(/\nMy-template +echo +0 +/);
-  }, 120_000);
+  });
 
   test("[CV-7] an error is reported with its line and creates nothing, also for a path that is not a folder", async () => {
     const wrong = folder("wrong", { "template.yaml": "provisioner: echo\nresources:\n  - agents: []\n" });
@@ -297,5 +297,5 @@ describe("templates", () => {
     expect(nowhere).toMatchObject({ code: 1, err: expect.stringContaining("/nowhere/at/all cannot be read") });
     expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("there is no template wrong.") });
     expect(await world.runOk(splitWords("templates list"))).not.toContain("wrong");
-  }, 120_000);
+  });
 });

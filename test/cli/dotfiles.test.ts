@@ -261,4 +261,4 @@ test("[CV-28] a branch newer than the clone is fetched before checkout, and a ta
   expect((await installDotfiles("--branch none")).err).toContain("git checkout failed");
   expect((await installDotfiles("--branch=--orphan")).code).toBe(1);
   expect(await installDotfiles("--branch main")).toMatchObject({ code: 0 });
-}, 60_000);
+});

@@ -228,5 +228,4 @@ testInside.if(Bun.which("ssh") !== null)(
     await ssh.exited;
     for (const app of apps) app.close();
   },
-  60_000,
 );

@@ -23,4 +23,4 @@ test("[OP-19] health queries a remote server, reports when it is not ready, and 
   for (const wrong of [["--url", "nowhere"], ["--url", url, "--data-dir", "x"], ["now"]]) {
     expect((await runVerb(["health", ...wrong])).code).toBe(2);
   }
-}, 30_000);
+});

@@ -60,7 +60,7 @@ describe("shortcuts", () => {
     );
     expect((await run("rm dev --yes")).out).toBe("dev is deleted.\n");
     expect((await run("start dev")).code).toBe(1);
-  }, 60_000);
+  });
 
   test("[CV-37] `update` moves a workspace to its template's active version, once", async () => {
     await run("create old --template bare");
@@ -73,7 +73,7 @@ describe("shortcuts", () => {
     const { latest_build } = await admin.get<{ latest_build: object }>("/api/v2/users/me/workspace/old");
     expect(latest_build).toMatchObject({ template_version_id: active_version_id, transition: "start" });
     expect((await run("update old")).out).toBe("old already uses the active version of its template.\n");
-  }, 60_000);
+  });
 });
 
 describe("suggestions", () => {
@@ -111,7 +111,7 @@ describe("suggestions", () => {
       "admin",
       "Everyone",
     ]);
-  }, 60_000);
+  });
 });
 
 describe("success messages", () => {
@@ -123,7 +123,7 @@ describe("success messages", () => {
     const agents = latest_build.resources.flatMap((one) => one.agents ?? []);
     expect(agents).toMatchObject([{ status: "connected" }]);
     await run("rm real --yes");
-  }, 60_000);
+  });
 
   test("[CV-39] an agent that does not connect fails the command with an explanation, and Ctrl-C says what is still in progress", async () => {
     const agents = [{ name: "main", os: "linux", arch: "amd64", connection_timeout: 1 }] as const;
@@ -153,5 +153,5 @@ describe("success messages", () => {
       code: 1,
       err: expect.stringContaining("did not connect within 1 s"),
     });
-  }, 60_000);
+  });
 });

@@ -55,7 +55,7 @@ describe("offline setup, users and tokens", () => {
     expect(await signIn("root@example.com", "root of all, at home")).toBe(201);
     const again = await slipway("offline setup other --email other@example.com");
     expect([again.code, again.errors]).toEqual([1, "slipway offline setup: The first user exists already.\n"]);
-  }, 30_000);
+  });
 
   test("[OP-8] users are created, listed, suspended and activated by the rules of the API", async () => {
     await setUp();
@@ -90,7 +90,7 @@ describe("offline setup, users and tokens", () => {
       expect([line, code]).toEqual([line, 1]);
       expect(errors).toContain(expected);
     }
-  }, 30_000);
+  });
 
   test("[OP-8] a forgotten password is reset on the machine, and every session and token is revoked", async () => {
     await setUp();
@@ -103,7 +103,7 @@ describe("offline setup, users and tokens", () => {
     expect((await new Client(server.url).withToken(token).fetch("GET", "/api/v2/users/me")).status).toBe(401);
     const login = { email: "root@example.com", password: "another one, better" };
     expect((await new Client(server.url).fetch("POST", "/api/v2/users/login", login)).status).toBe(201);
-  }, 30_000);
+  });
 
   test("[OP-8] a token is shown once, works, is listed without its secret, and ends when it is revoked", async () => {
     await setUp();
@@ -124,7 +124,7 @@ describe("offline setup, users and tokens", () => {
     await runOk("offline tokens revoke ci --user root");
     expect(await status()).toBe(401);
     expect((await slipway(`offline tokens revoke ${made.id}`)).errors).toContain("There is no token");
-  }, 30_000);
+  });
 
   test("[OP-9] commands are refused under a running server, without a database, and with wrong usage", async () => {
     expect((await slipway("offline users list")).errors).toContain("there is no database");
@@ -170,7 +170,7 @@ describe("offline setup, users and tokens", () => {
     expect((await slipway("offline users create x --email a@b.c --password-file /nowhere/at/all")).errors).toContain(
       "cannot be read",
     );
-  }, 30_000);
+  });
 
   test("[OP-9] migrate --check reports pending steps and changes nothing", async () => {
     expect(JSON.parse(await runOk("migrate --check --json"))).toMatchObject({ exists: false });
@@ -178,7 +178,7 @@ describe("offline setup, users and tokens", () => {
     await setUp();
     expect(await runOk("migrate --check")).toStartWith("The database is up to date");
     expect(await runOk("migrate")).toBe("The database was already up to date.\n");
-  }, 30_000);
+  });
 });
 
 describe("the encryption key", () => {
@@ -213,7 +213,7 @@ describe("the encryption key", () => {
     ]);
     writeFileSync(key(), right);
     expect((await runVerb(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"])).code).toBe(0);
-  }, 30_000);
+  });
 });
 
 test("[OP-8] files that root creates in another user's directory belong to that user", async () => {
@@ -234,7 +234,7 @@ test("[OP-8] files that root creates in another user's directory belong to that 
   ];
   expect(made.length).toBeGreaterThan(5);
   expect(made.filter((name) => statSync(join(data, name)).uid !== uid)).toEqual([]);
-}, 30_000);
+});
 
 describe("doctor", () => {
   type Finding = { name: string; status: string; detail: string };
@@ -257,7 +257,7 @@ describe("doctor", () => {
     expect((await runVerb(["doctor", "--quick", "--data-dir", data, "--address", "127.0.0.1:0"])).printed).toContain(
       "ok",
     );
-  }, 30_000);
+  });
 
   test("[OP-10] names a damaged database, a lost or readable key, a readable folder, a clock set back, a port in use, invalid settings", async () => {
     await setUp();
@@ -311,7 +311,7 @@ describe("doctor", () => {
       "0.0.0.0:9",
     ]);
     expect(exposed.printed).toContain("metrics are served to other machines");
-  }, 30_000);
+  });
 });
 
 test("[OP-10] doctor reports when the system allows fewer connections than max_connections", async () => {
@@ -320,7 +320,7 @@ test("[OP-10] doctor reports when the system allows fewer connections than max_c
   expect(await child.stdout.text()).toMatch(
     /WARN +open files +the limit of 500 allows 368 connections, but max_connections is 20000/,
   );
-}, 30_000);
+});
 
 describe("for shells and systemd", () => {
   test("[OP-11] the unit runs as its own user with few permissions, contains the given settings, and no secret", async () => {
@@ -372,5 +372,5 @@ describe("for shells and systemd", () => {
     expect(credentials.find((line) => line.startsWith("ExecStart"))).not.toContain("/etc/slipway/pw");
     expect(printed).toContain("#LoadCredential=admin_password:/etc/slipway/admin-password");
     expect((await runVerb(["systemd", "--admin-password-file=pw", ...secret.slice(2)])).code).toBe(2);
-  }, 30_000);
+  });
 });

@@ -37,7 +37,7 @@ describe("slipway ssh", () => {
     const [names, folder] = out.trim().split("\n");
     expect(names).toMatch(/^(\w[\w-]*)\|\1\|dev\|\//);
     expect(folder).toBe(names?.split("|")[3]);
-  }, 60_000);
+  });
 
   test("[CN-2] binary bytes pass through both outputs unchanged", async () => {
     const child = world.spawn(["ssh", "dev", "--", "printf '\\377\\376'; printf '\\377\\376' >&2"]);
@@ -46,7 +46,7 @@ describe("slipway ssh", () => {
       [0xff, 0xfe],
       [0xff, 0xfe],
     ]);
-  }, 60_000);
+  });
 
   test("[CN-2] [WN-2] megabytes pass both ways unchanged", async () => {
     const data = crypto.getRandomValues(new Uint8Array(60_000));
@@ -54,7 +54,7 @@ describe("slipway ssh", () => {
     const { out, code } = await ssh("tee copy | sha1sum; sha1sum < copy; rm copy", { stdin: big });
     const sha = new Bun.CryptoHasher("sha1").update(big).digest("hex");
     expect([code, out]).toEqual([0, `${sha}  -\n${sha}  -\n`]);
-  }, 60_000);
+  });
 
   test("[CN-2] [WN-3] gives a terminal user a shell with their size and keys", async () => {
     await using terminal = world.runOnTerminal("slipway ssh dev; echo left-$?");
@@ -71,7 +71,7 @@ describe("slipway ssh", () => {
     terminal.type("exit 5\r");
     await terminal.until("left-5");
     expect(await terminal.exited).toBe(0);
-  }, 60_000);
+  });
 
   test("[CN-2] explains what does not exist", async () => {
     expect(await world.run(["ssh", "nothing", "--", "true"])).toMatchObject({
@@ -79,7 +79,7 @@ describe("slipway ssh", () => {
       err: expect.stringContaining("there is no workspace nothing"),
     });
     expect(await world.run(["ssh", "dev", "--env", "odd", "--", "true"])).toMatchObject({ code: 2 });
-  }, 60_000);
+  });
 });
 
 testNeeding(
@@ -116,7 +116,6 @@ testNeeding(
       Bun.spawnSync(["umount", "-l", home]);
     }
   },
-  60_000,
 );
 
 test("[CG-2] sessions and ports are in the connection log, with their user and outcome", async () => {
@@ -133,7 +132,7 @@ test("[CG-2] sessions and ports are in the connection log, with their user and o
   expect(
     await listConnections(`type:ssh username:${ADMIN.username} connection_id:${entry?.ssh_info?.connection_id}`),
   ).toHaveLength(1);
-}, 60_000);
+});
 
 test("[CN-1] a session ends immediately with an explanation when its token is revoked", async () => {
   const token = (await world.runOk(["tokens", "create", "short-lived"])).trim().split(/\s/)[0] as string;
@@ -145,7 +144,7 @@ test("[CN-1] a session ends immediately with an explanation when its token is re
   await terminal.until("the server revoked your access");
   await terminal.until("left-1");
   expect(performance.now() - begun).toBeLessThan(15_000);
-}, 60_000);
+});
 
 test("[CN-5] ping reports milliseconds, speedtest megabytes in each direction", async () => {
   const pings = (await world.runOk(["ping", "dev", "--count", "2", "--json"]))
@@ -160,7 +159,7 @@ test("[CN-5] ping reports milliseconds, speedtest megabytes in each direction", 
     expect(bytes).toBeGreaterThanOrEqual(65_536);
     expect(megabytes_per_second).toBeGreaterThan(0);
   }
-}, 60_000);
+});
 
 /** Returns the response of a UDP port of this machine; repeats the request, because datagrams may be lost. */
 const exchangeDatagram = async (port: number, text: string): Promise<string> => {
@@ -216,7 +215,7 @@ describe("slipway port-forward", () => {
     expect(await forward.child.exited).toBe(130);
     const ports = await listConnections("type:port_forwarding");
     expect(ports.map(({ target, user }) => [target, user?.username])).toEqual([[String(app.port), ADMIN.username]]);
-  }, 60_000);
+  });
 
   test("[CN-6] a half-closed side still gets the rest of the other's data, and its end", async () => {
     const echo = createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket)).listen(0, "127.0.0.1");
@@ -228,7 +227,7 @@ describe("slipway port-forward", () => {
     for await (const chunk of socket) chunks.push(chunk);
     expect(Buffer.compare(Buffer.concat(chunks), body)).toBe(0);
     echo.close();
-  }, 60_000);
+  });
 
   test("[CN-6] [WN-8] forwards UDP ports, and replies reach their sender", async () => {
     const echo = await Bun.udpSocket({
@@ -242,7 +241,7 @@ describe("slipway port-forward", () => {
       "echo two",
     ]);
     echo.close();
-  }, 60_000);
+  });
 
   test("[CN-6] [WN-8] a UDP port without a listener, and a sender that leaves before its reply, end neither side", async () => {
     const unused = await Bun.udpSocket({ hostname: "127.0.0.1", socket: { data() {} } });
@@ -274,7 +273,7 @@ describe("slipway port-forward", () => {
     expect(forward.child.exitCode).toBe(null);
     expect((await ssh("echo the daemon, too")).out).toBe("the daemon, too\n");
     echo.close();
-  }, 60_000);
+  });
 
   test("[CN-6] names an unavailable port, and an invalid one", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
@@ -285,7 +284,7 @@ describe("slipway port-forward", () => {
     for (const odd of ["x", "1:2:3:4", "70000", "10-5", "1-3:1-2", "1:0"]) {
       expect((await world.run(["port-forward", "dev", "--tcp", odd])).code).toBe(2);
     }
-  }, 60_000);
+  });
 
   test("[WO-8] starts a stopped workspace, and holds connections until it runs", async () => {
     await world.runOk(["workspaces", "stop", "dev"]);
@@ -305,5 +304,5 @@ describe("slipway port-forward", () => {
     expect(await until(fetchText)).toBe("held");
     child.kill("SIGINT");
     await child.exited;
-  }, 60_000);
+  });
 });

@@ -17,4 +17,4 @@ test("[CV-6][TP-29] without a template, creating a workspace explains how to get
   expect(doctor.out).toMatch(
     /docker.*Docker workspaces are not available: .*\/nowhere\/docker\.sock: there is no such socket/,
   );
-}, 60_000);
+});

@@ -56,4 +56,4 @@ test("[CV-22] a push, a backup and a restore complete, and show progress on a te
   expect(await restore.exited).toBe(0);
   const piped = await world.run(["restore", `${world.home}/a.tar`, "--check"]);
   expect(piped).toMatchObject({ code: 0, err: "" });
-}, 120_000);
+});

@@ -216,5 +216,5 @@ testNeeding([needs.nginx, ...tools], "[OP-17] behind nginx as documented, everyt
   story(nginx),
 );
 if (Bun.which("caddy") !== null && tools.every(({ found }) => found)) {
-  test("[OP-17] behind Caddy as documented, everything works as without", () => story(caddy), 60_000);
+  test("[OP-17] behind Caddy as documented, everything works as without", () => story(caddy));
 }

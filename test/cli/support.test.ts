@@ -72,7 +72,7 @@ test("[OP-12] [OP-9] errors of a file or a damaged database are a sentence witho
     expect(errors).toContain(expected);
   }
   expect(readFileSync(at("there.tar"), "utf8")).toBe("mine");
-}, 30_000);
+});
 
 test("[OP-12] a support bundle is one file for its creator alone, with version, settings, findings, sizes and log, without secrets", async () => {
   using place = tempDirectory();
@@ -93,7 +93,7 @@ test("[OP-12] a support bundle is one file for its creator alone, with version, 
   const { tables } = JSON.parse((await files.get("database.json")?.text()) ?? "") as { tables: { name: string }[] };
   expect(tables.map(({ name }) => name)).toContain("users");
   expect((await runVerb(["support-bundle", ...at])).code).toBe(2);
-}, 30_000);
+});
 
 test("[OP-13] SIGHUP rereads the settings: the log level changes; an error changes nothing and is reported", async () => {
   using place = tempDirectory();
@@ -132,7 +132,7 @@ test("[OP-13] SIGHUP rereads the settings: the log level changes; an error chang
   });
   child.kill("SIGTERM");
   expect(await child.exited).toBe(0);
-}, 60_000);
+});
 
 const readLines = (stream: ReadableStream<Uint8Array>) => {
   const reader = stream
@@ -223,5 +223,4 @@ testInside(
       resetLogging();
     }
   },
-  60_000,
 );

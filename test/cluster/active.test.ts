@@ -4,13 +4,13 @@ import { SQL } from "bun";
 import { Client } from "#src/client.ts";
 import { startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 
 const ALL_ACTIVE = { env: { SLIPWAY_CLUSTER_ACTIVE: "every", SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } };
 const OWNERS = 12;
-const MINUTE_MS = 60_000;
 
 type CreatedWorkspace = {
   readonly id: string;
@@ -116,5 +116,5 @@ testNeeding(
     expect(names).toEqual(made.map((_, n) => `again${n}`));
     expect(await countShardsPerNode()).toEqual({ [three.id]: 256 });
   },
-  3 * MINUTE_MS,
+  scaleTimeout(180_000),
 );

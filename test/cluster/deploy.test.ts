@@ -123,7 +123,6 @@ describe("the chart", () => {
         render({ accessUrl: "https://x", image: { repository: "a", tagg: "b" }, ingress: { enabled: true } }),
       ).toThrow("ingress.host is needed");
     },
-    120_000,
   );
 
   testNeeding(
@@ -150,7 +149,6 @@ describe("the chart", () => {
         }
       }
     },
-    120_000,
   );
 
   test("[CL-18] has this version", () => {

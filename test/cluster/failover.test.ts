@@ -94,7 +94,6 @@ testNeeding(
     void old.close({ timeout: 0 });
     await store.close();
   },
-  120_000,
 );
 
 testNeeding(
@@ -120,7 +119,6 @@ testNeeding(
     expect(wrong.filter((one) => one.endsWith("was acknowledged and is lost")).length).toBeGreaterThan(0);
     await store.close();
   },
-  120_000,
 );
 
 testNeeding(
@@ -149,5 +147,4 @@ testNeeding(
     expect(isStandbyMissing((await inspectPostgres(pair.url)).view)).toBe(false);
     await store.close();
   },
-  120_000,
 );

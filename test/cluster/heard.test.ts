@@ -1,17 +1,14 @@
 // Events on one of several active nodes reach the others: two contexts, each with its own store, on a real PostgreSQL.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { ShardsMember } from "#db/pg/shards/member.ts";
 import type { PgStore } from "#db/pg/store.ts";
 import type { Context } from "#src/context/context.ts";
 import { openContext } from "#src/context/open.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { tempDirectory, testConfig } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 type Node = { readonly member: ShardsMember; readonly ctx: Context; readonly store: PgStore };
 

@@ -11,6 +11,7 @@ import { Client } from "#src/client.ts";
 import { startSingle } from "#test/support/cluster/postgres-pair.ts";
 import { startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { toProgramCommand } from "#test/support/program.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
@@ -75,7 +76,7 @@ testNeeding(
       expect([imported.job.status, imported.job.error ?? ""]).toEqual(["succeeded", ""]);
     }
   },
-  60_000 + 240_000 * OUTAGES.length * ROUNDS,
+  scaleTimeout(60_000 + 240_000 * OUTAGES.length * ROUNDS),
 );
 
 testNeeding(
@@ -100,7 +101,6 @@ testNeeding(
     expect(await child.exited).toBe(1);
     expect(errors).toMatch(/slipway serve: database_url: PostgreSQL at .* refuses the connection: .*no_such_role/);
   },
-  60_000,
 );
 
 testNeeding(
@@ -136,5 +136,4 @@ testNeeding(
     server.kill();
     expect(await getFailureReason({ username: "asker", password: "mistyped" })).toBe("");
   },
-  60_000,
 );

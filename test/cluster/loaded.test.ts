@@ -13,4 +13,4 @@ test("[CL-19] [OP-26] a server on its data directory loads no cluster or tracing
   expect(status).toBe(200);
   expect(modules).toContain("src/server.ts");
   expect(modules.filter((path) => /^(db\/pg|src\/cluster|src\/telemetry)\//.test(path))).toEqual([]);
-}, 30_000);
+});

@@ -19,5 +19,4 @@ testNeeding(
     }
     expect(await countJoined()).toEqual(before);
   },
-  60_000,
 );

@@ -1,17 +1,14 @@
 // Streams that depend on events from all nodes, when a node may have missed one: followers end up with the current state.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { updateBy } from "#db/engine/sql.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { ClientSocket } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const updateWorkspace = updateBy(workspaces, workspaces.id);
 

@@ -240,5 +240,4 @@ testNeeding(
     const seen = await moveShardsUnderLoad((node, epoch) => () => makeShardsGuard(node, epoch)([]));
     expect(seen.length).toBeGreaterThan(0);
   },
-  120_000,
 );

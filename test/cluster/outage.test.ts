@@ -4,6 +4,7 @@ import { Client } from "#src/client.ts";
 import { startSingle } from "#test/support/cluster/postgres-pair.ts";
 import { LEASE_MS, type NodeProcess, startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
@@ -70,5 +71,5 @@ for (const { active, count } of kinds)
         for (const name of [...served, ...last].map((one) => one.name)) expect(there.has(name)).toBe(true);
       }
     },
-    180_000,
+    scaleTimeout(180_000),
   );

@@ -1,5 +1,5 @@
 // A shard's activity while it moves between nodes: two contexts on one database, with shards that the test moves by hand.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { toShard } from "#base/shards.ts";
 import { listOwnDueTimers } from "#db/due-timers.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
@@ -12,13 +12,10 @@ import { createChat, Follower } from "#test/support/chats.ts";
 import { MovableShards } from "#test/support/cluster/movable-shards.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { tempDirectory, testConfig } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 /** A server with all shards, and the context of a second node without any. */
 const openNodes = async () => {

@@ -1,6 +1,7 @@
 // Readers behind a spare that stop reading, in the short form; `bun run torture --cluster --only "a reader that stops"` has the long one.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { checkStalledReaders } from "../crash/cluster/server-readers.ts";
 
 const MiB = 1024 * 1024;
@@ -15,5 +16,5 @@ testNeeding(
     expect(summary).toContain("streams ended");
     expect(summary).toContain("came whole");
   },
-  240_000,
+  scaleTimeout(240_000),
 );

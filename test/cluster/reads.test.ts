@@ -96,5 +96,4 @@ testNeeding(
     expect(two.output()).toContain("is active, epoch ");
     expect(await fetchStatus(onTwo, "/api/v2/users/me")).toBe(200);
   },
-  120_000,
 );

@@ -91,5 +91,4 @@ testNeeding(
     ofKept.socket.close();
     await Promise.all([ofSession, ofToken, ofRole, ofDeaf, ofKept, another].map(({ all }) => all));
   },
-  120_000,
 );

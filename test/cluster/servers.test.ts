@@ -82,7 +82,6 @@ testNeeding(
       "first",
     );
   },
-  120_000,
 );
 
 testNeeding(
@@ -115,7 +114,6 @@ testNeeding(
     two.signal("SIGTERM");
     expect(await two.exited).toBe(0);
   },
-  120_000,
 );
 
 testNeeding(
@@ -145,7 +143,6 @@ testNeeding(
     expect(await one.exited).toBe(1);
     expect(one.output()).toContain("another node has taken over");
   },
-  120_000,
 );
 
 testNeeding([needs.postgres], "[CL-3] a node with another key is refused when it starts, with advice", async () => {

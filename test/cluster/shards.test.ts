@@ -1,5 +1,5 @@
 // The shard of objects created through the public client, as stored.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { toShard } from "#base/shards.ts";
 import { findChat } from "#db/chats/chats.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
@@ -9,13 +9,10 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { createWorkspace, openWorld } from "#test/support/workspaces.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const PREBUILD_MANIFEST: Manifest = {
   provisioner: "echo",

@@ -1,6 +1,7 @@
 // The short form of the torture test with active nodes.
 import { afterEach, beforeEach, expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { tortureCluster } from "../crash/cluster/server-cluster.ts";
 
 const { SLIPWAY_TEST_CLUSTER_ACTIVE: before } = process.env;
@@ -21,5 +22,5 @@ testNeeding(
     expect(acknowledged).toBeGreaterThan(10);
     expect(Math.min(parts?.lines ?? 0, parts?.builds ?? 0)).toBeGreaterThan(10);
   },
-  240_000,
+  scaleTimeout(240_000),
 );

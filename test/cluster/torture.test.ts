@@ -6,6 +6,7 @@ import { makeGuard } from "#db/pg/shards/guard.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { PgWriter } from "#db/pg/writer.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
 import { checkWrites, type Outcome, type Row, type Write } from "../crash/cluster/cluster-oracle.ts";
@@ -152,5 +153,5 @@ testNeeding(
     expect(wrong).toEqual([]);
     expect(acknowledged).toBeGreaterThan(30);
   },
-  240_000,
+  scaleTimeout(240_000),
 );

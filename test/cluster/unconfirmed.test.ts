@@ -1,5 +1,5 @@
 // Commits that are on disk although the database's confirmation was lost: they were not acknowledged, and a retry finds them.
-import { expect, setDefaultTimeout, spyOn } from "bun:test";
+import { expect, spyOn } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -13,7 +13,6 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld, toTextContent } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { ECHO, makeTemplate, uniqueText, uploadFiles } from "#test/support/templates.ts";
@@ -26,8 +25,6 @@ import {
   openWorld,
   seedTemplate,
 } from "#test/support/workspaces.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 /** Loses the confirmation of the first commit for which `isIt` returns true. */
 const loseConfirmation = (store: Store, isIt: (batch: readonly Statement[]) => Promise<boolean>) => {

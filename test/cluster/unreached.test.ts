@@ -30,5 +30,4 @@ testNeeding(
     expect(Object.keys(await countShardsPerNode()).sort()).toEqual([one.id, three.id].sort());
     expect(one.output().split(warning).length).toBe(2);
   },
-  60_000,
 );

@@ -147,7 +147,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   rmSync(join(world.home, ".cursorrules"));
   // The next test starts when the daemon has seen this.
   await pinUntil(id, (sources) => sources.length <= 4);
-}, 60_000);
+});
 
 test("[CX-7] [CX-8] [CX-10] another workspace is pinned again, and an unreferenced snapshot is deleted", async () => {
   const { store } = getContext(world.server);
@@ -163,7 +163,7 @@ test("[CX-7] [CX-8] [CX-10] another workspace is pinned again, and an unreferenc
   // The chats have pinned the workspace's context, so there is one.
   for (const one of await world.owner.get<Chat[]>("/api/v2/chats")) await pin(one.id);
   expect(await store.scan(countSnapshots())).toHaveLength(1);
-}, 30_000);
+});
 
 test("[CX-8] users who have lost access to a workspace receive no new data from it", async () => {
   const { store } = getContext(world.server);
@@ -186,7 +186,7 @@ test("[CX-8] users who have lost access to a workspace receive no new data from 
   expect((await as.owner.fetch("PUT", `/api/v2/chats/${copy.id}/context`, {})).status).toBe(200);
   expect((await chat(copy.id)).context).toBeDefined();
   await share({});
-}, 30_000);
+});
 
 test("[CX-11] [CX-13] personal skills are in every chat of their owner, and have a qualified name if the workspace has the same one", async () => {
   const path = "/api/v2/users/me/skills";
@@ -227,4 +227,4 @@ test("[CX-11] [CX-13] personal skills are in every chat of their owner, and have
   expect((await write({ name: "one-more", description: "d", content: "c" })).status).toBe(409);
   await world.owner.delete(`${path}/${made.id}`);
   expect((await world.owner.fetch("GET", `${path}/${made.id}`)).status).toBe(404);
-}, 30_000);
+});

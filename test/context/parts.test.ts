@@ -82,4 +82,4 @@ test("[CX-2] [CX-14] a chat's history names its instruction files and skills, on
   (await world.models.next()).say("yes").finish();
   await waitUntilIdle();
   expect(listContextMessages(await listMessages(world.owner, id))).toHaveLength(known + 1);
-}, 60_000);
+});

@@ -56,7 +56,7 @@ test("[CX-6] a daemon's first push and later versions are accepted, others not; 
     expect(answer).toBe("refused");
   }
   expect(await loadContext()).toEqual({ version: 1, error: "", sources: ["/d", "/e", "/f"] });
-}, 20_000);
+});
 
 test("[TO-21] secrets of the workspace's owner are masked in what its agent pushes: instructions, skills and tools", async () => {
   await using server = await startTestServer();
@@ -109,7 +109,7 @@ test("[TO-21] secrets of the workspace's owner are masked in what its agent push
       },
     ],
   });
-}, 20_000);
+});
 
 test("[TO-21] names of skills, tools and arguments, and paths, stay usable when they contain words of a secret", async () => {
   await using server = await startTestServer();
@@ -141,4 +141,4 @@ test("[TO-21] names of skills, tools and arguments, and paths, stay usable when 
     { source: "/sunshine/AGENTS.md", body: "use [hidden]" },
     { source: "tools", tools: [{ name: "query_sunshine", description: "of [hidden]", input_schema }] },
   ]);
-}, 20_000);
+});

@@ -85,7 +85,7 @@ test("[CX-2] long instructions are truncated, other long files dropped; beyond 2
   expect(resources.filter(({ status }) => status === "excluded").length).toBeGreaterThan(5);
   const total = resources.reduce((sum, { body = "" }) => sum + Buffer.byteLength(body), 0);
   expect(total).toBeLessThanOrEqual(LIMITS.total);
-}, 30_000);
+});
 
 test("[CX-3] a skill needs front matter with its folder's name and a description; a second one with the name is left out", async () => {
   expect(parseSkillHead(skill("good-one"), "good-one")).toEqual({ name: "good-one", description: "when asked" });

@@ -55,4 +55,4 @@ test("[FO-6] killed at each failpoint, a server completes all copies of a fork, 
     expect((await admin.get<Workspaces>("/api/v2/workspaces")).count).toBe(known.size);
   }
   await place.stop();
-}, 90_000);
+});

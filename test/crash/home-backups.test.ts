@@ -78,4 +78,4 @@ test("[HB-9] killed at each failpoint, a server completes its home backup work, 
   const isOther = (line: string): boolean => !line.startsWith('["kept"');
   expect(describeTree(home).filter(isOther)).toEqual(wanted.filter(isOther));
   await place.stop();
-}, 120_000);
+});

@@ -13,14 +13,8 @@ testNeeding(
   async () => {
     expect(await checkFullDisk({ ...quiet, rounds: 1 })).toContain("none lost");
   },
-  120_000,
 );
 
-testNeeding(
-  [disk],
-  "[CR-20] a start on a read-only directory fails with one line and changes nothing",
-  async () => {
-    expect(await readOnlyDirectory({ ...quiet, rounds: 1 })).toContain("nothing changed");
-  },
-  120_000,
-);
+testNeeding([disk], "[CR-20] a start on a read-only directory fails with one line and changes nothing", async () => {
+  expect(await readOnlyDirectory({ ...quiet, rounds: 1 })).toContain("nothing changed");
+});

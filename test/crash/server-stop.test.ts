@@ -43,4 +43,4 @@ test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server ends th
   expect(await listLines()).toEqual(["begun", "ended", "The script failed with exit code 5."]);
   expect(await loadAgent()).toMatchObject({ lifecycle_state: "shutdown_error", scripts: [{ exit_code: 5 }] });
   await place.stop();
-}, 120_000);
+});

@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer } from "#test/support/one-server.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { serverStory } from "./server-story.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
@@ -12,5 +13,5 @@ testNeeding(
   async () => {
     expect(await serverStory({ rounds: 1, seed: SEED, log: () => {} })).toContain("the same repository");
   },
-  240_000,
+  scaleTimeout(240_000),
 );

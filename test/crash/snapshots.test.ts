@@ -95,4 +95,4 @@ test("[SN-9] killed at each failpoint, a server completes its snapshot work, and
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
   expect(existsSync(folder)).toBe(false);
   await place.stop();
-}, 90_000);
+});

@@ -10,6 +10,7 @@ import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import type { Workspaces } from "#schema/workspaces/workspace.ts";
 import { addWritingModel, startWritingModel } from "#test/support/models/writing-model.ts";
 import { testSingleServer } from "#test/support/one-server.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
@@ -24,73 +25,77 @@ const ENV = { SLIPWAY_CHAT_TITLES: "false" };
 const EARLY_FAILPOINTS = TRIAL_FAILPOINTS.slice(0, 4);
 const KEEPING = TRIAL_FAILPOINTS.slice(4);
 
-test("[TY-8] killed at each failpoint, a server sends each way its prompt and runs its check once, keeps one complete, and leaves nothing behind", async () => {
-  await using models = await startWritingModel();
-  await using place = await ServerPlace.make();
-  let server = await place.start({ env: ENV });
-  const { admin, organization_id } = await signInAdmin(place);
-  await addWritingModel(admin, models);
-  const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
-  await awaitBuild(admin, id);
-  const home = (one: string): string => join(place.directory, "workspaces", one, "home");
-  writeFileSync(join(home(id), "answer"), "none\n");
-  const content = [{ type: "text", text: "hello" }];
-  const chat = await admin.post<Chat>("/api/v2/chats", { organization_id, workspace_id: id, content });
-  await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
-  const path = `/api/v2/chats/${chat.id}/trials`;
-  const getNewest = async (): Promise<Trial | undefined> => (await admin.get<Trials>(path)).trials[0];
+test(
+  "[TY-8] killed at each failpoint, a server sends each way its prompt and runs its check once, keeps one complete, and leaves nothing behind",
+  async () => {
+    await using models = await startWritingModel();
+    await using place = await ServerPlace.make();
+    let server = await place.start({ env: ENV });
+    const { admin, organization_id } = await signInAdmin(place);
+    await addWritingModel(admin, models);
+    const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
+    await awaitBuild(admin, id);
+    const home = (one: string): string => join(place.directory, "workspaces", one, "home");
+    writeFileSync(join(home(id), "answer"), "none\n");
+    const content = [{ type: "text", text: "hello" }];
+    const chat = await admin.post<Chat>("/api/v2/chats", { organization_id, workspace_id: id, content });
+    await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
+    const path = `/api/v2/chats/${chat.id}/trials`;
+    const getNewest = async (): Promise<Trial | undefined> => (await admin.get<Trials>(path)).trials[0];
 
-  /** Kills it at each of these failpoints, once per start; `act` leads there. */
-  const killAt = async (points: readonly string[], act: () => Promise<unknown>): Promise<void> => {
-    for (const [at, point] of points.entries()) {
-      if (at === 0) {
-        await place.stop();
-        server = await place.start({ env: { ...ENV, SLIPWAY_FAILPOINT: point } });
-        // The server may be dead before it responds.
-        await act().catch(() => {});
+    /** Kills it at each of these failpoints, once per start; `act` leads there. */
+    const killAt = async (points: readonly string[], act: () => Promise<unknown>): Promise<void> => {
+      for (const [at, point] of points.entries()) {
+        if (at === 0) {
+          await place.stop();
+          server = await place.start({ env: { ...ENV, SLIPWAY_FAILPOINT: point } });
+          // The server may be dead before it responds.
+          await act().catch(() => {});
+        }
+        expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
+        const next = points[at + 1];
+        server = await place.start({ env: next === undefined ? ENV : { ...ENV, SLIPWAY_FAILPOINT: next } });
       }
-      expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
-      const next = points[at + 1];
-      server = await place.start({ env: next === undefined ? ENV : { ...ENV, SLIPWAY_FAILPOINT: next } });
+    };
+
+    const ways = ["one", "two"].map((word) => ({ prompt: `Write ${word}` }));
+    await killAt(EARLY_FAILPOINTS, () =>
+      admin.post(path, { ways, check_command: "echo run >> runs; grep -q two answer" }),
+    );
+    const ready = await until(async () => {
+      const trial = await getNewest();
+      return trial?.status === "ready" && trial;
+    });
+    expect((await admin.get<Trials>(path)).trials).toHaveLength(1);
+    expect(ready.ways.map(({ status }) => status)).toEqual(["failed", "passed"]);
+    expect(ready.ways.map(({ changes }) => changes?.files)).toEqual([1, 1]);
+    for (const { chat_id, workspace_id, prompt } of ready.ways) {
+      const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${chat_id}/messages`);
+      const prompts = messages.filter(({ role }) => role === "user").map((one) => one.content[0]?.text);
+      expect(prompts).toEqual([prompt, "hello"]);
+      expect(readFileSync(join(home(workspace_id), "runs"), "utf8")).toBe("run\n");
     }
-  };
 
-  const ways = ["one", "two"].map((word) => ({ prompt: `Write ${word}` }));
-  await killAt(EARLY_FAILPOINTS, () =>
-    admin.post(path, { ways, check_command: "echo run >> runs; grep -q two answer" }),
-  );
-  const ready = await until(async () => {
-    const trial = await getNewest();
-    return trial?.status === "ready" && trial;
-  });
-  expect((await admin.get<Trials>(path)).trials).toHaveLength(1);
-  expect(ready.ways.map(({ status }) => status)).toEqual(["failed", "passed"]);
-  expect(ready.ways.map(({ changes }) => changes?.files)).toEqual([1, 1]);
-  for (const { chat_id, workspace_id, prompt } of ready.ways) {
-    const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${chat_id}/messages`);
-    const prompts = messages.filter(({ role }) => role === "user").map((one) => one.content[0]?.text);
-    expect(prompts).toEqual([prompt, "hello"]);
-    expect(readFileSync(join(home(workspace_id), "runs"), "utf8")).toBe("run\n");
-  }
-
-  await killAt(KEEPING, () => admin.post(`${path}/${ready.id}/keep`, { way: 2 }));
-  const kept = await until(async () => {
-    const trial = await getNewest();
-    return trial?.status === "kept" && trial;
-  });
-  expect(kept.ways.map(({ deleted, error }) => `${deleted} ${error}`)).toEqual(["true ", "true "]);
-  expect(readFileSync(join(home(id), "answer"), "utf8")).toBe("two\n");
-  const { snapshots } = await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`);
-  expect(snapshots.map(({ name, status }) => `${name}: ${status}`)).toEqual(["Before keeping way 2: ready"]);
-  expect((await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.map((one) => one.id)).toEqual([id]);
-  const [other, own] = await Promise.all(kept.ways.map(({ chat_id }) => admin.get<Chat>(`/api/v2/chats/${chat_id}`)));
-  expect([other?.archived, own?.archived, own?.workspace_id]).toEqual([true, false, id]);
-  // One build has restored the files, and nothing incomplete is left.
-  const builds = await admin.get<{ transition: string }[]>(`/api/v2/workspaces/${id}/builds`);
-  expect(builds.map(({ transition }) => transition)).toEqual(["start", "stop", "start"]);
-  for (const { workspace_id } of kept.ways) {
-    const folder = join(place.directory, "workspaces", workspace_id, "snapshots");
-    expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
-  }
-  await place.stop();
-}, 180_000);
+    await killAt(KEEPING, () => admin.post(`${path}/${ready.id}/keep`, { way: 2 }));
+    const kept = await until(async () => {
+      const trial = await getNewest();
+      return trial?.status === "kept" && trial;
+    });
+    expect(kept.ways.map(({ deleted, error }) => `${deleted} ${error}`)).toEqual(["true ", "true "]);
+    expect(readFileSync(join(home(id), "answer"), "utf8")).toBe("two\n");
+    const { snapshots } = await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`);
+    expect(snapshots.map(({ name, status }) => `${name}: ${status}`)).toEqual(["Before keeping way 2: ready"]);
+    expect((await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.map((one) => one.id)).toEqual([id]);
+    const [other, own] = await Promise.all(kept.ways.map(({ chat_id }) => admin.get<Chat>(`/api/v2/chats/${chat_id}`)));
+    expect([other?.archived, own?.archived, own?.workspace_id]).toEqual([true, false, id]);
+    // One build has restored the files, and nothing incomplete is left.
+    const builds = await admin.get<{ transition: string }[]>(`/api/v2/workspaces/${id}/builds`);
+    expect(builds.map(({ transition }) => transition)).toEqual(["start", "stop", "start"]);
+    for (const { workspace_id } of kept.ways) {
+      const folder = join(place.directory, "workspaces", workspace_id, "snapshots");
+      expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
+    }
+    await place.stop();
+  },
+  scaleTimeout(180_000),
+);

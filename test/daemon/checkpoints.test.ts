@@ -123,7 +123,6 @@ testNeeding(
     writeFileSync(join(folder, "notes"), "spoilt");
     expect(await restoreNotes(TWO, 6)).toBe("again");
   },
-  60_000,
 );
 
 testNeeding(
@@ -151,7 +150,6 @@ testNeeding(
     writeFileSync(join(folder, "notes"), "spoilt");
     expect(await restoreNotes(CHAT_ID, 23)).toBe("still");
   },
-  60_000,
 );
 
 testNeeding(
@@ -196,5 +194,4 @@ testNeeding(
     }
     expect(existsSync(`${folder}-of-a-fork`)).toBe(false);
   },
-  60_000,
 );

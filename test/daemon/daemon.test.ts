@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   existsSync,
   lstatSync,
@@ -16,13 +16,9 @@ import { join } from "node:path";
 import { uuidFromBytes } from "#base/ids.ts";
 import { getMemoryFolder } from "#base/secrets/memory-folder.ts";
 import { VERSION } from "#base/version.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { isAlive, startDaemon, TOKEN } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
-
-// Real processes, and the seconds that the daemon gives them at its end.
-setDefaultTimeout(scaleTimeout(30_000));
 
 const hasSettled = (states: readonly string[]): boolean =>
   states.some((state) => ["ready", "start_error", "start_timeout"].includes(state));

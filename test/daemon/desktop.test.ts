@@ -24,7 +24,7 @@ beforeAll(() => {
 afterAll(async () => {
   await groups.endAll(5_000);
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 /** Returns a PATH with these programs and the usual ones that they need, but without other VNC servers. */
 const pathWith = (...names: string[]): string => {

@@ -1,14 +1,10 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { type AgentApi, DaemonStopped } from "#src/daemon/connection/connection.ts";
 import { Logs } from "#src/daemon/scripts/logs.ts";
 import { RpcError } from "#src/wire/drpc/frame.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { nextTurn, runUntil, WatchedClock } from "./support/clock.ts";
 import { startDaemon } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
-
-// Backoff takes real time with real sockets.
-setDefaultTimeout(scaleTimeout(30_000));
 
 type Batch = { batchId: Uint8Array; logs: { output: string }[] };
 

@@ -37,7 +37,7 @@ test("[LP-14] a daemon whose folder no longer exists exits on its own", async ()
   expect(isAlive(daemon)).toBe(true);
   rmSync(place.path, { recursive: true });
   await waitUntilGone(daemon);
-}, 60_000);
+});
 
 test("[LP-14] a daemon whose folder is removed while its stop scripts run stops waiting for them", async () => {
   using place = tempDirectory();
@@ -50,7 +50,7 @@ test("[LP-14] a daemon whose folder is removed while its stop scripts run stops 
   await until(() => existsSync(began));
   rmSync(place.path, { recursive: true });
   await waitUntilGone(daemon);
-}, 60_000);
+});
 
 test("[LP-14] a daemon whose server stays down exits after its timeout, and is restarted by the returning server", async () => {
   using place = tempDirectory();
@@ -65,7 +65,7 @@ test("[LP-14] a daemon whose server stays down exits after its timeout, and is r
   );
   await createBuild(world.admin, id, "delete");
   await awaitBuild(world.admin, id);
-}, 60_000);
+});
 
 test("[LP-14] a daemon whose token file no longer exists ends on its own", async () => {
   using place = tempDirectory();
@@ -92,7 +92,7 @@ test("[LP-14] a daemon whose token file no longer exists ends on its own", async
   }
   expect(await child.exited).toBe(0);
   expect(logged).toContain("was removed");
-}, 60_000);
+});
 
 /** In steps, so that waiting code can check the time in between. */
 const advance = async (clock: ManualClock, ms: number): Promise<void> => {

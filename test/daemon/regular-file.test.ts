@@ -63,4 +63,4 @@ test("[DM-29] pipes in place of the daemon's own files do not stop it", async ()
     timeout: 20_000,
   });
   expect(await new Response(child.stdout).text()).toBe("[[],null,null,false]\n");
-}, 30_000);
+});

@@ -1,11 +1,7 @@
 // A daemon that waits for its workspace to be claimed.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { awaitClaim } from "#src/daemon/connection/reinit.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-// A loaded machine may be slow.
-setDefaultTimeout(scaleTimeout(60_000));
 
 /** A server that responds with these statuses in order, and its requests. */
 const startServer = (...statuses: number[]) => {

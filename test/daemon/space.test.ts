@@ -1,17 +1,14 @@
 // Running out of resources: a disk that is really full, and processes that the kernel really kills.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AGENT_MARK } from "#src/daemon/environment.ts";
 import { MemoryKills, type MemoryReading, readMemory } from "#src/daemon/memory-kills.ts";
 import { type Process, readProc } from "#src/daemon/own-processes.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { startDaemon, tempFolder } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 const MIB = 1024 * 1024;
 const makeProcess = (pid: number, ...argv: string[]): Process => ({ pid, group: pid, cpu_ms: 0, moved_bytes: 0, argv });

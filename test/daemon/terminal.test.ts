@@ -309,7 +309,7 @@ describe("a late client", () => {
       expect({ seed, text: await renderLines(shown) }).toEqual({ seed, text: await renderLines(text) });
       kept.dispose();
     }
-  }, 30_000);
+  });
 
   test("[TM-4] gets no text that has scrolled away: the screen is the same, and the queue is bounded", async () => {
     const kept = new ScreenBuffer(new WatchedClock(), SIZE, () => {});

@@ -195,21 +195,16 @@ const BROKEN = {
 };
 
 for (const [name, script] of Object.entries(BROKEN)) {
-  testNeeding(
-    [needs.git],
-    `[UN-1][UN-11] ${name} does not prevent checkpoints of files`,
-    async () => {
-      using world = openWorld();
-      const { checkpoints, home, sh } = world;
-      sh(`${script}; mkdir x/deep; echo mine > x/deep/file`);
-      expect(await checkpoints.take({ chat_id: CHAT, message_id: 1 })).toEqual({ problems: [] });
-      sh("rm -rf x u/src; echo b > z");
-      await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
-      const wanted = { ...WHOLE, "x/deep/file": "mine\n" };
-      expect(readTexts(home, Object.keys(wanted))).toEqual(wanted);
-    },
-    60_000,
-  );
+  testNeeding([needs.git], `[UN-1][UN-11] ${name} does not prevent checkpoints of files`, async () => {
+    using world = openWorld();
+    const { checkpoints, home, sh } = world;
+    sh(`${script}; mkdir x/deep; echo mine > x/deep/file`);
+    expect(await checkpoints.take({ chat_id: CHAT, message_id: 1 })).toEqual({ problems: [] });
+    sh("rm -rf x u/src; echo b > z");
+    await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
+    const wanted = { ...WHOLE, "x/deep/file": "mine\n" };
+    expect(readTexts(home, Object.keys(wanted))).toEqual(wanted);
+  });
 }
 
 testNeeding(
@@ -231,7 +226,6 @@ testNeeding(
     expect(put.sort()).toEqual(["made", "results"]);
     expect(await checkpoints.take({ chat_id: CHAT, message_id: 3 })).toEqual({ problems: [] });
   },
-  60_000,
 );
 
 testNeeding(
@@ -272,7 +266,6 @@ testNeeding(
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
     expect(readTexts(home, paths)).toEqual(before);
   },
-  60_000,
 );
 
 testNeeding(
@@ -305,7 +298,6 @@ testNeeding(
     expect([refused.kind, refused.message]).toEqual(["conflict", expect.stringContaining("still being made")]);
     expect(await checkpoints.take({ chat_id: CHAT, message_id: 3 })).toEqual({ problems: [] });
   },
-  60_000,
 );
 
 testNeeding(
@@ -330,7 +322,6 @@ testNeeding(
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
     expect(readTexts(home, paths)).toEqual(before);
   },
-  60_000,
 );
 
 testNeeding(
@@ -352,7 +343,6 @@ testNeeding(
     await checkpoints.waitUntilIdle();
     expect(listTree()).toBe(before);
   },
-  60_000,
 );
 
 testNeeding(
@@ -380,7 +370,6 @@ testNeeding(
     await checkpoints.restore({ chat_id: CHAT, message_id: 5 });
     expect(readTexts(home, ["u/a.txt"])).toEqual({ "u/a.txt": "last\n" });
   },
-  60_000,
 );
 
 testNeeding(
@@ -400,28 +389,22 @@ testNeeding(
     await checkpoints.restore({ chat_id: CHAT, message_id: 2 });
     expect(readTexts(home, ["z"])).toEqual({ z: "b\n" });
   },
-  60_000,
 );
 
 for (const [name, { script, also = {}, names = [] }] of Object.entries(ACCIDENTS)) {
-  testNeeding(
-    [needs.git],
-    `[UN-1][UN-3][UN-6][UN-11] the files are restored when ${name}`,
-    async () => {
-      using world = openWorld();
-      const { checkpoints, home, sh } = world;
-      expect(await checkpoints.take({ chat_id: CHAT, message_id: 1 })).toEqual({ problems: [] });
-      await checkpoints.waitUntilIdle();
-      sh(script);
-      const { left_out } = await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
-      const wanted = { ...WHOLE, ...also };
-      expect(readTexts(home, Object.keys(wanted))).toEqual(wanted);
-      expect(readlinkSync(join(home, "u/link"))).toBe("a.txt");
-      const modes = ["tool.sh", "key"].map((path) => statSync(join(home, "u", path)).mode & 0o777);
-      expect(modes).toEqual([0o755, 0o600]);
-      for (const part of names) expect(left_out.join("\n")).toContain(part);
-      if (names.length === 0) expect(left_out).toEqual([]);
-    },
-    60_000,
-  );
+  testNeeding([needs.git], `[UN-1][UN-3][UN-6][UN-11] the files are restored when ${name}`, async () => {
+    using world = openWorld();
+    const { checkpoints, home, sh } = world;
+    expect(await checkpoints.take({ chat_id: CHAT, message_id: 1 })).toEqual({ problems: [] });
+    await checkpoints.waitUntilIdle();
+    sh(script);
+    const { left_out } = await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
+    const wanted = { ...WHOLE, ...also };
+    expect(readTexts(home, Object.keys(wanted))).toEqual(wanted);
+    expect(readlinkSync(join(home, "u/link"))).toBe("a.txt");
+    const modes = ["tool.sh", "key"].map((path) => statSync(join(home, "u", path)).mode & 0o777);
+    expect(modes).toEqual([0o755, 0o600]);
+    for (const part of names) expect(left_out.join("\n")).toContain(part);
+    if (names.length === 0) expect(left_out).toEqual([]);
+  });
 }

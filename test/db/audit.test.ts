@@ -82,7 +82,7 @@ describe("an entry", () => {
     expect(readRows()).toEqual([[[5, "u", "192.0.2.7", "tests", "write", "organization", "o", 204, "r"]], [["probe"]]]);
     eyes.close();
     await store.close();
-  }, 30_000);
+  });
 
   test("[AU-3] without a request the server is the initiator", () => {
     const [row = []] = insertAudit(entry).rows;

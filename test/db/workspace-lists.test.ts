@@ -58,7 +58,7 @@ beforeAll(async () => {
     member: clientAs(member),
     outsider: clientAs(outsider),
   };
-}, 120_000);
+});
 afterAll(async () => {
   await world[Symbol.asyncDispose]();
   place[Symbol.dispose]();
@@ -114,50 +114,42 @@ const search = (client: Client, q: string, limit = 0, offset = 0) =>
   client.get<Workspaces>(`/api/v2/workspaces?q=${encodeURIComponent(q)}&limit=${limit}&offset=${offset}`);
 const listIds = (list: readonly Workspace[]): string[] => list.map(({ id }) => id);
 
-testInside(
-  "[WL-2] pages follow each other without gaps or duplicates, and the count is their total",
-  async () => {
-    for (const { client } of [people.owner, people.organization_admin, people.member]) {
-      for (const q of ["", "status:running", "status:failed", "name:ws-00", "owner:owner-7", "param:size=big"]) {
-        const whole = await search(client, q);
-        const ids = listIds(whole.workspaces);
-        expect([q, whole.count, new Set(ids).size]).toEqual([q, ids.length, ids.length]);
-        const step = Math.max(7, Math.ceil(ids.length / 4));
-        const pages: string[] = [];
-        for (let at = 0; at <= ids.length; at += step) {
-          const page = await search(client, q, step, at);
-          expect(page.count).toBe(whole.count);
-          pages.push(...listIds(page.workspaces));
-        }
-        expect(pages).toEqual(ids);
+testInside("[WL-2] pages follow each other without gaps or duplicates, and the count is their total", async () => {
+  for (const { client } of [people.owner, people.organization_admin, people.member]) {
+    for (const q of ["", "status:running", "status:failed", "name:ws-00", "owner:owner-7", "param:size=big"]) {
+      const whole = await search(client, q);
+      const ids = listIds(whole.workspaces);
+      expect([q, whole.count, new Set(ids).size]).toEqual([q, ids.length, ids.length]);
+      const step = Math.max(7, Math.ceil(ids.length / 4));
+      const pages: string[] = [];
+      for (let at = 0; at <= ids.length; at += step) {
+        const page = await search(client, q, step, at);
+        expect(page.count).toBe(whole.count);
+        pages.push(...listIds(page.workspaces));
       }
+      expect(pages).toEqual(ids);
     }
-  },
-  120_000,
-);
+  }
+});
 
-testInside(
-  "[WL-7] cursor pages contain each workspace once, for every caller and search",
-  async () => {
-    for (const { client } of [people.owner, people.organization_admin, people.member]) {
-      for (const q of ["", "status:running", "name:ws-00", "owner:owner-7"]) {
-        const whole = await search(client, q);
-        const step = Math.max(7, Math.ceil(whole.count / 4));
-        const pages: string[] = [];
-        for (let after = FIRST_CURSOR; ; ) {
-          const query = new URLSearchParams({ q, limit: String(step), after_id: after });
-          const page = await client.get<Workspaces>(`/api/v2/workspaces?${query}`);
-          expect(page.count).toBe(whole.count);
-          pages.push(...listIds(page.workspaces));
-          if (page.workspaces.length < step) break;
-          after = pages.at(-1) ?? after;
-        }
-        expect([q, pages]).toEqual([q, listIds(whole.workspaces).sort()]);
+testInside("[WL-7] cursor pages contain each workspace once, for every caller and search", async () => {
+  for (const { client } of [people.owner, people.organization_admin, people.member]) {
+    for (const q of ["", "status:running", "name:ws-00", "owner:owner-7"]) {
+      const whole = await search(client, q);
+      const step = Math.max(7, Math.ceil(whole.count / 4));
+      const pages: string[] = [];
+      for (let after = FIRST_CURSOR; ; ) {
+        const query = new URLSearchParams({ q, limit: String(step), after_id: after });
+        const page = await client.get<Workspaces>(`/api/v2/workspaces?${query}`);
+        expect(page.count).toBe(whole.count);
+        pages.push(...listIds(page.workspaces));
+        if (page.workspaces.length < step) break;
+        after = pages.at(-1) ?? after;
       }
+      expect([q, pages]).toEqual([q, listIds(whole.workspaces).sort()]);
     }
-  },
-  120_000,
-);
+  }
+});
 
 testInside(
   "[WL-3] each caller's list and count contain only visible workspaces, in the same order for everyone",

@@ -1,16 +1,13 @@
 // The reference consumer of docs/hooks.md, run unchanged.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { runVerb } from "#test/cli/run-verb.ts";
 import { createChat, loadHistory, openChatWorld, toTextContent } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { SECRET } from "./world.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const findFreePort = (): Promise<number> =>
   new Promise((resolve) => {

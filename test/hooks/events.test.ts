@@ -1,15 +1,13 @@
 // The seven events of lifecycle hooks, received and controlled by a consumer written from docs/hooks.md in another language.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { createHmac } from "node:crypto";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { createChat, Follower, formatMessage, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { Consumer, SECRET } from "./world.ts";
 
-setDefaultTimeout(scaleTimeout(60_000));
 const python = [needs.python3];
 const SHORT_CONTEXT = { context_limit: 1_000, compression_threshold: 50 };
 

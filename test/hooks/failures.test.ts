@@ -1,5 +1,5 @@
 // Consumers that are unreachable, slow, wrong, or whose responses cannot be trusted: the action in question does not happen.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import {
@@ -12,12 +12,10 @@ import {
   toTextContent,
 } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { Consumer, OLD_SECRET, type Rule, SECRET } from "./world.ts";
 
-setDefaultTimeout(scaleTimeout(60_000));
 const python = [needs.python3];
 
 type Refusal = { status: number; body: { message: string; kind?: string; detail?: string } };

@@ -1,16 +1,14 @@
 // Expiry in the ledger of lifecycle hooks.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { HookLedger } from "#actors/hooks/ledger.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { Consumer } from "./world.ts";
 
-setDefaultTimeout(scaleTimeout(60_000));
 const python = [needs.python3];
 
 type Dispatches = { readonly dispatches: readonly { readonly event: string; readonly request?: string }[] };

@@ -1,5 +1,5 @@
 // Hooks that a workspace declares, run by a real daemon for chats of a real server.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { HookDispatch } from "#schema/chats/hook-dispatch.ts";
@@ -8,13 +8,10 @@ import { isAlive } from "#test/daemon/support/daemon.ts";
 import { createChat, sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, listMessages, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
 import { Consumer } from "./world.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const HOOKS_ALLOWED = { SLIPWAY_WORKSPACE_HOOKS: "true" };
 const SECRET_ENV = { DAEMON_ONLY_KEY: "canary-of-the-daemon" };

@@ -1,11 +1,7 @@
 // Every page of the repository: its links and named files exist, and citations in comments can be resolved. README stays a first page.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { dirname, join, normalize } from "node:path";
 import { pathExists, ROOT, readPage } from "#test/support/documents.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-// Allows for a busy machine.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const git = (...words: string[]): string[] =>
   Bun.spawnSync(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ...words], { cwd: ROOT })

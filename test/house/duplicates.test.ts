@@ -1,11 +1,7 @@
 // Duplicate code: sequences of six identical lines in two places. Each is a reason to extract a function, or to take a look; the ceiling
 // may only be lowered.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { ROOT, readPage } from "#test/support/documents.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-// Allows for a busy machine.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const LINES = 6;
 /** The maximum number of duplicates. Lower it when you remove one; never raise it. */

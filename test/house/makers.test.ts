@@ -1,12 +1,8 @@
 // Code that creates an object with an actor declares where it belongs first: an object that does not exist yet cannot be looked up, and on a node
 // without its shard it could not be written.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-// Allows for a busy machine.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const ROOT = join(import.meta.dir, "../..");
 const MAKES = /(\w+)(?:\(\))?\s*\.ask\((\w+), "(?:create|fork)"/g;

@@ -1,10 +1,6 @@
 // The code follows docs/glossary.md: retired words are not used in names.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readPage } from "#test/support/documents.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-// Allows for a busy machine.
-setDefaultTimeout(scaleTimeout(60_000));
 
 /** Names with the retired words: of types and classes, functions and files. */
 const RETIRED: Readonly<Record<string, RegExp>> = {

@@ -13,6 +13,7 @@ import { frame, type Protocol, toOpening } from "#test/support/models/model-fram
 import { histories, toolSets } from "#test/support/models/random-histories.ts";
 import { findRefusal, RECEIVERS, type ReceiverName } from "#test/support/models/receiver-rules.ts";
 import type { Json } from "#test/support/models/tool-rules.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
 const HISTORIES = Number(process.env.SLIPWAY_TEST_HISTORIES ?? 1_000);
 const NAMES = Object.keys(RECEIVERS) as ReceiverName[];
@@ -109,6 +110,6 @@ describe("random histories", () => {
         { numRuns: HISTORIES },
       );
     },
-    60_000 + HISTORIES * 20,
+    scaleTimeout(60_000 + HISTORIES * 20),
   );
 });

@@ -26,11 +26,11 @@ beforeAll(async () => {
   host = startMcpHost();
   admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
   base = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
-}, 30_000);
+});
 afterAll(async () => {
   await host[Symbol.asyncDispose]();
   await world[Symbol.asyncDispose]();
-}, 30_000);
+});
 
 const add = (slug: string, more: object = {}): Promise<McpServerConfig> =>
   admin.post<McpServerConfig>(base, { slug, url: `${host.url}/mcp`, ...more });
@@ -120,7 +120,7 @@ test("[MC-1] [MC-2] [MC-5] a chat has the listed tools of its chosen and forced 
   await world.owner.post(`/api/v2/chats/${id}/messages`, wish);
   (await world.models.next()).finish("stop");
   for (const one of [broken.id, forced.id]) await admin.delete(`${base}/${one}`);
-}, 60_000);
+});
 
 test("[MC-13] a tool that a server adds during a turn is offered to the model in it, and in later chats", async () => {
   await using growing = startSessionHost();
@@ -137,7 +137,7 @@ test("[MC-13] a tool that a server adds during a turn is offered to the model in
   expect(listToolNames(later.call, "growing")).toContain("growing__late");
   later.call.finish("stop");
   await admin.delete(`${base}/${id}`);
-}, 30_000);
+});
 
 test("[MC-8] secrets are write-only and never sent to another origin; invalid values are refused by name", async () => {
   const headers = { "X-One": "hidden-1" };
@@ -166,7 +166,7 @@ test("[MC-8] secrets are write-only and never sent to another origin; invalid va
     expect(await response.text()).toContain(`"field":"${field}"`);
   }
   expect(await refusal(add("sealed"))).toBe(409);
-}, 20_000);
+});
 
 test("[MC-8] a key that a server repeats in an answer or an error is hidden", async () => {
   const key = "canary-key-778899";
@@ -193,7 +193,7 @@ test("[MC-8] a key that a server repeats in an answer or an error is hidden", as
     .flatMap(({ content }) => content)
     .filter(({ type }) => type === "tool-result");
   expect(JSON.stringify([answers, (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings])).not.toContain(key);
-}, 20_000);
+});
 
 test("[MC-9] with OAuth, each user has their own token, renewed when it is due; the server is left out until they sign in", async () => {
   let issued = 0;
@@ -254,7 +254,7 @@ test("[MC-9] with OAuth, each user has their own token, renewed when it is due; 
     expect([late.status, await late.text()]).toEqual([400, expect.stringContaining("have changed since")]);
   }
   expect(asked).toHaveLength(calls);
-}, 30_000);
+});
 
 test("[MC-8] a call that started before a server moved does not use tokens for its new URL", async () => {
   const { store, encryption, links } = getContext(world.server);
@@ -312,7 +312,7 @@ test("[MC-9] a token that the server refuses early is refreshed once, and the ca
   expect(results).toMatchObject([{ output: "3" }]);
   expect(asked.at(-1)).toContain("refresh_token=next-2");
   next.finish("stop");
-}, 30_000);
+});
 
 test("[MC-6] servers declared by a workspace run there, are reported with their tools, and called; their processes end with them", async () => {
   const program = { command: process.execPath, args: [join(import.meta.dir, "support.ts")] };
@@ -391,7 +391,7 @@ test("[MC-6] servers declared by a workspace run there, are reported with their 
   const late = await callTools(world, again.next, ["local__add", { a: 1 }]);
   expect(late.results).toMatchObject([{ error: expect.stringContaining("local__add") }]);
   late.next.finish("stop");
-}, 60_000);
+});
 
 test("[MC-3] [DT-5] images from a server's tool become files of the chat and are shown to the model; IDs that a server writes do not", async () => {
   const painter = await add("painter");

@@ -86,7 +86,7 @@ test("[MC-3] both HTTP transports list and call tools; non-text results are name
       { media_type: "application/pdf", data: "JVBERg==" },
     ],
   });
-}, 20_000);
+});
 
 test("[MC-7] an address that is not public is refused unless its network is allowed, and a redirect to elsewhere is not followed", async () => {
   await using host = startMcpHost();
@@ -98,7 +98,7 @@ test("[MC-7] an address that is not public is refused unless its network is allo
   host.refuse = () => Response.redirect(`${other.url}/mcp`, 307);
   expect(await failure(open(door))).not.toBe("");
   expect(other.seen).toEqual([]);
-}, 20_000);
+});
 
 test("[MC-4] connections are shared; a failed server is not retried for 30 s, and a silent one is given up after 30 s", async () => {
   await using host = startMcpHost();
@@ -129,7 +129,7 @@ test("[MC-4] connections are shared; a failed server is not retried for 30 s, an
   expect(await given).toBe("did not answer within 30 s");
   await pool.stop();
   expect(await failure(pool.connect({ ...target, key: "c" }))).toBe("The server stops.");
-}, 20_000);
+});
 
 test("[MC-16] an answer with too many values is rejected, in an event stream per event", async () => {
   const readAnswer = (type: string, ...pieces: string[]): Promise<string> => {

@@ -127,7 +127,6 @@ testNeeding(
     );
     expect(JSON.stringify((await servers.call("fetch", "fetch", { url })).result)).toContain("a page of words");
   },
-  120_000,
 );
 
 /** Accepts connections immediately, and responds once the given file exists. */
@@ -239,5 +238,4 @@ testNeeding(
     expect(results[0]?.error).toBeString();
     last.finish("stop");
   },
-  120_000,
 );

@@ -1,14 +1,11 @@
 // Unresponsive MCP servers in an organization's chats, and addresses that may not be called.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { startMcpHost } from "./support.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 type World = Awaited<ReturnType<typeof openChatWorld>>;
 

@@ -36,7 +36,7 @@ for (const refusal of ["404", "400", "200"] satisfies Refusal[]) {
     // A new chat uses the open connection.
     expect((await opened.pool.connectInTime(opened.target, neverAborted)).isOpen).toBe(true);
     expect(host.begun).toBe(2);
-  }, 20_000);
+  });
 }
 
 test("[MC-11] a server that was down is reconnected by the next call, and an interrupted call ends immediately", async () => {
@@ -49,7 +49,7 @@ test("[MC-11] a server that was down is reconnected by the next call, and an int
   host.forget();
   host.start();
   expect((await opened.call("hello")).result).toEqual({ output: "hello 2" });
-}, 30_000);
+});
 
 test("[MC-12] progress keeps a call alive, silence ends it, a limit ends it in any case, and the server is notified of every end", async () => {
   await using host = startSessionHost();
@@ -71,7 +71,7 @@ test("[MC-12] progress keeps a call alive, silence ends it, a limit ends it in a
   interrupt.abort(new Error("enough"));
   expect(await waiting).toBe("enough");
   await until(() => host.cancelled.length > canceled);
-}, 30_000);
+});
 
 test("[MC-13] a changed list of tools is reread for the next step", async () => {
   await using host = startSessionHost();
@@ -81,14 +81,14 @@ test("[MC-13] a changed list of tools is reread for the next step", async () => 
   expect(await listNames()).not.toContain("late");
   await opened.call("grow");
   await until(async () => (await listNames()).includes("late"));
-}, 20_000);
+});
 
 test("[MC-14] a server that requests what was never offered is refused with an explanation", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   const { result } = await opened.call("ask");
   expect(result.output).toBe('{"action":"decline"} / Slipway runs no models for MCP servers.');
-}, 20_000);
+});
 
 test("[MC-3] a server of the older protocol under a plain URL is detected by its 4xx, and errors unrelated to the protocol are passed on", async () => {
   await using host = startMcpHost();
@@ -103,7 +103,7 @@ test("[MC-3] a server of the older protocol under a plain URL is detected by its
   await using refused = openPool(`${locked.url}/sse`);
   expect(await getErrorMessage(refused.call("echo"))).toBe("it answered 401: no key");
   expect(locked.seen).toHaveLength(1);
-}, 20_000);
+});
 
 test("[MC-11] a connection of the older protocol ends with its stream: the waiting call fails immediately, and the next one has a new stream", async () => {
   await using host = startMcpHost();
@@ -126,4 +126,4 @@ test("[MC-11] a connection of the older protocol ends with its stream: the waiti
   expect(await waiting).not.toBe("");
   expect((await opened.call("echo")).result).toEqual({ output: "{}" });
   expect(cuts).toHaveLength(2);
-}, 20_000);
+});

@@ -1,5 +1,5 @@
 // A claimed prebuilt workspace: running processes are left alone, dead ones are restarted unchanged.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
@@ -9,12 +9,8 @@ import { LocalProvisioner } from "#src/provisioners/local/local.ts";
 import { isAlive } from "#src/provisioners/local/process-table.ts";
 import type { BuildReport, Provisioner, ProvisionRequest, Transition } from "#src/provisioners/provisioner.ts";
 import { FakeDocker } from "#test/support/docker/fake-docker.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-
-// A loaded machine may be slow.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const NO_REPORT: BuildReport = { log: () => {}, timing: () => {}, charge: async () => {} };
 const WORKSPACE = "6f1c9f0a-1111-4222-8333-444455556666";

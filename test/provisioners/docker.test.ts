@@ -12,6 +12,7 @@ import type { ProvisionRequest, Report } from "#src/provisioners/provisioner.ts"
 import { FakeDocker } from "#test/support/docker/fake-docker.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 const WORKSPACE = "6f1c9f0a-1111-4222-8333-444455556666";
@@ -383,5 +384,5 @@ testNeeding(
       expect(states).toEqual(transition === "start" ? ["running"] : []);
     }
   },
-  300_000,
+  scaleTimeout(300_000),
 );

@@ -21,8 +21,6 @@ import {
   type World,
 } from "#test/support/workspaces.ts";
 
-const TIME = 60_000;
-
 const external = (echo: Manifest["echo"], tags: Record<string, string> = {}): Manifest => ({
   ...ECHO,
   provisioner: "external",
@@ -67,130 +65,112 @@ const cancel = (client: Client, build: string) => client.patch(`/api/v2/workspac
 const listDaemons = (world: World): Promise<ProvisionerDaemon[]> =>
   world.admin.get<ProvisionerDaemon[]>("/api/v2/organizations/default/provisionerdaemons");
 
-test(
-  "[PV-8] a build without a matching worker waits and says so; the worker that connects takes it, and reports its lines, timings and end",
-  async () => {
-    await using world = await open();
-    const { id: template_id } = await makeTemplate(
-      world.admin,
-      JSON.stringify(external({ logs: ["made far away"] }, { region: "eu" })),
-    );
-    const { id, latest_build } = await createWorkspace(world.admin, template_id);
-    expect(latest_build).toMatchObject({ status: "pending", matched_provisioners: { count: 0 } });
-    expect(latest_build.job).toMatchObject({ queue_position: 0, available_workers: [] });
+test("[PV-8] a build without a matching worker waits and says so; the worker that connects takes it, and reports its lines, timings and end", async () => {
+  await using world = await open();
+  const { id: template_id } = await makeTemplate(
+    world.admin,
+    JSON.stringify(external({ logs: ["made far away"] }, { region: "eu" })),
+  );
+  const { id, latest_build } = await createWorkspace(world.admin, template_id);
+  expect(latest_build).toMatchObject({ status: "pending", matched_provisioners: { count: 0 } });
+  expect(latest_build.job).toMatchObject({ queue_position: 0, available_workers: [] });
 
-    await using other = world.start("us-1", { tags: { region: "us" } });
-    await other.connected();
-    expect((await world.admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`)).status).toBe("pending");
+  await using other = world.start("us-1", { tags: { region: "us" } });
+  await other.connected();
+  expect((await world.admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`)).status).toBe("pending");
 
-    await using fitting = world.start("eu-1", { tags: { region: "eu", gpu: "yes" } });
-    await fitting.connected();
-    const { latest_build: done } = await awaitBuild(world.admin, id);
-    expect(done).toMatchObject({ status: "running", matched_provisioners: { count: 1, available: 1 } });
-    expect(done.job.worker_name).toBe("eu-1");
-    expect(await loadLog(world.admin, done.id)).toEqual([
-      "No worker with the tags region=eu, provisioner=echo is connected; the build waits for one.",
-      "made far away",
-    ]);
-    const daemons = await listDaemons(world);
-    expect(daemons.map(({ name, status }) => [name, status]).sort()).toEqual([
-      ["eu-1", "idle"],
-      ["us-1", "idle"],
-    ]);
-    expect(done.job.worker_id).toBe(daemons.find(({ name }) => name === "eu-1")?.id as string);
-  },
-  TIME,
-);
+  await using fitting = world.start("eu-1", { tags: { region: "eu", gpu: "yes" } });
+  await fitting.connected();
+  const { latest_build: done } = await awaitBuild(world.admin, id);
+  expect(done).toMatchObject({ status: "running", matched_provisioners: { count: 1, available: 1 } });
+  expect(done.job.worker_name).toBe("eu-1");
+  expect(await loadLog(world.admin, done.id)).toEqual([
+    "No worker with the tags region=eu, provisioner=echo is connected; the build waits for one.",
+    "made far away",
+  ]);
+  const daemons = await listDaemons(world);
+  expect(daemons.map(({ name, status }) => [name, status]).sort()).toEqual([
+    ["eu-1", "idle"],
+    ["us-1", "idle"],
+  ]);
+  expect(done.job.worker_id).toBe(daemons.find(({ name }) => name === "eu-1")?.id as string);
+});
 
-test(
-  "[PV-10] [AD-1] a build of a killed worker is taken over by another one",
-  async () => {
-    await using world = await open();
-    const { id: template_id } = await makeTemplate(
-      world.admin,
-      JSON.stringify(external({ logs: ["begun"], hang: true })),
-    );
-    await using first = world.start("first");
-    await first.connected();
-    const { id } = await createWorkspace(world.admin, template_id);
-    const before = await waitUntilRunningAt(world.admin, id, "first");
-    await using second = world.start("second");
-    await second.connected();
-    await awaitLine(world.admin, before.latest_build.id, "begun");
-    first.signal("SIGKILL");
-    const after = await waitUntilRunningAt(world.admin, id, "second");
-    expect(after.latest_build.id).toBe(before.latest_build.id);
-    const statuses = Object.fromEntries((await listDaemons(world)).map(({ name, status }) => [name, status]));
-    expect(statuses).toEqual({ first: "offline", second: "busy" });
-    const second_job = (await listDaemons(world)).find(({ name }) => name === "second")?.current_job;
-    expect(second_job).toMatchObject({
-      id: after.latest_build.job.id,
-      type: "workspace_build",
-      workspace_id: id,
-      workspace_name: after.name,
-      template_name: after.template_name,
-    });
-    await awaitLine(world.admin, after.latest_build.id, "begun", 2);
-    await awaitLine(world.admin, after.latest_build.id, "begun", 2);
-    await cancel(world.admin, after.latest_build.id);
-    const { latest_build } = await awaitBuild(world.admin, id);
-    expect(latest_build.status).toBe("canceled");
-    expect(await loadLog(world.admin, latest_build.id)).toContain(
-      "The worker first was lost: its connection has ended.",
-    );
-    expect((await listDaemons(world)).find(({ name }) => name === "second")?.status).toBe("idle");
-  },
-  TIME,
-);
+test("[PV-10] [AD-1] a build of a killed worker is taken over by another one", async () => {
+  await using world = await open();
+  const { id: template_id } = await makeTemplate(
+    world.admin,
+    JSON.stringify(external({ logs: ["begun"], hang: true })),
+  );
+  await using first = world.start("first");
+  await first.connected();
+  const { id } = await createWorkspace(world.admin, template_id);
+  const before = await waitUntilRunningAt(world.admin, id, "first");
+  await using second = world.start("second");
+  await second.connected();
+  await awaitLine(world.admin, before.latest_build.id, "begun");
+  first.signal("SIGKILL");
+  const after = await waitUntilRunningAt(world.admin, id, "second");
+  expect(after.latest_build.id).toBe(before.latest_build.id);
+  const statuses = Object.fromEntries((await listDaemons(world)).map(({ name, status }) => [name, status]));
+  expect(statuses).toEqual({ first: "offline", second: "busy" });
+  const second_job = (await listDaemons(world)).find(({ name }) => name === "second")?.current_job;
+  expect(second_job).toMatchObject({
+    id: after.latest_build.job.id,
+    type: "workspace_build",
+    workspace_id: id,
+    workspace_name: after.name,
+    template_name: after.template_name,
+  });
+  await awaitLine(world.admin, after.latest_build.id, "begun", 2);
+  await awaitLine(world.admin, after.latest_build.id, "begun", 2);
+  await cancel(world.admin, after.latest_build.id);
+  const { latest_build } = await awaitBuild(world.admin, id);
+  expect(latest_build.status).toBe("canceled");
+  expect(await loadLog(world.admin, latest_build.id)).toContain("The worker first was lost: its connection has ended.");
+  expect((await listDaemons(world)).find(({ name }) => name === "second")?.status).toBe("idle");
+});
 
-test(
-  "[PV-10] a worker that stops cleanly returns its build and exits 0",
-  async () => {
-    await using world = await open();
-    const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(external({ hang: true })));
-    await using first = world.start("first");
-    await first.connected();
-    const { id, latest_build } = await createWorkspace(world.admin, template_id);
-    await waitUntilRunningAt(world.admin, id, "first");
-    first.signal("SIGTERM");
-    expect(await first.exited).toBe(0);
-    await awaitWorkspace(world.admin, id, ({ latest_build: { job } }) => job.status === "pending");
-    await using second = world.start("second");
-    await second.connected();
-    await waitUntilRunningAt(world.admin, id, "second");
-    await cancel(world.admin, latest_build.id);
-    expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("canceled");
-  },
-  TIME,
-);
+test("[PV-10] a worker that stops cleanly returns its build and exits 0", async () => {
+  await using world = await open();
+  const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(external({ hang: true })));
+  await using first = world.start("first");
+  await first.connected();
+  const { id, latest_build } = await createWorkspace(world.admin, template_id);
+  await waitUntilRunningAt(world.admin, id, "first");
+  first.signal("SIGTERM");
+  expect(await first.exited).toBe(0);
+  await awaitWorkspace(world.admin, id, ({ latest_build: { job } }) => job.status === "pending");
+  await using second = world.start("second");
+  await second.connected();
+  await waitUntilRunningAt(world.admin, id, "second");
+  await cancel(world.admin, latest_build.id);
+  expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("canceled");
+});
 
-test(
-  "[PV-8] two workers share the load, run at most one build per slot, and take the oldest build first",
-  async () => {
-    await using world = await open();
-    const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(external({ hang: true })));
-    await using one = world.start("one", { slots: 1 });
-    await using two = world.start("two", { slots: 1 });
-    await Promise.all([one.connected(), two.connected()]);
-    const made: Workspace[] = [];
-    for (const name of ["a", "b", "c", "d"]) made.push(await createWorkspace(world.admin, template_id, name));
-    const getJob = async ({ latest_build }: Workspace) =>
-      (await world.admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`)).job;
-    const [a, b, c, d] = made as [Workspace, Workspace, Workspace, Workspace];
-    await Promise.all(
-      [a, b].map(({ id }) => awaitWorkspace(world.admin, id, (w) => w.latest_build.job.status === "running")),
-    );
-    expect([(await getJob(a)).worker_name, (await getJob(b)).worker_name].sort()).toEqual(["one", "two"]);
-    expect(await getJob(c)).toMatchObject({ status: "pending", queue_position: 1, queue_size: 2 });
-    expect(await getJob(d)).toMatchObject({ status: "pending", queue_position: 2 });
-    const freed = (await getJob(b)).worker_name;
-    await cancel(world.admin, b.latest_build.id);
-    await waitUntilRunningAt(world.admin, c.id, freed);
-    expect((await getJob(d)).status).toBe("pending");
-    for (const { latest_build } of [a, c, d]) await cancel(world.admin, latest_build.id);
-  },
-  TIME,
-);
+test("[PV-8] two workers share the load, run at most one build per slot, and take the oldest build first", async () => {
+  await using world = await open();
+  const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(external({ hang: true })));
+  await using one = world.start("one", { slots: 1 });
+  await using two = world.start("two", { slots: 1 });
+  await Promise.all([one.connected(), two.connected()]);
+  const made: Workspace[] = [];
+  for (const name of ["a", "b", "c", "d"]) made.push(await createWorkspace(world.admin, template_id, name));
+  const getJob = async ({ latest_build }: Workspace) =>
+    (await world.admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`)).job;
+  const [a, b, c, d] = made as [Workspace, Workspace, Workspace, Workspace];
+  await Promise.all(
+    [a, b].map(({ id }) => awaitWorkspace(world.admin, id, (w) => w.latest_build.job.status === "running")),
+  );
+  expect([(await getJob(a)).worker_name, (await getJob(b)).worker_name].sort()).toEqual(["one", "two"]);
+  expect(await getJob(c)).toMatchObject({ status: "pending", queue_position: 1, queue_size: 2 });
+  expect(await getJob(d)).toMatchObject({ status: "pending", queue_position: 2 });
+  const freed = (await getJob(b)).worker_name;
+  await cancel(world.admin, b.latest_build.id);
+  await waitUntilRunningAt(world.admin, c.id, freed);
+  expect((await getJob(d)).status).toBe("pending");
+  for (const { latest_build } of [a, c, d]) await cancel(world.admin, latest_build.id);
+});
 
 /** A server as a separate process that can be killed. */
 const serve = async (directory: string, port = "0") => {
@@ -210,112 +190,96 @@ const serve = async (directory: string, port = "0") => {
   return { child, url: await readAnnouncedUrl(child.stdout) };
 };
 
-test(
-  "[PV-11] a server that is killed and restarted during a build hands it out again, and the worker reconnects automatically",
-  async () => {
-    using directory = tempDirectory();
-    using place = tempDirectory();
-    const { child: first, url } = await serve(directory.path);
-    const before = await new Client(url).signIn(ADMIN.email, ADMIN.password);
-    const { key } = await makeKey(before);
-    const template = await makeTemplate(before, JSON.stringify(external({ logs: ["begun"], hang: true })));
-    await using worker = startWorker({ url, key, name: "steady", directory: place.path });
-    await worker.connected();
-    const { id, latest_build } = await createWorkspace(before, template.id);
-    await awaitLine(before, latest_build.id, "begun");
-    first.kill("SIGKILL");
-    await first.exited;
+test("[PV-11] a server that is killed and restarted during a build hands it out again, and the worker reconnects automatically", async () => {
+  using directory = tempDirectory();
+  using place = tempDirectory();
+  const { child: first, url } = await serve(directory.path);
+  const before = await new Client(url).signIn(ADMIN.email, ADMIN.password);
+  const { key } = await makeKey(before);
+  const template = await makeTemplate(before, JSON.stringify(external({ logs: ["begun"], hang: true })));
+  await using worker = startWorker({ url, key, name: "steady", directory: place.path });
+  await worker.connected();
+  const { id, latest_build } = await createWorkspace(before, template.id);
+  await awaitLine(before, latest_build.id, "begun");
+  first.kill("SIGKILL");
+  await first.exited;
 
-    const { child: second } = await serve(directory.path, url.port);
-    try {
-      const after = before.withToken(before.token);
-      await worker.connected(2);
-      await awaitLine(after, latest_build.id, "begun", 2);
-      await waitUntilRunningAt(after, id, "steady");
-      await cancel(after, latest_build.id);
-      expect((await awaitBuild(after, id)).latest_build.status).toBe("canceled");
-    } finally {
-      second.kill("SIGKILL");
-      await second.exited;
-    }
-  },
-  TIME,
-);
+  const { child: second } = await serve(directory.path, url.port);
+  try {
+    const after = before.withToken(before.token);
+    await worker.connected(2);
+    await awaitLine(after, latest_build.id, "begun", 2);
+    await waitUntilRunningAt(after, id, "steady");
+    await cancel(after, latest_build.id);
+    expect((await awaitBuild(after, id)).latest_build.status).toBe("canceled");
+  } finally {
+    second.kill("SIGKILL");
+    await second.exited;
+  }
+});
 
-test(
-  "[PV-13] a wrong key is refused, and the worker keeps trying without ever showing it",
-  async () => {
-    await using world = await open();
-    const wrong = `${world.key.slice(0, -1)}${world.key.endsWith("x") ? "y" : "x"}`;
-    await using worker = world.start("stranger", { key: wrong });
-    while (!worker.errors().includes("401")) await worker.wrote();
-    expect(await listDaemons(world)).toEqual([]);
-    worker.signal("SIGTERM");
-    expect(await worker.exited).toBe(0);
-    expect(worker.errors()).not.toContain(wrong);
-  },
-  TIME,
-);
+test("[PV-13] a wrong key is refused, and the worker keeps trying without ever showing it", async () => {
+  await using world = await open();
+  const wrong = `${world.key.slice(0, -1)}${world.key.endsWith("x") ? "y" : "x"}`;
+  await using worker = world.start("stranger", { key: wrong });
+  while (!worker.errors().includes("401")) await worker.wrote();
+  expect(await listDaemons(world)).toEqual([]);
+  worker.signal("SIGTERM");
+  expect(await worker.exited).toBe(0);
+  expect(worker.errors()).not.toContain(wrong);
+});
 
-test(
-  "[PV-9] a worker's workspace stays on its worker: later builds wait for that worker, and a delete runs there",
-  async () => {
-    await using world = await open();
-    using elsewhere = tempDirectory();
-    const local: Manifest = {
-      provisioner: "external",
-      external: { provisioner: "local" },
-      resources: [{ name: "main", agents: [{ name: "dev" }] }],
-    };
-    const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(local));
-    const here = world.start("here", { kinds: "local" });
-    await here.connected();
-    const { id } = await createWorkspace(world.admin, template_id);
-    const started = await awaitBuild(world.admin, id);
-    expect([started.latest_build.status, started.latest_build.job.error]).toEqual(["running", undefined]);
-    await awaitWorkspace(world.admin, id, ({ latest_build }) =>
-      latest_build.resources.some(({ agents }) => agents?.some(({ status }) => status === "connected")),
-    );
-    here.signal("SIGTERM");
-    await here.exited;
-    // The workspace outlives the worker, and a worker in another place does not help.
-    await using other = world.start("other", { kinds: "local", directory: elsewhere.path });
-    await other.connected();
-    const stop = await createBuild(world.admin, id, "stop");
-    expect(stop).toMatchObject({ status: "pending", matched_provisioners: { count: 0 } });
-    using log = await world.admin.socket(`/api/v2/workspacebuilds/${stop.id}/logs?follow=true`);
-    expect((await log.json<JobLog>()).output).toContain("provisioner=local where the workspace lives");
-    await using back = world.start("back", { kinds: "local" });
-    await back.connected();
-    expect((await awaitBuild(world.admin, id)).latest_build).toMatchObject({
-      status: "stopped",
-      job: { worker_name: "back" },
-    });
-    await createBuild(world.admin, id, "delete");
-    await awaitWorkspace(world.admin, id, ({ latest_build }) => latest_build.status === "deleted");
-  },
-  TIME,
-);
+test("[PV-9] a worker's workspace stays on its worker: later builds wait for that worker, and a delete runs there", async () => {
+  await using world = await open();
+  using elsewhere = tempDirectory();
+  const local: Manifest = {
+    provisioner: "external",
+    external: { provisioner: "local" },
+    resources: [{ name: "main", agents: [{ name: "dev" }] }],
+  };
+  const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(local));
+  const here = world.start("here", { kinds: "local" });
+  await here.connected();
+  const { id } = await createWorkspace(world.admin, template_id);
+  const started = await awaitBuild(world.admin, id);
+  expect([started.latest_build.status, started.latest_build.job.error]).toEqual(["running", undefined]);
+  await awaitWorkspace(world.admin, id, ({ latest_build }) =>
+    latest_build.resources.some(({ agents }) => agents?.some(({ status }) => status === "connected")),
+  );
+  here.signal("SIGTERM");
+  await here.exited;
+  // The workspace outlives the worker, and a worker in another place does not help.
+  await using other = world.start("other", { kinds: "local", directory: elsewhere.path });
+  await other.connected();
+  const stop = await createBuild(world.admin, id, "stop");
+  expect(stop).toMatchObject({ status: "pending", matched_provisioners: { count: 0 } });
+  using log = await world.admin.socket(`/api/v2/workspacebuilds/${stop.id}/logs?follow=true`);
+  expect((await log.json<JobLog>()).output).toContain("provisioner=local where the workspace lives");
+  await using back = world.start("back", { kinds: "local" });
+  await back.connected();
+  expect((await awaitBuild(world.admin, id)).latest_build).toMatchObject({
+    status: "stopped",
+    job: { worker_name: "back" },
+  });
+  await createBuild(world.admin, id, "delete");
+  await awaitWorkspace(world.admin, id, ({ latest_build }) => latest_build.status === "deleted");
+});
 
-test(
-  "[PV-14] no log of worker or server contains tokens or the key",
-  async () => {
-    await using world = await open();
-    const token = "6f1c9f0a-1111-4222-8333-444455556677";
-    const manifest = external({ logs: ["quiet"] });
-    const resources = [{ name: "main", agents: [{ name: "dev", token }] }];
-    const { id: template_id } = await makeTemplate(world.admin, JSON.stringify({ ...manifest, resources }));
-    await using worker = world.start("quiet");
-    await worker.connected();
-    const { id } = await createWorkspace(world.admin, template_id);
-    const { latest_build } = await awaitBuild(world.admin, id);
-    expect(latest_build.status).toBe("running");
-    worker.signal("SIGTERM");
-    await worker.exited;
-    for (const secret of [token, world.key]) {
-      expect(worker.errors()).not.toContain(secret);
-      expect((await loadLog(world.admin, latest_build.id)).join("\n")).not.toContain(secret);
-    }
-  },
-  TIME,
-);
+test("[PV-14] no log of worker or server contains tokens or the key", async () => {
+  await using world = await open();
+  const token = "6f1c9f0a-1111-4222-8333-444455556677";
+  const manifest = external({ logs: ["quiet"] });
+  const resources = [{ name: "main", agents: [{ name: "dev", token }] }];
+  const { id: template_id } = await makeTemplate(world.admin, JSON.stringify({ ...manifest, resources }));
+  await using worker = world.start("quiet");
+  await worker.connected();
+  const { id } = await createWorkspace(world.admin, template_id);
+  const { latest_build } = await awaitBuild(world.admin, id);
+  expect(latest_build.status).toBe("running");
+  worker.signal("SIGTERM");
+  await worker.exited;
+  for (const secret of [token, world.key]) {
+    expect(worker.errors()).not.toContain(secret);
+    expect((await loadLog(world.admin, latest_build.id)).join("\n")).not.toContain(secret);
+  }
+});

@@ -101,7 +101,6 @@ describe("starters on the server's machine", () => {
       if (id === "node" || id === "code-server") await expectNoDownload(workspace);
       await remove(workspace);
     },
-    60_000,
   );
 
   testNeeding(
@@ -130,7 +129,6 @@ describe("starters on the server's machine", () => {
       for (const [host] of shown) expect(host).toEndWith(".apps.localhost");
       await Promise.all(workspaces.map(remove));
     },
-    120_000,
   );
 
   test("[TG-1] two workspaces with the same app listen on different ports", async () => {
@@ -140,7 +138,7 @@ describe("starters on the server's machine", () => {
     expect(new Set(addresses).size).toBe(2);
     for (const one of both) await awaitWorkspace(world.admin, one.id, isHealthy);
     await Promise.all(both.map(remove));
-  }, 60_000);
+  });
 
   test.each(["node", "rust", "jupyterlab"])(
     "[TG-2] %s explains that the internet is unreachable, and what to do",
@@ -151,7 +149,6 @@ describe("starters on the server's machine", () => {
       await waitForLog(workspace, "http://127.0.0.1:9", advice);
       await remove(workspace);
     },
-    60_000,
   );
 
   test("[TG-2] an archive with a wrong checksum is not installed", async () => {
@@ -162,7 +159,7 @@ describe("starters on the server's machine", () => {
     expect(getAgent(workspace).lifecycle_state).toBe("start_error");
     await waitForLog(workspace, "does not have the expected checksum");
     await remove(workspace);
-  }, 60_000);
+  });
 
   test("[TG-1] blank is a workspace with its own terminal and metrics", async () => {
     const workspace = await startAndWait("blank", {});
@@ -173,7 +170,7 @@ describe("starters on the server's machine", () => {
     await until(async () => (await loadFigures()).every(({ value, error }) => value !== "" || error !== ""));
     expect((await loadFigures()).map(({ error }) => error)).toEqual(["", "", ""]);
     await remove(workspace);
-  }, 60_000);
+  });
 });
 
 describe("every starter", () => {

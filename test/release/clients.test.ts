@@ -15,7 +15,6 @@ import type { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { type Need, needs, testNeeding } from "#test/support/needs.ts";
 import { startCuttingProxy } from "#test/support/net/cutting-proxy.ts";
 import { readLines } from "#test/support/net/lines.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { createTestRelease } from "#test/support/release.ts";
 import { ADMIN, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
@@ -54,7 +53,7 @@ beforeAll(async () => {
   writeFileSync(join(project, "limits.py"), LIMITS_PY);
   writeFileSync(join(project, "follow.py"), FOLLOW_PY);
   writeFileSync(join(project, "act.py"), ACT_PY);
-}, scaleTimeout(60_000));
+});
 afterAll(async () => {
   await proxy[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();

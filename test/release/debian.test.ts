@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { makePackages } from "#src/release/packages.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { findCompiledProgram, toProgramCommand } from "#test/support/program.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -92,5 +93,5 @@ testNeeding(
       rmSync(folder, { recursive: true, force: true });
     }
   },
-  180_000,
+  scaleTimeout(180_000),
 );

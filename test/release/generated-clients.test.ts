@@ -46,7 +46,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, "document.json"), JSON.stringify(isWhole ? document : pickOperations(document)));
   symlinkSync(join(GENERATORS, "node_modules"), join(folder, "node_modules"));
   writeFileSync(join(folder, "package.json"), '{"type":"module"}');
-}, 60_000);
+});
 afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });

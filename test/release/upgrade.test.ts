@@ -7,6 +7,7 @@ import { digestFile, printPublicKey, signDigest } from "#base/minisign.ts";
 import { toReleaseFileName } from "#base/release.ts";
 import { VERSION } from "#base/version.ts";
 import { generateSigningKey } from "#src/release/signing-key.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { toProgramCommand } from "#test/support/program.ts";
 import { until } from "#test/support/until.ts";
 import { NEXT_VERSION, openUpgradeWorld, PROGRAMS } from "./upgrade-world.ts";
@@ -30,7 +31,7 @@ const startWorld = async (): Promise<World> => {
 describe("refusals", () => {
   beforeAll(async () => {
     world = await startWorld();
-  }, 60_000);
+  });
   afterAll(() => world[Symbol.asyncDispose]());
 
   const expectRefused = async (
@@ -168,7 +169,7 @@ test("[UP-3][UP-4] upgrades with backup and data, is ready as the new version, a
   const again = await one.upgrade(["--file", join(out, FILE)]);
   expect(again).toEqual({ code: 0, text: expect.stringContaining(`Slipway ${NEXT_VERSION} is ready.\n`) });
   expect(await one.signIn()).toContain(NEXT_VERSION);
-}, 120_000);
+});
 
 test("[UP-3] without a service it says how to restart, and replaces a client without data", async () => {
   await using one = await openUpgradeWorld();
@@ -191,7 +192,7 @@ test("[UP-4] if a version changes the data and does not start, the previous prog
   expect(failed.text).toContain("kept as");
   expect(await one.signIn()).toContain(VERSION);
   expect(existsSync(join(one.data, "newer-1.db"))).toBe(true);
-}, 120_000);
+});
 
 const FORWARD = [
   "upgrade_unpacked",
@@ -202,29 +203,37 @@ const FORWARD = [
 ] as const;
 const BACKWARD = ["upgrade_stopped", "upgrade_data_back", "upgrade_program_back"] as const;
 
-test("[UP-5] killed at each step of an upgrade, the program is complete, the server has its data, and the same command completes the upgrade", async () => {
-  expect([...FORWARD, ...BACKWARD].toSorted()).toEqual([...UPGRADE_FAILPOINTS].toSorted());
-  await using one = await startWorld();
-  await one.release({ program: PROGRAMS.good });
-  for (const point of FORWARD) {
-    expect([point, (await one.upgrade([], { SLIPWAY_FAILPOINT: point })).code]).toEqual([point, "SIGKILL"]);
-    const isNew = point === "upgrade_replaced" || point === "upgrade_restarted";
-    expect(one.version()).toContain(isNew ? NEXT_VERSION : VERSION);
-    if (point === "upgrade_replaced") renameSync(`${one.program}.before`, one.program);
-  }
-  await until(async () => (await one.signIn().catch(() => "")).includes(NEXT_VERSION), { what: "the new server" });
-  expect(await one.upgrade()).toEqual({ code: 0, text: `Slipway ${NEXT_VERSION} is already installed.\n` });
-}, 180_000);
+test(
+  "[UP-5] killed at each step of an upgrade, the program is complete, the server has its data, and the same command completes the upgrade",
+  async () => {
+    expect([...FORWARD, ...BACKWARD].toSorted()).toEqual([...UPGRADE_FAILPOINTS].toSorted());
+    await using one = await startWorld();
+    await one.release({ program: PROGRAMS.good });
+    for (const point of FORWARD) {
+      expect([point, (await one.upgrade([], { SLIPWAY_FAILPOINT: point })).code]).toEqual([point, "SIGKILL"]);
+      const isNew = point === "upgrade_replaced" || point === "upgrade_restarted";
+      expect(one.version()).toContain(isNew ? NEXT_VERSION : VERSION);
+      if (point === "upgrade_replaced") renameSync(`${one.program}.before`, one.program);
+    }
+    await until(async () => (await one.signIn().catch(() => "")).includes(NEXT_VERSION), { what: "the new server" });
+    expect(await one.upgrade()).toEqual({ code: 0, text: `Slipway ${NEXT_VERSION} is already installed.\n` });
+  },
+  scaleTimeout(180_000),
+);
 
-test("[UP-5] killed at each step back, --back completes it", async () => {
-  await using one = await startWorld();
-  await one.release({ program: PROGRAMS.bad });
-  for (const point of BACKWARD) {
-    expect([point, (await one.upgrade([], { SLIPWAY_FAILPOINT: point })).code]).toEqual([point, "SIGKILL"]);
-    expect(await one.upgrade(["--back"], {}, toProgramCommand())).toEqual({
-      code: 0,
-      text: expect.stringContaining(`Slipway ${VERSION} is ready.\n`),
-    });
-    expect(await one.signIn()).toContain(VERSION);
-  }
-}, 240_000);
+test(
+  "[UP-5] killed at each step back, --back completes it",
+  async () => {
+    await using one = await startWorld();
+    await one.release({ program: PROGRAMS.bad });
+    for (const point of BACKWARD) {
+      expect([point, (await one.upgrade([], { SLIPWAY_FAILPOINT: point })).code]).toEqual([point, "SIGKILL"]);
+      expect(await one.upgrade(["--back"], {}, toProgramCommand())).toEqual({
+        code: 0,
+        text: expect.stringContaining(`Slipway ${VERSION} is ready.\n`),
+      });
+      expect(await one.signIn()).toContain(VERSION);
+    }
+  },
+  scaleTimeout(240_000),
+);

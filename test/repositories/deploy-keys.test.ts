@@ -87,7 +87,6 @@ testNeeding(
       "create",
     ]);
   },
-  60_000,
 );
 
 test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repository and port; users see only their own; no link with a password is stored", async () => {

@@ -276,7 +276,7 @@ test("[RW-21] someone who is not in the default organization opens repositories 
   await own.admin.patch(`/api/v2/templates/${template?.id}/acl`, { group_perms: { [crew]: "" } });
   const refused = await bob.fetch("POST", "/api/v2/users/me/workspaces", { name: "third", repository: { url } });
   expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("is not shared with you")]);
-}, 60_000);
+});
 
 test("[RW-25] a repository of more than 200,000 files is not read, however few bytes they are", async () => {
   const many = await open.publish("many", { "a.txt": "a" });
@@ -291,7 +291,7 @@ test("[RW-25] a repository of more than 200,000 files is not read, however few b
   const root = tree(201, `040000 tree ${tree(1_000, `100644 blob ${blob}`)}`);
   many.git("push", "-q", "-f", "hosted", `${many.git("commit-tree", "-m", "many", root).trim()}:refs/heads/main`);
   expect((await read({ url: open.link("many") })).problem).toBe("The repository has too many files to be read here.");
-}, 60_000);
+});
 
 /** A line of git's protocol: its length in hex, then its text. */
 const formatPacket = (...parts: readonly (string | Uint8Array)[]): Buffer => {

@@ -10,6 +10,7 @@ import { callAs, getRow } from "#test/api/edge/matrix-call.ts";
 import { CALLERS, type CallerName, openTown, type Town } from "#test/api/edge/matrix-world.ts";
 import type { Operation } from "#test/fuzz/operations.ts";
 import { describeInside, testInside } from "#test/support/inside.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 
 const canary = (name: string): string => `canary-${name}-8fb1c2`;
@@ -55,7 +56,7 @@ describeInside("canaries", () => {
       for (const who of CALLERS) await callInAllWays(operation, who);
     }
     // Thousands of requests; the machine may be busy with other tests.
-  }, 300_000);
+  }, scaleTimeout(300_000));
   afterAll(async () => {
     await town[Symbol.asyncDispose]();
     resetLogging();

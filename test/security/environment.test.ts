@@ -68,32 +68,27 @@ testOnLinux(
     expect(logged).toContain("settings were reloaded");
     expect(logged).not.toContain("with_the_next_start");
   },
-  60_000,
 );
 
-testOnLinux(
-  "[CF-17] daemons of local workspaces do not get the server's secrets",
-  async () => {
-    using place = tempDirectory();
-    await using server = await serve(place.path, { SLIPWAY_ADMIN_PASSWORD: ADMIN.password });
-    const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-    const [local] = await admin.get<{ id: string }[]>("/api/v2/templates");
-    const { id } = await createWorkspace(admin, local?.id ?? "");
-    await awaitWorkspace(
-      admin,
-      id,
-      ({ latest_build }) => latest_build.resources[0]?.agents[0]?.lifecycle_state === "ready",
-    );
-    const record = JSON.parse(readFileSync(join(place.path, "data", "workspaces", id, "daemon.json"), "utf8"));
-    const shown = readFileSync(`/proc/${record.pid}/environ`, "latin1");
-    expect(shown).toContain(`HOME=${join(place.path, "data", "workspaces", id, "home")}`);
-    expect(shown).not.toContain(record.token);
-    expect(shown).not.toContain(ADMIN.password);
-    await createBuild(admin, id, "delete");
-    await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
-  },
-  60_000,
-);
+testOnLinux("[CF-17] daemons of local workspaces do not get the server's secrets", async () => {
+  using place = tempDirectory();
+  await using server = await serve(place.path, { SLIPWAY_ADMIN_PASSWORD: ADMIN.password });
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const [local] = await admin.get<{ id: string }[]>("/api/v2/templates");
+  const { id } = await createWorkspace(admin, local?.id ?? "");
+  await awaitWorkspace(
+    admin,
+    id,
+    ({ latest_build }) => latest_build.resources[0]?.agents[0]?.lifecycle_state === "ready",
+  );
+  const record = JSON.parse(readFileSync(join(place.path, "data", "workspaces", id, "daemon.json"), "utf8"));
+  const shown = readFileSync(`/proc/${record.pid}/environ`, "latin1");
+  expect(shown).toContain(`HOME=${join(place.path, "data", "workspaces", id, "home")}`);
+  expect(shown).not.toContain(record.token);
+  expect(shown).not.toContain(ADMIN.password);
+  await createBuild(admin, id, "delete");
+  await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
+});
 
 testOnLinux(
   "[CF-16] a server starts and reloads with a secret from a file, which its environment does not contain",
@@ -107,5 +102,4 @@ testOnLinux(
     expect(server.environ()).toContain(`SLIPWAY_ADMIN_PASSWORD_FILE=${file}`);
     expect(server.environ()).not.toContain(ADMIN.password);
   },
-  60_000,
 );

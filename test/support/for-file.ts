@@ -6,7 +6,7 @@ import { ADMIN, startTestServer, type TestServer, type TestServerOptions } from 
 /** Use as `const world = await forFile(openWorld())` at the top of a file. */
 export const forFile = async <T extends AsyncDisposable>(opening: Promise<T>): Promise<T> => {
   const opened = await opening;
-  afterAll(() => opened[Symbol.asyncDispose](), 120_000);
+  afterAll(() => opened[Symbol.asyncDispose]());
   return opened;
 };
 

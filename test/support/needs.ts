@@ -1,7 +1,6 @@
 // Tests that need a program which is not on every machine. They run where it is found and are skipped elsewhere, with the reason in their
 // title, which test/run.ts prints. `.ci/run` installs or starts all such programs, so that nothing is skipped there.
 import { test } from "bun:test";
-import { scaleTimeout } from "./pace.ts";
 import { hasEnded, isPrepared } from "./run/preparing.ts";
 
 export interface Need {
@@ -105,15 +104,15 @@ export const needs = {
   versitygw: requirePreparedLater("versitygw", "SLIPWAY_TEST_VERSITYGW"),
 } as const;
 
-/** Returns a test that runs only if all its needs are met. `timeout` is in milliseconds. */
+/** Registers a test that runs only if all its needs are met. `timeout` is for one that takes longer than the default limit. */
 export const testNeeding = (
   wanted: readonly Need[],
   title: string,
   run: () => Promise<void>,
-  timeout = 60_000,
+  timeout?: number,
 ): void => {
   const missing = wanted.filter((need) => !need.found).map((need) => need.reason);
-  if (missing.length === 0) test(title, run, scaleTimeout(timeout));
+  if (missing.length === 0) test(title, run, timeout);
   else test.skip(`${title} (skipped: ${missing.join(", ")})`, run);
 };
 

@@ -46,4 +46,4 @@ test("[TL-18] padding is always zeros; too large or too short packets are refuse
 
 test("[TL-18] the committed code equals the compiled source", async () => {
   expect(Buffer.from(await compileAead()).toString("base64")).toBe(AEAD_CODE);
-}, 60_000);
+});

@@ -8,6 +8,7 @@ import { parseSegment } from "#src/tailnet/packets/segment.ts";
 import { parseDatagram } from "#src/tailnet/packets/udp.ts";
 import { Discovery, findDiscoverySender } from "#src/tailnet/peer/disco.ts";
 import { toPeer } from "#src/tailnet/peer/node.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { makeStacks } from "./tcp/pair.ts";
 import { makeTunnels } from "./wireguard/tunnels.ts";
@@ -67,7 +68,7 @@ describe(`with seed ${SEED}`, () => {
       node.key.set([0x6e, 0x70]);
       expect(toPeer(node as never)?.addresses).toEqual([]);
     },
-    TIMEOUT_MS,
+    scaleTimeout(TIMEOUT_MS),
   );
 
   test(
@@ -94,7 +95,7 @@ describe(`with seed ${SEED}`, () => {
       // Much more than one run needs: memory freed by other tests of this process is not returned immediately.
       expect(resident() - before).toBeLessThan(128 * MiB);
     },
-    TIMEOUT_MS,
+    scaleTimeout(TIMEOUT_MS),
   );
 
   test(
@@ -120,6 +121,6 @@ describe(`with seed ${SEED}`, () => {
       world.server.close("enough");
       expect(world.server.figures).toEqual({ connections: 0, held: 0 });
     },
-    TIMEOUT_MS,
+    scaleTimeout(TIMEOUT_MS),
   );
 });

@@ -96,7 +96,6 @@ describeInside("unknown clients", () => {
       expect((await unknown.at(-1)?.receiveText())?.text).toBe("hello");
       for (const one of unknown) await one[Symbol.asyncDispose]();
     },
-    30_000,
   );
 });
 
@@ -196,7 +195,6 @@ describe("peers that do not read", () => {
       await new Promise<void>((resolve) => setImmediate(resolve));
       expect(parseFrames(got)).toHaveLength(5_000);
     },
-    30_000,
   );
 
   test("[TL-5] a peer that reads nothing delays neither the sender nor other peers", async () => {
@@ -215,7 +213,7 @@ describe("peers that do not read", () => {
     expect((await c.receiveText()).text).toBe("and you?");
     c.packet(a, "fine");
     expect((await a.receiveText()).text).toBe("fine");
-  }, 30_000);
+  });
 });
 
 /** A client of a relay without a server, which sends with `transmit`. */

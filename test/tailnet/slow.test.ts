@@ -84,5 +84,4 @@ testInside(
     }
     expect(await over).toEqual({ code: 1013, reason: "the peer does not read what it is sent" });
   },
-  30_000,
 );

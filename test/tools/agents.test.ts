@@ -1,17 +1,14 @@
 // A chat in a workspace with two agents: a real daemon for each, and a model controlled by the test.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sha256, uuid } from "#base/ids.ts";
 import { findAgent, insertAgent } from "#db/agents/agents.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, openChat, openToolWorld, type ToolWorld } from "./world.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 /**
  * An agent in a container of another agent of the workspace, with its own daemon and home folder. Not of the first agent, whose compiled

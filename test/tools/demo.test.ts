@@ -41,4 +41,4 @@ test("[TO-13] with the demo model `run: <command>` runs it in the chat's workspa
   using other = await Follower.open(owner, alone.id);
   await other.until(({ status }) => status === "waiting");
   expect((await listMessages(owner, alone.id)).at(-1)?.content[0]?.text).toContain("not bound to one");
-}, 60_000);
+});

@@ -32,7 +32,7 @@ test("[TO-9] read_file returns numbered lines from the requested one, within its
   expect(results[4]?.error).toContain("no such file");
   expect(results[5]?.error).toContain("not a regular file");
   expect(parts.map(({ is_error }) => is_error)).toEqual([false, false, false, false, true, true]);
-}, 30_000);
+});
 
 test("[TO-9] [TO-10] an image, a PDF or a program is not text: read_file names its type and size, edit_files refuses it, and other encodings are not damaged", async () => {
   await using world = await openToolWorld();
@@ -71,7 +71,7 @@ test("[TO-9] [TO-10] an image, a PDF or a program is not text: read_file names i
   expect(readFileSync(homePath("photo.txt")).equals(png)).toBe(true);
   expect(readFileSync(homePath("old.txt"), "latin1")).toBe("caf\u00e9\n");
   expect(readFileSync(homePath("marked.txt"), "utf8")).toBe("\ufeffx\n");
-}, 30_000);
+});
 
 test("[TO-10] write_file replaces the whole file; edit_files replaces passages, tolerates differences in whitespace and line endings, and returns a diff", async () => {
   await using world = await openToolWorld();
@@ -107,7 +107,7 @@ test("[TO-10] write_file replaces the whole file; edit_files replaces passages, 
     ok: true,
     files: [{ path: "a.ts", diff: `--- a.ts\n+++ a.ts\n${hunk}` }, {}],
   });
-}, 30_000);
+});
 
 test("[TO-11] all edits are validated before any file changes; invalid ones are named", async () => {
   await using world = await openToolWorld();
@@ -135,7 +135,7 @@ test("[TO-11] all edits are validated before any file changes; invalid ones are 
   expect(readFileSync(homePath("a.txt"), "utf8")).toBe("one\ntwo\ntwo\n");
   await callTools(world, next, ["edit_files", { files: [edit("a.txt", "two", { replace_all: true })] }]);
   expect(readFileSync(homePath("a.txt"), "utf8")).toBe("one\nx\nx\n");
-}, 30_000);
+});
 
 test("[TO-18] attach_file stores a file of the workspace with the chat, with the type of its content, within its limits; a chat keeps the newest fifty", async () => {
   await using world = await openToolWorld();
@@ -177,7 +177,7 @@ test("[TO-18] attach_file stores a file of the workspace with the chat, with the
   await callTools(world, next, ...many);
   const kept = await listFileNames();
   expect([kept.length, kept.includes("chart.png"), kept.includes("49.md")]).toEqual([50, false, true]);
-}, 30_000);
+});
 
 test("[TO-32] an answer with many calls runs eight at a time, and their results share one size limit: calls beyond it are not run, and say so", async () => {
   await using world = await openToolWorld();
@@ -206,4 +206,4 @@ test("[TO-32] an answer with many calls runs eight at a time, and their results 
   expect(read.results.at(-1)?.error).toStartWith("The rules of this chat do not allow this call.");
   expect(read.results.at(-2)?.error).toStartWith("Not run: the results of this answer's other calls already take up");
   expect(read.results.filter(({ truncated }) => truncated).length).toBeLessThan(17);
-}, 30_000);
+});

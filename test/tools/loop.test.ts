@@ -43,7 +43,7 @@ test("[TO-12] a chat has only suitable tools: no workspace tools without a works
   expect(listToolNames(next).filter((name) => OURS.includes(name))).toEqual(planning);
   const alone = await openChat(world, { workspace_id: undefined });
   expect(listToolNames(alone.call).filter((name) => OURS.includes(name))).toEqual([]);
-}, 30_000);
+});
 
 test("[TO-7] unknown tools and invalid arguments are answered with an error, and the model continues", async () => {
   await using world = await openToolWorld();
@@ -69,7 +69,7 @@ test("[TO-7] unknown tools and invalid arguments are answered with an error, and
     expect.stringContaining("cannot be started"),
     expect.stringContaining("offset: "),
   ]);
-}, 30_000);
+});
 
 test("[TO-30] nearly valid arguments are repaired once: rules, history and tool get the same, and the result reports the repair", async () => {
   await using world = await openToolWorld();
@@ -110,7 +110,7 @@ test("[TO-30] nearly valid arguments are repaired once: rules, history and tool 
   ]);
   expect(JSON.stringify(calls)).not.toContain("slipway_call");
   next.say("done").finish();
-}, 30_000);
+});
 
 test("[TO-14] our tools run and are stored before the client is asked for its own; a client's tool with one of our names is never requested", async () => {
   await using world = await openToolWorld();
@@ -134,7 +134,7 @@ test("[TO-14] our tools run and are stored before the client is asked for its ow
     { tool_call_id: "one", result: { output: "hi\n" } },
     { tool_call_id: "two", result: "yes" },
   ]);
-}, 30_000);
+});
 
 test("[TO-6] the model learns that a workspace has failed, is dormant, deleted or unreachable, and the chat continues", async () => {
   await using world = await openToolWorld();
@@ -162,7 +162,7 @@ test("[TO-6] the model learns that a workspace has failed, is dormant, deleted o
   await store.commit([updateWorkspace(id, { deleted: true })]);
   const deleted = await callTools(world, stopped.next, read);
   expect(deleted.results).toMatchObject([{ error: expect.stringContaining("was deleted") }]);
-}, 30_000);
+});
 
 test("[TO-6] a workspace that is replaced in the middle of a command gives the model an error, and the chat continues", async () => {
   await using world = await openToolWorld();
@@ -177,7 +177,7 @@ test("[TO-6] a workspace that is replaced in the middle of a command gives the m
   const next = await world.models.next();
   const [result] = next.request.messages.at(-1)?.content ?? [];
   expect(result).toMatchObject({ is_error: true, result: { error: expect.stringContaining("it is stopped") } });
-}, 30_000);
+});
 
 test("[TO-20] a workspace whose daemon dies, is replaced or is stopped during a command gives the model an error with the output", async () => {
   await using world = await openToolWorld();
@@ -222,7 +222,7 @@ test("[TO-20] a workspace whose daemon dies, is replaced or is stopped during a 
     // Nothing else ends the processes of a killed daemon.
     for (const pid of pids.filter(isAlive)) process.kill(pid, "SIGKILL");
   }
-}, 60_000);
+});
 
 test("[TO-8] a server that restarts during a command finds it again: it runs once and returns its complete result", async () => {
   await using world = await openToolWorld();
@@ -253,7 +253,7 @@ test("[TO-8] a server that restarts during a command finds it again: it runs onc
   await follower.until(({ status }) => status === "waiting");
   expect((await listMessages(world.owner, id)).filter(({ role }) => role === "tool")).toHaveLength(2);
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status).toBe("waiting");
-}, 60_000);
+});
 
 test("[TO-17] an interrupt that no longer knows the calls still answers each of them", () => {
   const pending_calls = [{ message_id: 5, tool_call_id: "call", tool_name: "execute", args: {} }];

@@ -139,7 +139,7 @@ test("[PE-12] chats that people create in, or move to, a workspace on the server
     expect((await owner.fetch("POST", "/api/v2/chats", { ...bad, ...wrong })).status).toBe(400);
     expect((await owner.fetch("PATCH", `/api/v2/chats/${id}`, wrong)).status).toBe(400);
   }
-}, 60_000);
+});
 
 test("[PE-13] the mode changes while a turn runs, for sub-chats too, keeps the rules, and is in the audit log", async () => {
   await using world = await openToolWorld();
@@ -174,7 +174,7 @@ test("[PE-13] the mode changes while a turn runs, for sub-chats too, keeps the r
   const changed = audit_logs.flatMap(({ diff }) => Object.keys(diff));
   expect(changed).toContain("plan_mode");
   expect(audit_logs.map(({ diff }) => diff.permissions?.new)).toContainEqual({ default: "ask_changes", rules });
-}, 60_000);
+});
 
 test("[PE-13] sub-chats inherit the mode of their root", async () => {
   await using world = await openToolWorld();
@@ -183,7 +183,7 @@ test("[PE-13] sub-chats inherit the mode of their root", async () => {
   const child = await family.spawn(call, "work");
   await world.owner.patch(`/api/v2/chats/${id}`, { permission_mode: "ask" });
   expect((await family.read(child.id)).permission_mode).toBe("ask");
-}, 60_000);
+});
 
 test("[PE-17] an accepted edit never follows a symbolic link out of the folder or to a hidden file; the real path requires approval", async () => {
   await using world = await openToolWorld();
@@ -259,4 +259,4 @@ test("[PE-17] an accepted edit never follows a symbolic link out of the folder o
     result: { error: expect.stringContaining(`leads to ${outside}/keep`) },
   });
   expect(readFileSync(join(outside, "keep"), "utf8")).toBe("two\n");
-}, 60_000);
+});

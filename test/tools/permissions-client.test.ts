@@ -88,4 +88,4 @@ test("[PE-10] a client's tools follow the chat's rules: denied calls are errors,
   expect(await sendResults("alone")).toBe(204);
   (await world.models.next()).say("done").finish();
   await follower.until(({ status }) => status === "waiting");
-}, 120_000);
+});

@@ -6,108 +6,115 @@ import { findChat } from "#db/chats/chats.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ActionRequired } from "#schema/chats/chat-event.ts";
 import { createChat } from "#test/support/chats.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { callTools, Follower, listMessages, openChat, openToolWorld } from "./world.ts";
 
 const listRequests = ({ events }: Follower): ActionRequired[] =>
   events.flatMap((event) => (event.type === "action_required" ? [event.action_required] : []));
 
-test("[PE-5][PE-6][PE-7][PE-8] allowed calls run, denied ones are errors, others wait over a restart and are answered once or permanently; the client's tools follow", async () => {
-  await using world = await openToolWorld();
-  const { owner, home } = world;
-  const permissions = {
-    default: "allow",
-    rules: [
-      { tool: "execute", command: "touch denied", action: "deny" },
-      { tool: "execute", action: "ask" },
-    ],
-  };
-  const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: { type: "object" } }];
-  const { id, call } = await openChat(world, { permissions, unsafe_dynamic_tools });
-  const path = `/api/v2/chats/${id}`;
-  const answer = (answers: unknown) =>
-    owner.fetch("POST", `${path}/permissions`, { answers }).then(({ status }) => status);
-  expect((await owner.get<Chat>(path)).permissions).toEqual(permissions as Chat["permissions"]);
-  expect(await answer([{ tool_call_id: "one", decision: "allow" }])).toBe(409);
-  {
-    using follower = await Follower.open(owner, id);
-    call
-      .callTool("free", "write_file", { path: "free", content: "x" })
-      .callTool("never", "execute", { command: "touch denied" })
-      .callTool("one", "execute", { command: "touch one", timeout: "60s" })
-      .callTool("two", "execute", { command: "touch two" })
-      .callTool("client", "ask", {})
-      .finish("tool_calls");
-    await follower.until(({ status }) => status === "requires_action");
-    await follower.until((one) => listRequests(one).length > 0);
-    expect(listRequests(follower)).toMatchObject([
-      { kind: "permission", tool_calls: [{ tool_call_id: "one" }, { tool_call_id: "two" }] },
+test(
+  "[PE-5][PE-6][PE-7][PE-8] allowed calls run, denied ones are errors, others wait over a restart and are answered once or permanently; the client's tools follow",
+  async () => {
+    await using world = await openToolWorld();
+    const { owner, home } = world;
+    const permissions = {
+      default: "allow",
+      rules: [
+        { tool: "execute", command: "touch denied", action: "deny" },
+        { tool: "execute", action: "ask" },
+      ],
+    };
+    const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: { type: "object" } }];
+    const { id, call } = await openChat(world, { permissions, unsafe_dynamic_tools });
+    const path = `/api/v2/chats/${id}`;
+    const answer = (answers: unknown) =>
+      owner.fetch("POST", `${path}/permissions`, { answers }).then(({ status }) => status);
+    expect((await owner.get<Chat>(path)).permissions).toEqual(permissions as Chat["permissions"]);
+    expect(await answer([{ tool_call_id: "one", decision: "allow" }])).toBe(409);
+    {
+      using follower = await Follower.open(owner, id);
+      call
+        .callTool("free", "write_file", { path: "free", content: "x" })
+        .callTool("never", "execute", { command: "touch denied" })
+        .callTool("one", "execute", { command: "touch one", timeout: "60s" })
+        .callTool("two", "execute", { command: "touch two" })
+        .callTool("client", "ask", {})
+        .finish("tool_calls");
+      await follower.until(({ status }) => status === "requires_action");
+      await follower.until((one) => listRequests(one).length > 0);
+      expect(listRequests(follower)).toMatchObject([
+        { kind: "permission", tool_calls: [{ tool_call_id: "one" }, { tool_call_id: "two" }] },
+      ]);
+    }
+    expect(["free", "denied", "one", "two"].map((name) => existsSync(join(home, name)))).toEqual([
+      true,
+      false,
+      false,
+      false,
     ]);
-  }
-  expect(["free", "denied", "one", "two"].map((name) => existsSync(join(home, name)))).toEqual([
-    true,
-    false,
-    false,
-    false,
-  ]);
-  await world.restart();
-  using follower = await Follower.open(owner, id);
-  await follower.until((one) => listRequests(one).length > 0);
-  expect(listRequests(follower)).toMatchObject([{ kind: "permission" }]);
-  const results = [{ tool_call_id: "client", output: 1 }];
-  expect((await owner.fetch("POST", `${path}/tool-results`, { results })).status).toBe(409);
-  for (const wrong of [
-    [],
-    [{ tool_call_id: "one", decision: "allow" }],
-    [
-      { tool_call_id: "one", decision: "allow" },
-      { tool_call_id: "client", decision: "allow" },
-    ],
-    [
-      { tool_call_id: "one", decision: "allow", scope: "always", command: "a; b" },
+    await world.restart();
+    using follower = await Follower.open(owner, id);
+    await follower.until((one) => listRequests(one).length > 0);
+    expect(listRequests(follower)).toMatchObject([{ kind: "permission" }]);
+    const results = [{ tool_call_id: "client", output: 1 }];
+    expect((await owner.fetch("POST", `${path}/tool-results`, { results })).status).toBe(409);
+    for (const wrong of [
+      [],
+      [{ tool_call_id: "one", decision: "allow" }],
+      [
+        { tool_call_id: "one", decision: "allow" },
+        { tool_call_id: "client", decision: "allow" },
+      ],
+      [
+        { tool_call_id: "one", decision: "allow", scope: "always", command: "a; b" },
+        { tool_call_id: "two", decision: "deny" },
+      ],
+    ]) {
+      expect(await answer(wrong)).toBe(400);
+    }
+    const both = [
+      { tool_call_id: "one", decision: "allow", scope: "always" },
       { tool_call_id: "two", decision: "deny" },
-    ],
-  ]) {
-    expect(await answer(wrong)).toBe(400);
-  }
-  const both = [
-    { tool_call_id: "one", decision: "allow", scope: "always" },
-    { tool_call_id: "two", decision: "deny" },
-  ];
-  expect(await answer(both)).toBe(204);
-  await follower.until((one) => listRequests(one).length > 1);
-  expect(listRequests(follower).at(-1)).toEqual({
-    tool_calls: [{ tool_call_id: "client", tool_name: "ask", args: "{}" }],
-  });
-  expect(["one", "two"].map((name) => existsSync(join(home, name)))).toEqual([true, false]);
-  expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({
-    tool: "execute",
-    command: "touch one",
-    action: "allow",
-  });
-  await owner.post(`${path}/tool-results`, { results });
-  const next = await world.models.next();
-  const toolResults = (await listMessages(owner, id)).flatMap(({ role, content }) => (role === "tool" ? content : []));
-  expect(toolResults.map(({ tool_call_id, is_error }) => [tool_call_id, is_error])).toEqual([
-    ["free", false],
-    ["never", true],
-    ["one", false],
-    ["two", true],
-    ["client", false],
-  ]);
-  // Remembered: the same call does not ask again, and one that cannot be parsed does.
-  const again = await callTools(world, next, ["execute", { command: "touch one -c", timeout: "60s" }]);
-  expect(again.parts).toMatchObject([{ is_error: false }]);
-  again.next.callTool("three", "execute", { command: "touch one; touch three" }).finish("tool_calls");
-  await follower.until((one) => listRequests(one).length > 2);
-  await owner.post(`${path}/interrupt`, {});
-  const last = await world.models.next();
-  expect(last.request.messages.at(-1)?.content).toMatchObject([{ tool_call_id: "three", is_error: true }]);
-  await owner.patch(path, { permissions: null });
-  expect(
-    (await callTools(world, last, ["execute", { command: "touch one; touch three", timeout: "60s" }])).parts,
-  ).toMatchObject([{ is_error: false }]);
-}, 180_000);
+    ];
+    expect(await answer(both)).toBe(204);
+    await follower.until((one) => listRequests(one).length > 1);
+    expect(listRequests(follower).at(-1)).toEqual({
+      tool_calls: [{ tool_call_id: "client", tool_name: "ask", args: "{}" }],
+    });
+    expect(["one", "two"].map((name) => existsSync(join(home, name)))).toEqual([true, false]);
+    expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({
+      tool: "execute",
+      command: "touch one",
+      action: "allow",
+    });
+    await owner.post(`${path}/tool-results`, { results });
+    const next = await world.models.next();
+    const toolResults = (await listMessages(owner, id)).flatMap(({ role, content }) =>
+      role === "tool" ? content : [],
+    );
+    expect(toolResults.map(({ tool_call_id, is_error }) => [tool_call_id, is_error])).toEqual([
+      ["free", false],
+      ["never", true],
+      ["one", false],
+      ["two", true],
+      ["client", false],
+    ]);
+    // Remembered: the same call does not ask again, and one that cannot be parsed does.
+    const again = await callTools(world, next, ["execute", { command: "touch one -c", timeout: "60s" }]);
+    expect(again.parts).toMatchObject([{ is_error: false }]);
+    again.next.callTool("three", "execute", { command: "touch one; touch three" }).finish("tool_calls");
+    await follower.until((one) => listRequests(one).length > 2);
+    await owner.post(`${path}/interrupt`, {});
+    const last = await world.models.next();
+    expect(last.request.messages.at(-1)?.content).toMatchObject([{ tool_call_id: "three", is_error: true }]);
+    await owner.patch(path, { permissions: null });
+    expect(
+      (await callTools(world, last, ["execute", { command: "touch one; touch three", timeout: "60s" }])).parts,
+    ).toMatchObject([{ is_error: false }]);
+  },
+  scaleTimeout(180_000),
+);
 
 test("[PE-18] an approval is awaited for the configured time", async () => {
   await using world = await openToolWorld({ env: { SLIPWAY_APPROVAL_TIMEOUT: "3h" } });
@@ -120,7 +127,7 @@ test("[PE-18] an approval is awaited for the configured time", async () => {
   const waits = (row?.requires_action_deadline ?? 0) - begun;
   expect(waits).toBeGreaterThanOrEqual(3 * 3_600_000);
   expect(waits).toBeLessThan(3 * 3_600_000 + 60_000);
-}, 60_000);
+});
 
 test("[PE-9] a user's new chats start with the user's rules unless the request has some; invalid rules are refused", async () => {
   await using world = await openToolWorld();
@@ -147,4 +154,4 @@ test("[PE-9] a user's new chats start with the user's rules unless the request h
       400,
     ]);
   }
-}, 120_000);
+});

@@ -1,16 +1,13 @@
 // A chat in plan mode: what it may do, how it shows its plan and asks, and how a person lets it continue.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import { toPlanPath } from "#src/tools/available.ts";
 import { Follower, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getSystemPrompt, listToolNames } from "./family.ts";
 import { callTools, listMessages, openChat, openToolWorld } from "./world.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";
 const question = {

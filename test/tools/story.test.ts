@@ -8,6 +8,7 @@ import type { ClientSocket } from "#src/client.ts";
 import { beginChat, findRepositoryProblems, openStory, outlineMessages } from "#test/crash/server-story.ts";
 import { Follower } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { joinOutput, listMessages } from "./world.ts";
 
@@ -78,5 +79,5 @@ testNeeding(
     await Promise.all(all.map((one) => one.until(() => summarizeFollower(one) === whole)));
     expect(whole).toEndWith("tool: tool-result s0c0 true");
   },
-  240_000,
+  scaleTimeout(240_000),
 );

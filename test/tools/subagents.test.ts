@@ -1,6 +1,6 @@
 // Sub-chats that a chat starts: what the model, the followers and the owner see of them, and what happens to them when their root is
 // stopped, archived, deleted or resumed after a crash.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { ChatSubagents } from "#actors/chat/subagents/subagents.ts";
 import { upsertChatSetting, upsertModelOverride } from "#db/chats/settings.ts";
 import { Client } from "#src/client.ts";
@@ -8,13 +8,10 @@ import { type ChatWorld, createChat, Follower, loadHistory, openChatWorld } from
 import { describeInside, testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { SCRIPTED } from "#test/support/models/scripted-models.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { Family, getSystemPrompt, listToolNames } from "./family.ts";
 import { joinOutput } from "./world.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const AGENTS = ["spawn_agent", "wait_agent", "message_agent", "interrupt_agent", "list_agents"];
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";

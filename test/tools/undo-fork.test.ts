@@ -42,5 +42,4 @@ testNeeding(
       return warnings.some((words) => words.startsWith("Undo does not cover the copied messages"));
     });
   },
-  60_000,
 );

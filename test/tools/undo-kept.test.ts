@@ -74,5 +74,4 @@ testNeeding(
     await waitUntilGone(checkpointsPath(id));
     expect(readFileSync(join(home, "notes"), "utf8")).toBe("three");
   },
-  120_000,
 );

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Chat, EditedMessage } from "#schema/chats/chat.ts";
 import type { ScriptedCall } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, Follower, listMessages, openChat, openToolWorld } from "./world.ts";
 
@@ -134,7 +135,7 @@ testNeeding(
     expect([partial.status, partial.body.message]).toEqual([409, expect.stringContaining("work is too large")]);
     expect([(await edit(999_999, "x")).status, text("work/a")]).toEqual([404, "again"]);
   },
-  180_000,
+  scaleTimeout(180_000),
 );
 
 test("[UN-12] a chat whose files cannot be saved says so during its turn, and the tools run anyway", async () => {

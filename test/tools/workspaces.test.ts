@@ -80,7 +80,7 @@ test("[TO-15] [WO-9] a chat without a workspace finds a template, creates a work
   expect((await services.owner.get<Workspace>(`/api/v2/workspaces/${workspace_id}`)).latest_build.status).toBe(
     "running",
   );
-}, 60_000);
+});
 
 test("[TO-16] templates and workspaces follow the owner's current permissions", async () => {
   await using services = await openServices();
@@ -118,4 +118,4 @@ test("[TO-16] templates and workspaces follow the owner's current permissions", 
     { error: expect.stringContaining("name ") },
     { error: expect.stringContaining("nothing") },
   ]);
-}, 60_000);
+});

@@ -1,6 +1,6 @@
 // Budgets against a model based only on the rules: random concurrent calls, with crashes and new periods in between. A failure prints the
 // seed to reproduce it.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import fc from "fast-check";
 import { ModelLedger, type OpenCall } from "#actors/chat/spending/ledger.ts";
 import { loadUsed, toLimit } from "#actors/chat/spending/limits.ts";
@@ -13,8 +13,6 @@ import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
-
-setDefaultTimeout(60_000);
 
 const RUNS = Number(process.env.SLIPWAY_TEST_BUDGET_RUNS ?? 12);
 const DAY_MS = 86_400_000;

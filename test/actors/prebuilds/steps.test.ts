@@ -1,6 +1,6 @@
 // The number of prebuilt workspaces: single cases, and a template with random events and a random clock against the rules after every step.
 // A failure prints the seed to reproduce it.
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
   MAX_CONCURRENT,
@@ -12,10 +12,6 @@ import {
   type Steps,
   type WantedPrebuilds,
 } from "#actors/prebuilds/steps.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-// A loaded machine may be slow.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const [START, MINUTE, HOUR] = [1_900_000_000_000, 60_000, 3_600_000];
 const createWanted = (instances: number, ttl_ms = 0): WantedPrebuilds => ({

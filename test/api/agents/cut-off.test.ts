@@ -29,7 +29,7 @@ beforeAll(async () => {
   });
   home = mkdtempSync(join(tmpdir(), "slipway-cut-"));
   writeFileSync(join(home, "big"), new Uint8Array(BIG));
-}, 60_000);
+});
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
   rmSync(home, { recursive: true, force: true });
@@ -183,4 +183,4 @@ test("[DM-19] disconnected, restarted and moved to a new token, a daemon loses n
     expect(stored.length).toBeGreaterThanOrEqual(5);
     expect(stored).toEqual(stored.map((_, i) => i));
   }
-}, 60_000);
+});

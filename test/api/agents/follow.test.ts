@@ -175,7 +175,7 @@ describe("a follower", () => {
     // Thirty separate readers would have requested six or seven pages each.
     expect(pagesRead).toBeLessThan(90);
     for (const socket of sockets) socket.close();
-  }, 60_000);
+  });
 
   test("[LG-9] nothing of a refused batch reaches a follower", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "20" } });

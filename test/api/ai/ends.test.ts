@@ -1,13 +1,10 @@
 // AI gateway calls that end abnormally: abandoned, cut off, unreadable, implausible, or with their token revoked.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { AiUsage } from "#schema/ai/gateway.ts";
 import { Client } from "#src/client.ts";
 import { createGatewayToken, listGatewayCalls, openGatewayWorld } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
-
-setDefaultTimeout(scaleTimeout(20_000));
 
 type GatewayWorld = Awaited<ReturnType<typeof openGatewayWorld>>;
 

@@ -1,5 +1,5 @@
 // What the AI gateway does when providers fail and when a limit is reached.
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { AiUsage } from "#schema/ai/gateway.ts";
 import {
   delta,
@@ -12,10 +12,7 @@ import {
   USAGE,
 } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
-
-setDefaultTimeout(scaleTimeout(20_000));
 
 describe("providers that fail", () => {
   test("[GW-4] the next target is called when one is overloaded or unreachable, and the ledger names the one that answered", async () => {

@@ -1,5 +1,5 @@
 // The AI gateway from its callers' view: through the providers' own SDKs, and by plain HTTP where the SDKs are too well-behaved.
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
@@ -18,9 +18,6 @@ import {
   USAGE,
 } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-setDefaultTimeout(scaleTimeout(20_000));
 
 const anthropic = ({ base, token }: Pick<GatewayWorld, "base" | "token">) =>
   new Anthropic({ baseURL: `${base}/anthropic`, authToken: token, apiKey: null, maxRetries: 0 });

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { openGatewayWorld } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 
 const SCRIPT = join(import.meta.dir, "python-sdks.py");
 
@@ -42,5 +41,4 @@ testNeeding(
     ]);
     expect(through).toEqual(direct);
   },
-  scaleTimeout(60_000),
 );

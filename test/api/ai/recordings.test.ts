@@ -1,5 +1,5 @@
 // Recorded prompts and answers of gateway calls: off by default, encrypted, readable by owners with an audit log entry, deleted in time.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { GatewayRecording, GatewaySettings } from "#schema/ai/gateway.ts";
 import type { AuditLog } from "#schema/audit.ts";
@@ -15,12 +15,9 @@ import {
   putGatewaySettings,
 } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { openStoredData, readStoredTexts } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
-
-setDefaultTimeout(scaleTimeout(20_000));
 
 const DAY_MS = 86_400_000;
 const PROMPT = "how do we name the secret project";

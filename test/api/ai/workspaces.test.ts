@@ -1,17 +1,14 @@
 // The AI gateway inside workspaces: the environment of programs, and how long it is valid.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { loadKnownSecrets } from "#domain/chats/known-secrets.ts";
 import { SecretMask } from "#src/tools/mask.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { testInside } from "#test/support/inside.ts";
 import { listGatewayCalls, openGatewayWorld, putGatewaySettings } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { readStoredTexts } from "#test/support/stored.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const TOKEN = "6a1c9a3e-2d7f-4a70-9d6a-3c8f0c1f0e11";
 const MANIFEST = {

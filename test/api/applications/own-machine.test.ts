@@ -145,5 +145,5 @@ describe("where apps have no hosts", () => {
     expect((await getPage("/x", { "sec-fetch-dest": "script" })).status).toBe(200);
     expect((await far.get(far.path("mine", "/x"), { token: far.token })).status).toBe(200);
     expect((await far.get(far.path("open", "/x"), { headers: page })).status).toBe(200);
-  }, 30_000);
+  });
 });

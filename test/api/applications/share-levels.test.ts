@@ -79,7 +79,7 @@ test("[AX-19] a template's app is shared at most as its settings allow, and open
   expect(await readToEnd(reader)).toBe("cut");
   await setMaxShareLevel("public");
   expect([await status(), await getSharingLevel()]).toEqual([[200, 200], "public"]);
-}, 30_000);
+});
 
 /** Returns how a stream ends. */
 const readToEnd = async (reader: { read(): Promise<{ done: boolean }> } | undefined): Promise<string> => {
@@ -120,4 +120,4 @@ test("[AX-19] a dev container's app is shared by host and by path at most as the
   expect([await statuses(), await getSharingLevel()]).toEqual([[401, 404, 200], "owner"]);
   await setMaxShareLevel("public");
   expect([await statuses(), await getSharingLevel()]).toEqual([[200, 200, 200], "public"]);
-}, 30_000);
+});

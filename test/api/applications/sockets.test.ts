@@ -122,7 +122,7 @@ describe("a WebSocket", () => {
     while (size < 400 * 262_144) size += ((await next()) as Uint8Array).byteLength;
     expect(size).toBe(400 * 262_144);
     socket.close();
-  }, 60_000);
+  });
 
   test("[AX-10] carries messages of eight megabytes both ways", async () => {
     const { socket, next } = await connect(world.path("mine", "/"), withToken(world.token));
@@ -132,7 +132,7 @@ describe("a WebSocket", () => {
       expect(Bun.deepEquals(await next(), sent)).toBe(true);
     }
     socket.close();
-  }, 60_000);
+  });
 
   test("[AX-10] closes with 1009 when an app's message is longer than app_message_mb, or a user's than a quarter of it", async () => {
     const sending = await connect(world.path("mine", "/"), withToken(world.token));
@@ -144,7 +144,7 @@ describe("a WebSocket", () => {
       code: 1009,
       reason: "the app sent a message that is longer than app_message_mb",
     });
-  }, 60_000);
+  });
 
   test("[AX-28] visitors without an account have a limited number, of which one app can have three quarters", async () => {
     // The longer a message may be, the fewer sockets there are.
@@ -169,7 +169,7 @@ describe("a WebSocket", () => {
     );
     expect(await visit(withToken(small.token))).toStartWith("HTTP/1.1 101");
     for (const one of visitors) one[Symbol.dispose]();
-  }, 60_000);
+  });
 
   test("[AX-10] applies backpressure to an app that does not read, in bounded memory, and loses nothing", async () => {
     // Accepts the WebSocket, then reads nothing until the test resumes its socket.
@@ -209,7 +209,7 @@ describe("a WebSocket", () => {
     expect([socket.bufferedAmount, socket.readyState]).toEqual([0, WebSocket.OPEN]);
     reading.terminate();
     expect((await closed).code).toBe(1011);
-  }, 60_000);
+  });
 
   test("[AX-10] waits for a client that does not read, in bounded memory, and sends everything once it reads", async () => {
     using connection = new RawConnection(world.server.url);
@@ -223,7 +223,7 @@ describe("a WebSocket", () => {
     const had = connection.received.length;
     connection.socket.resume();
     await connection.until((text) => text.length - had >= FLOOD);
-  }, 60_000);
+  });
 
   test("[AX-10] a decompression bomb ends its own connection", async () => {
     using connection = new RawConnection(world.server.url);
@@ -235,7 +235,7 @@ describe("a WebSocket", () => {
     await connection.until((text) => parseCloseCode(text) !== undefined);
     expect(process.memoryUsage.rss() - before).toBeLessThan(80 << 20);
     expect((await world.get(world.path("mine", "/x"), { token: world.token })).status).toBe(200);
-  }, 30_000);
+  });
 
   test("[AX-4] from a cross-site page is refused with the cookie, and passes from its own page or from a program", async () => {
     const cookie = `service_session_token=${world.token}`;

@@ -74,7 +74,7 @@ describe("opening an app of a stopped workspace", () => {
     expect(on.headers.get("location")).toBe("/x?y=1");
     const there = await open("owner");
     expect([there.status, ((await there.json()) as { path: string }).path]).toEqual([200, "/x?y=1"]);
-  }, 60_000);
+  });
 
   test("[WO-3] requires a person: nothing in the background starts it", async () => {
     const { id } = await stop();

@@ -39,7 +39,7 @@ describeInside("everything that changes something", () => {
     await new Client(town.server.url, town.tokens.colleague).get("/api/v2/users/me/gitsshkey");
     const ports = `/api/v2/workspaces/${town.things.workspace}/port-share`;
     await new Client(town.server.url, town.tokens.ada).post(ports, REFUSED_PORT);
-  }, 60_000);
+  });
   afterAll(async () => {
     await town[Symbol.asyncDispose]();
   });
@@ -93,39 +93,34 @@ describeInside("everything that changes something", () => {
     }
   });
 
-  test.each(AUDITED_OPERATIONS)(
-    "[AU-2] %s leaves an entry with its user, IP address and user agent",
-    async (name) => {
-      const operation = town.operations.find((one) => one.name === name);
-      if (!operation) throw new Error("there is no such operation any more");
-      const { is = refusals.get(name), row: changes = {}, who, needs, fresh } = toExpectedAudit(name);
-      if (!is)
-        throw new Error(`no caller is refused: add "${name}": "write KIND" to AUDITED of test/api/audit/table.ts`);
-      const row = { ...getRow(name), ...changes };
-      const caller = who ?? succeeding(row.is);
-      const maker = fresh ?? row.fresh;
-      const things: TestObjects = {
-        ...town.things,
-        ...(maker ? await town.makers[maker](caller) : {}),
-        ...(needs ? await PREPARATIONS[needs](town) : {}),
-      };
-      const request_id = uuid();
-      const headers = { "x-request-id": request_id, "user-agent": "everything/1.0" };
-      const token = things.caller ?? town.tokens[caller];
-      const response = await callAs(town, operation, row, token, things, {}, headers);
-      const said = await response.text();
-      if (!response.ok) throw new Error(`${response.status} ${said}`);
-      const entries = await listEntries(request_id);
-      expect(entries.map(({ action, resource_type }) => `${action} ${resource_type}`).sort()).toEqual(
-        is.split(", ").sort(),
-      );
-      for (const entry of entries) {
-        expect(entry).toMatchObject({ status_code: response.status, ip: "127.0.0.1", user_agent: "everything/1.0" });
-        expect(entry.user_id).not.toBeNull();
-      }
-    },
-    30_000,
-  );
+  test.each(AUDITED_OPERATIONS)("[AU-2] %s leaves an entry with its user, IP address and user agent", async (name) => {
+    const operation = town.operations.find((one) => one.name === name);
+    if (!operation) throw new Error("there is no such operation any more");
+    const { is = refusals.get(name), row: changes = {}, who, needs, fresh } = toExpectedAudit(name);
+    if (!is) throw new Error(`no caller is refused: add "${name}": "write KIND" to AUDITED of test/api/audit/table.ts`);
+    const row = { ...getRow(name), ...changes };
+    const caller = who ?? succeeding(row.is);
+    const maker = fresh ?? row.fresh;
+    const things: TestObjects = {
+      ...town.things,
+      ...(maker ? await town.makers[maker](caller) : {}),
+      ...(needs ? await PREPARATIONS[needs](town) : {}),
+    };
+    const request_id = uuid();
+    const headers = { "x-request-id": request_id, "user-agent": "everything/1.0" };
+    const token = things.caller ?? town.tokens[caller];
+    const response = await callAs(town, operation, row, token, things, {}, headers);
+    const said = await response.text();
+    if (!response.ok) throw new Error(`${response.status} ${said}`);
+    const entries = await listEntries(request_id);
+    expect(entries.map(({ action, resource_type }) => `${action} ${resource_type}`).sort()).toEqual(
+      is.split(", ").sort(),
+    );
+    for (const entry of entries) {
+      expect(entry).toMatchObject({ status_code: response.status, ip: "127.0.0.1", user_agent: "everything/1.0" });
+      expect(entry.user_id).not.toBeNull();
+    }
+  });
 
   test("[AU-2] [AU-17] every operation that changes something declares its `audit`, or is listed with the reason", () => {
     const writing = town.operations.filter(({ method }) => !READS.has(method));

@@ -20,4 +20,4 @@ test("[AU-2] linking, relinking and unlinking each write an entry without the to
     ["create", "git", "admin"],
   ]);
   expect(audit_logs[1]?.diff.tokens).toEqual({ old: "", new: "", secret: true });
-}, 30_000);
+});

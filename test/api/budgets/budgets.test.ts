@@ -1,6 +1,6 @@
 // Budgets over the public API: who sets and sees them, what is charged, who is notified, and what gateway callers get when they are used
 // up.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
@@ -12,8 +12,6 @@ import { createGatewayToken, openGatewayWorld } from "#test/support/models/gatew
 import { addModel } from "#test/support/models/model-world.ts";
 import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
-
-setDefaultTimeout(60_000);
 
 const BUDGETS = "/api/v2/ai/budgets";
 /** An output token costs 10 micros. */

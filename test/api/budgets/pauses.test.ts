@@ -1,5 +1,5 @@
 // Chats at the end of a budget: they ask, wait, and continue the same turn; over the public API.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Budget } from "#schema/ai/budget.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
@@ -10,8 +10,6 @@ import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { getContext } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-
-setDefaultTimeout(60_000);
 
 const BUDGETS = "/api/v2/ai/budgets";
 

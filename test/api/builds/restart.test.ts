@@ -1,16 +1,12 @@
 // Restarting or updating a workspace with one call.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Client } from "#src/client.ts";
 import { awaitStatus } from "#test/support/net/status.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ECHO, followImport, makeTemplate, uniqueText, uploadFiles } from "#test/support/templates.ts";
 import { awaitBuild, awaitWorkspace, createWorkspace, openWorld } from "#test/support/workspaces.ts";
-
-// Allows for a busy machine.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const withSize = (words: string): string =>
   `${uniqueText()}${ECHO}parameters:\n  - {name: size, default: small, mutable: true}\n${words}`;

@@ -69,7 +69,6 @@ testInside(
     const refused = await owner.post<Chat>(`/api/v2/chats/${id}/fork`, {}).catch((error: ApiError) => error);
     expect(refused).toMatchObject({ status: 409, body: { message: expect.stringContaining("more than 32 MiB") } });
   },
-  60_000,
 );
 
 testInside("[CM-13] a turn reads its history once, and then what was added, until a summary replaces it", async () => {

@@ -1,15 +1,12 @@
 // Long histories through the public API, with a provider on a real socket that reports how full its context is.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { ChatRun } from "#schema/chats/chat-debug.ts";
 import { createChat, Follower, formatMessage, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { isSummary, messagesIn, rolesIn, toRequestText } from "./model-requests.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 const SHORT_CONTEXT = { context_limit: 1_000, compression_threshold: 50 };
 

@@ -1,5 +1,5 @@
 // How a chat's owner controls the model's context: compacting and clearing it, with a provider on a real socket.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { AuditLog } from "#schema/audit.ts";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
@@ -7,11 +7,8 @@ import { startServe } from "#test/api/edge/serve-process.ts";
 import { createChat, Follower, formatMessage, sendMessage, toTextContent } from "#test/support/chats.ts";
 import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { isSummary, messagesIn, rolesIn, toRequestText } from "./model-requests.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const finish = (call: ModelCall, text: string, input = 100): void =>
   call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();

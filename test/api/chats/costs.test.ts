@@ -1,5 +1,5 @@
 // Chat costs, from a model's price to deployment totals, over the public API with a model server.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { ChatCost, CostSummary, UserCosts } from "#schema/chats/chat-cost.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
@@ -9,11 +9,8 @@ import { testInside } from "#test/support/inside.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, getOwnerContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const COST = { input: 3_000_000, output: 15_000_000, cache_read: 300_000 };
 /** 600 new tokens, 400 from the cache, 500 of the answer. */

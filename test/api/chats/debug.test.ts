@@ -1,5 +1,5 @@
 // Recorded model calls: when they are recorded, what they contain, who can read them, and that recording delays nothing.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { MAX_RECORD_BYTES, redactSecrets, toRecordable } from "#actors/chat/background/record-text.ts";
 import { MAX_RECORDED_STEPS } from "#actors/chat/background/recorder.ts";
 import { interruptOpenRuns } from "#db/chats/runs.ts";
@@ -13,8 +13,6 @@ import { createCallWaiter } from "#test/support/models/side-calls.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, getOwnerContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 const CONFIG = "/api/v2/chats/config";
 const FORCED = { env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } };
@@ -215,7 +213,7 @@ testInside(
     expect((await getRun(world.owner, id, run?.id as string)).steps.length).toBeLessThanOrEqual(MAX_RECORDED_STEPS);
   },
   // Two hundred model calls take ten seconds on an idle machine.
-  180_000,
+  scaleTimeout(180_000),
 );
 
 testInside("[RM-6] credentials are not recorded, nor data that a provider stores with its messages", async () => {

@@ -14,7 +14,7 @@ import { openChat, openToolWorld, type ToolWorld } from "#test/tools/world.ts";
 let world: ToolWorld;
 beforeAll(async () => {
   if (needs.xvnc.found) world = await openToolWorld();
-}, 60_000);
+});
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 const path = (id: string): string => `/api/experimental/chats/${id}/stream/desktop`;
@@ -67,7 +67,6 @@ testNeeding(
     last.finish();
     agent.next.finish();
   },
-  120_000,
 );
 
 testNeeding(
@@ -98,7 +97,6 @@ testNeeding(
     await world.daemon[Symbol.asyncDispose]();
     expect(await socket.closed).toMatchObject({ code: 1011 });
   },
-  120_000,
 );
 
 test("[DT-2] returns 409 with the reason if the workspace has no VNC server", async () => {
@@ -111,4 +109,4 @@ test("[DT-2] returns 409 with the reason if the workspace has no VNC server", as
     status: 409,
     words: expect.stringContaining("Its VNC server cannot be reached"),
   });
-}, 30_000);
+});

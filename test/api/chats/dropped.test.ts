@@ -86,4 +86,4 @@ test("[CH-40] a retry under the same key after a lost response gets the same res
   ]);
   expect(world.models.calls).toHaveLength(5);
   expect(dropper.dropped).toBe(10);
-}, 60_000);
+});

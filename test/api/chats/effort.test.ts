@@ -1,13 +1,10 @@
 // Reasoning effort of models: each provider gets its own parameters, over a real socket, and a message can set its effort.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 const KINDS: readonly (readonly [ProviderKind, string, Record<string, unknown>, Record<string, unknown>])[] = [
   ["anthropic", "claude-opus-4-6", {}, { thinking: { type: "adaptive" }, output_config: { effort: "high" } }],

@@ -107,7 +107,6 @@ testInside(
     expect(await status("DELETE", path)).toBe(204);
     expect(await (await owner.fetch("GET", `/api/v2/chats/files/${copy.files[0]?.id}`)).text()).toBe("the plan");
   },
-  120_000,
 );
 
 testInside(
@@ -139,5 +138,4 @@ testInside(
     const found = await owner.get<Chat[]>(`/api/v2/chats?q=${encodeURIComponent("search:platypus")}`);
     expect(found.map((one) => one.id)).toEqual([kept]);
   },
-  120_000,
 );

@@ -17,7 +17,7 @@ import { callTools, openChat, openToolWorld, type ToolWorld } from "#test/tools/
 let world: ToolWorld;
 beforeAll(async () => {
   if (needs.git.found) world = await openToolWorld();
-}, 60_000);
+});
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 const path = (id: string): string => `/api/v2/chats/${id}/stream/git`;
@@ -93,7 +93,6 @@ testNeeding(
     await followUntil(first, mine, (seen) => seen.size === 0);
     removed.next.finish();
   },
-  120_000,
 );
 
 testNeeding(
@@ -116,7 +115,6 @@ testNeeding(
     rmSync(root, { recursive: true });
     next.finish();
   },
-  120_000,
 );
 
 testNeeding(
@@ -154,7 +152,6 @@ testNeeding(
     await store.commit([update(workspace_id, { deleted: true })]);
     expect(await getRejection(world.owner, id)).toEqual([400, "The workspace of the chat was deleted."]);
   },
-  120_000,
 );
 
 testNeeding(
@@ -179,5 +176,4 @@ testNeeding(
     const diff = seen.get(at.root)?.unified_diff ?? "";
     expect([diff.includes("+zwei\n"), diff.includes("+by hand\n")]).toEqual([true, true]);
   },
-  60_000,
 );

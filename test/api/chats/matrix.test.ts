@@ -150,11 +150,11 @@ describe.each([...ROWS])("$name", (row) => {
     await addModel(world, row.kind, row.model, row.name, row.base);
     const path = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
     server_id = (await world.owner.post<{ id: string }>(path, { slug: "eye", url: `${host.url}/mcp` })).id;
-  }, 30_000);
+  });
   afterAll(async () => {
     await host[Symbol.asyncDispose]();
     await world[Symbol.asyncDispose]();
-  }, 30_000);
+  });
 
   const begin = async (more: Json = {}): Promise<{ id: string; follower: Follower; call: ModelCall }> => {
     const { id } = await createChat(world, "hello", more);

@@ -141,5 +141,4 @@ testNeeding(
       pull_request_state: "merged",
     });
   },
-  120_000,
 );

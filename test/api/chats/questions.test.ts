@@ -1,16 +1,13 @@
 // Database queries of a turn: each is a round trip if the database is on another machine.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import type { Query } from "#db/engine/sql.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { User } from "#schema/users/user.ts";
 import { createChat, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getOwnerContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 testInside(
   "[CL-53] a turn queries its owner's limits once for the message and once for the call, and all settings of the call in one query",

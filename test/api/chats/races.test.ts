@@ -1,5 +1,5 @@
 // Concurrent operations: in either order, the outcome is one that the table allows, and nothing is lost or duplicated.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -16,11 +16,9 @@ import {
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, getOwnerContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(scaleTimeout(30_000));
 /** How long results are awaited (facts/chats 1.10). */
 const DEADLINE_MS = 300_000;
 
@@ -269,5 +267,4 @@ testInside(
     }
     expect([...seen].sort((a, b) => a - b)).toEqual([...fast.messages.keys()].sort((a, b) => a - b));
   },
-  60_000,
 );

@@ -1,5 +1,5 @@
 // Requests that a chat rejects, through the public client: each status of the specification's cheat sheet that no other story covers.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import {
   type ChatWorld,
@@ -9,9 +9,6 @@ import {
   sendMessage,
   toTextContent,
 } from "#test/support/chats.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 const fetchStatus = async ({ owner }: ChatWorld, method: string, path: string, body?: unknown): Promise<number> => {
   const response = await owner.fetch(method, `/api/v2/chats/${path}`, body);

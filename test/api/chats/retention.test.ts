@@ -1,5 +1,5 @@
 // Expired chats: inactive ones are archived, archived ones deleted with all their data, in small steps.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { getTableColumns } from "drizzle-orm";
 import { findChatPlace, updateChat } from "#db/chats/chats.ts";
@@ -12,11 +12,8 @@ import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { testInside, testInsideSingle } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const DAY = 86_400_000;
 const SWEEP_INTERVAL_MS = 600_000;

@@ -1,6 +1,6 @@
 // Searching what was said: the grammar, what is indexed and when, whose it is, and a comparison with a naive search in memory.
 import { Database } from "bun:sqlite";
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
 import { uuid } from "#base/ids.ts";
@@ -18,8 +18,6 @@ import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from
 import { testSingleServer } from "#test/support/one-server.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, getOwnerContext, seedUser } from "#test/support/seed.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 const quoteQuery = (text: string) => `search:"${text.replaceAll(/[\\"]/g, "\\$&")}"`;
 const find = async (client: Client, text: string, more = ""): Promise<string[]> => {
@@ -308,7 +306,7 @@ test("[FS-7] a search finds what a naive search in memory finds, and no input br
     { numRuns: 100, seed },
   );
   expect((await world.owner.get<Chat[]>("/api/v2/chats?limit=100")).length).toBe(documents.length);
-}, 60_000);
+});
 
 test("[FS-8] wildcards in a title are ordinary characters", async () => {
   await using world = await openChatWorld();

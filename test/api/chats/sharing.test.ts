@@ -1,5 +1,5 @@
 // Sharing a chat: who can read it, what they cannot do, where it is listed, and how sharing ends.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { updateChat } from "#db/chats/chats.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { ChatAcl } from "#schema/chats/chat-acl.ts";
@@ -13,12 +13,9 @@ import {
   sendMessage,
   toTextContent,
 } from "#test/support/chats.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 /** Adds another person; in the same organization by default. */
 const addPerson = async (world: ChatWorld, organization_id: string | undefined = world.organization_id) => {

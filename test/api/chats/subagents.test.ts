@@ -1,13 +1,10 @@
 // A chat that starts a sub-chat and, in plan mode, asks its user a question; over the public API and a model server, as clients and models
 // see it.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 type Body = { messages: { role: string; content: unknown }[]; tools?: { function: { name: string } }[] };
 const getBody = ({ body }: ModelCall) => body as unknown as Body;

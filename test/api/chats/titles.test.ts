@@ -1,5 +1,5 @@
 // Titles and summaries: what is requested when, which parts of the answers are used, and that a person's own title is never overwritten.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   formatTranscript,
   parseLabel,
@@ -13,10 +13,7 @@ import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { type ScriptedCall, ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { createCallWaiter } from "#test/support/models/side-calls.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 const PROMPT =
   "please find out why the nightly deployment of the api keeps failing since last week, and fix it for good";

@@ -138,7 +138,6 @@ testInside(
     const { kind, chat: about } = await news.json<WatchEvent>();
     expect([kind, about.id]).toEqual(["trial_change", chat.id]);
   },
-  120_000,
 );
 
 testInside(
@@ -248,7 +247,6 @@ testInside(
       return last.ways.every(({ workspace_id }) => trashed.has(workspace_id));
     });
   },
-  120_000,
 );
 
 testInside(
@@ -285,5 +283,4 @@ testInside(
       return messages.some(({ content }) => content.some(({ text }) => text === "bye"));
     });
   },
-  120_000,
 );

@@ -1,17 +1,13 @@
 // The server's entries in the connection log: terminals and apps through the server, to a real daemon.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { ConnectionLog } from "#schema/connections.ts";
 import { AppVisits } from "#src/api/applications/visits.ts";
 import type { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { TestTerminal } from "../agents/reach.ts";
 import { startAppWorld } from "../applications/app-world.ts";
-
-// A loaded machine may be slow.
-setDefaultTimeout(scaleTimeout(60_000));
 
 let world: Awaited<ReturnType<typeof startAppWorld>>;
 let admin: Client;
@@ -20,7 +16,7 @@ beforeAll(async () => {
     apps: (port) => [{ slug: "web", url: `http://localhost:${port}`, share: "public" }],
   });
   admin = world.cast.clients["site owner"];
-}, 60_000);
+});
 afterAll(async () => await world[Symbol.asyncDispose]());
 
 const list = async (q: string): Promise<ConnectionLog[]> =>

@@ -1,5 +1,5 @@
 // The agents' entries in the connection log: a real server, agents that speak the real protocol, and a clock controlled by the test.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { connectionUpkeep } from "#actors/connections/upkeep.ts";
 import { uuid, uuidToBytes } from "#base/ids.ts";
@@ -8,14 +8,10 @@ import type { ConnectionLog } from "#schema/connections.ts";
 import { Client } from "#src/client.ts";
 import { Connection_Action as Action, Lifecycle_State, Connection_Type as Type } from "#src/wire/gen/agent_pb.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, type SeededAgent, seedAgent, seedUser, supersedeAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
-
-// A loaded machine may be slow.
-setDefaultTimeout(scaleTimeout(60_000));
 
 type Page = { connection_logs: ConnectionLog[]; count: number; count_cap: number };
 type ConnectionReport = {

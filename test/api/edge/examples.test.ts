@@ -1,5 +1,5 @@
 // Example bodies of the OpenAPI document: every body has one, and those of the specification work unchanged.
-import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -8,7 +8,6 @@ import { Client } from "#src/client.ts";
 import { type Document, fetchDocument, listOperations } from "#test/fuzz/operations.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { ECHO, followImport, uploadFiles } from "#test/support/templates.ts";
@@ -23,9 +22,6 @@ const WITH_AGENT: Manifest = {
 
 /** The result of the client's `fetch`. */
 type Answer = Awaited<ReturnType<Client["fetch"]>>;
-
-// Allows for a busy machine.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const world = await forFile(openChatWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } }));
 const { server } = world;

@@ -47,7 +47,7 @@ describeInside("a strict parser", () => {
   let town: Town;
   beforeAll(async () => {
     town = await openTown({ manifest: RICH });
-  }, 60_000);
+  });
   afterAll(() => town[Symbol.asyncDispose]());
 
   const createThings = async (maker: keyof Town["makers"] | undefined, who: CallerName): Promise<TestObjects> =>

@@ -17,7 +17,7 @@ describeInside("the authorization matrix", () => {
   beforeAll(async () => {
     town = await openTown();
     stored = await openStoredData(town.server.directory);
-  }, 60_000);
+  });
   afterAll(async () => {
     await stored[Symbol.asyncDispose]();
     await town[Symbol.asyncDispose]();

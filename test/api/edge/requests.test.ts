@@ -239,4 +239,4 @@ test("[HT-10] idle connections are closed, at any stage of a request or of a TLS
     waits.push(closesAll(["", "\x16\x03\x01\x02\x00\x01", "GET / HTTP/1.1\r\n\r\n"], env));
   }
   await Promise.all(waits);
-}, 60_000);
+});

@@ -52,7 +52,7 @@ describeInside("keys with scopes", () => {
   beforeAll(async () => {
     town = await openTown();
     scopesOf = readDeclaredScopes(town.server);
-  }, 60_000);
+  });
   afterAll(async () => {
     await town[Symbol.asyncDispose]();
   });

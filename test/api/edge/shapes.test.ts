@@ -16,7 +16,7 @@ beforeAll(async () => {
   operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, described]) => ({ name: `${method.toUpperCase()} ${path}`, described })),
   );
-}, 60_000);
+});
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** Yields every nested value with its path. */

@@ -1,5 +1,5 @@
 // Validation errors for callers: which value is wrong, by its index, and what it must be.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { ParseError } from "elysia";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -9,11 +9,7 @@ import { Client } from "#src/client.ts";
 import { readFile } from "#src/daemon/http/files.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { seedAgent } from "#test/support/seed.ts";
-
-// Allows for a busy machine.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const world = await forFile(openChatWorld());
 

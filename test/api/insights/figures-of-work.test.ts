@@ -1,15 +1,11 @@
 // Build results and chat usage, compared with a slow recomputation from the same rows.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { BuildInsights, ChatInsights } from "#schema/insights.ts";
 import { testInside } from "#test/support/inside.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { seedAgent, seedUser } from "#test/support/seed.ts";
 import { createDrawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
 import { awaitStatus, openInsights, START } from "./world.ts";
-
-// Allows for a busy machine.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const DAY = 86_400_000;
 const FROM = Date.UTC(2030, 0, 9, -2);

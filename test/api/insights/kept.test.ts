@@ -64,4 +64,4 @@ test(`[IN-13] usage that is written later is in the next report, in any block, f
   } finally {
     await store.close();
   }
-}, 30_000);
+});

@@ -1,18 +1,14 @@
 // The reports from a caller's view: what may be requested, by whom, and days, parameters and statuses.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { listTemplates } from "#db/templates/templates.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { awaitStatus, catchApiError, openInsights, RANGE, START, type Templates } from "./world.ts";
-
-// Allows for a busy machine.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const DAY = 86_400_000;
 const TEMPLATES = "/api/v2/insights/templates";

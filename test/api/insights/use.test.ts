@@ -1,5 +1,5 @@
 // Counting of use: its definition, its storage, and that it is neither lost nor counted twice.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { UsageCollector } from "#actors/usage/collector.ts";
 import { uuid } from "#base/ids.ts";
 import { updateBy } from "#db/engine/sql.ts";
@@ -10,14 +10,10 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { AppActivity } from "#src/api/applications/activity.ts";
 import { testInside } from "#test/support/inside.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
 import { openInsights, readAll, START, secondsIn } from "./world.ts";
-
-// Allows for a busy machine.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const MINUTE = 60_000;
 const APP = { slug: "code", display_name: "Code", url: "http://localhost:8080" };

@@ -1,10 +1,6 @@
 // Where days begin, in zones with daylight saving and in those with odd offsets.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { makeFixedZone, makeNamedZone } from "#domain/insights/zones.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-// Allows for a busy machine.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const listDayStarts = (zone: string, from: string, days: number): string[] => {
   const { startOf } = makeNamedZone(zone);

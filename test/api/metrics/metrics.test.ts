@@ -40,7 +40,7 @@ beforeAll(async () => {
   url = new URL(/ is listening on (\S+)/.exec(printed)?.[1] ?? "");
   metrics = new URL(/^Metrics: (\S+)$/m.exec(printed)?.[1] ?? "");
   admin = await new Client(url).signIn(ADMIN.email, ADMIN.password);
-}, 60_000);
+});
 
 afterAll(async () => {
   child.kill("SIGTERM");
@@ -117,7 +117,7 @@ test("[OP-7] commits, mailboxes, sockets, model calls and tokens are counted as 
   expect(findValue(after, "slipway_actors_live", { kind: "chat" })).toBe(1);
   expect(findValue(after, "slipway_sockets_open")).toBe(1);
   expect(findValue(after, "slipway_database_bytes")).toBeGreaterThan(0);
-}, 30_000);
+});
 
 test("[OP-7] buckets are cumulative and include their upper bound", () => {
   const buckets = new Buckets([1, 10]);

@@ -39,7 +39,7 @@ test("[OP-23] every metric in the dashboard or an alert is served", async () => 
     (name) => !ofNodes.includes(name) && !served.includes(`# TYPE ${name.replace(/_bucket$/, "")} `),
   );
   expect(missing).toEqual([]);
-}, 30_000);
+});
 
 test("[OP-23] the dashboard's panels are side by side with unique IDs", () => {
   const { panels } = JSON.parse(dashboardJson()) as { panels: { id: number; gridPos: { x: number; y: number } }[] };

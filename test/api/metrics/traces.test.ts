@@ -36,12 +36,12 @@ beforeAll(async () => {
     },
   });
   await addModel(world);
-}, 60_000);
+});
 afterAll(async () => {
   await world[Symbol.asyncDispose]();
   await host[Symbol.asyncDispose]();
   await receiver[Symbol.asyncDispose]();
-}, 30_000);
+});
 
 const awaitSpan = (name: string | RegExp): Promise<ReceivedSpan> =>
   until(() => receiver.find(name), { what: `the span ${name}` });
@@ -71,7 +71,7 @@ test("[OP-24] a request is a span that continues its caller's trace, named by it
   for (const canary of [id, "canary", "mine", world.owner.token as string, "s3cret"])
     expect(sent).not.toContain(canary);
   expect(receiver.find(/healthz|readyz/)).toBeUndefined();
-}, 30_000);
+});
 
 test("[OP-25] a build is part of its request's trace: queue, plan, apply, and commits with their wait", async () => {
   const { id: template_id } = await makeTemplate(world.owner);
@@ -89,7 +89,7 @@ test("[OP-25] a build is part of its request's trace: queue, plan, apply, and co
   const commit = receiver.spans.find(({ name, parent_id }) => name === "commit" && parent_id === request.span_id);
   expect(commit?.attributes).toMatchObject({ "slipway.commit.wait_ms": expect.any(Number) });
   expect(commit?.attributes["db.operation.batch.size"]).toBeGreaterThan(1);
-}, 60_000);
+});
 
 test("[OP-25] a turn has its model calls with tokens, its tools and MCP calls, without any message content", async () => {
   const base = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
@@ -135,7 +135,7 @@ test("[OP-25] a turn has its model calls with tokens, its tools and MCP calls, w
   expect(await awaitSpan("tools/call echo")).toMatchObject({ kind: "client", parent_id: tool.span_id });
   for (const canary of ["prompt-canary", "answer-canary", "7139317193"])
     expect(receiver.texts.join("\n")).not.toContain(canary);
-}, 60_000);
+});
 
 test("[OP-25] an AI gateway call is a span with provider, model and tokens; model servers get the trace only if the setting allows it", async () => {
   const trace = "aaaabbbbccccddddaaaabbbbccccdddd";
@@ -166,7 +166,7 @@ test("[OP-25] an AI gateway call is a span with provider, model and tokens; mode
   expect(call.headers.has("traceparent")).toBe(false);
   call.answer(200);
   await quiet;
-}, 30_000);
+});
 
 test("[OP-26] a collector that refuses or hangs fails nothing: spans are dropped, counted and shown", async () => {
   const countDropped = async (reason: string): Promise<number> => {
@@ -190,7 +190,7 @@ test("[OP-26] a collector that refuses or hangs fails nothing: spans are dropped
     await world.owner.fetch("GET", "/api/v2/buildinfo");
     return receiver.spans.length > before;
   });
-}, 30_000);
+});
 
 test("[OP-26] a stop sends its last spans, and only the configured share of new traces is kept", async () => {
   await using own = new OtlpReceiver();
@@ -205,4 +205,4 @@ test("[OP-26] a stop sends its last spans, and only the configured share of new 
   }
   expect(own.spans.map(({ name }) => name)).toEqual(["the last"]);
   expect(own.resources).toMatchObject([{ "service.name": "mine" }]);
-}, 30_000);
+});

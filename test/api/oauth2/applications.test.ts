@@ -1,10 +1,9 @@
 // OAuth applications that owners create, with redirect URIs and secrets, and applications that register themselves.
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import type { Static } from "@sinclair/typebox";
 import type { AuditLogs } from "#schema/audit.ts";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { readStoredTexts } from "#test/support/stored.ts";
 import { fetchStatus } from "../users/people.ts";
@@ -18,8 +17,6 @@ import {
   type RegisteredClient,
   type Tokens,
 } from "./world.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;

@@ -1,5 +1,5 @@
 // Applications that ask people for access: a client's whole flow, and all attacks on it.
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
@@ -7,7 +7,6 @@ import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
 import type { Session } from "#schema/users/api-key.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { createChat } from "#test/support/chats.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
@@ -24,8 +23,6 @@ import {
   type Tokens,
   VERIFIER,
 } from "./world.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 const MINUTE = 60_000;
 const GRANTS = "/api/v2/users/me/oauth2-grants";

@@ -1,5 +1,5 @@
 // Tasks: a workspace created for one prompt, and the chat that works on it, with a model controlled by the test.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Static } from "@sinclair/typebox";
 import { sha256, uuid } from "#base/ids.ts";
 import type { AuditLogs } from "#schema/audit.ts";
@@ -17,7 +17,6 @@ import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { loadHistory } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, ECHO, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
@@ -30,8 +29,6 @@ class PassingModels extends ScriptedModels {
     return this.areAway ? undefined : super.resolve(id);
   }
 }
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const models = new PassingModels();
 let world: World;

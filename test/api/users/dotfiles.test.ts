@@ -1,5 +1,5 @@
 // The dotfiles of an account: who sets them, what is rejected, and which agents get a script that installs them.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -8,12 +8,9 @@ import type { Dotfiles } from "#schema/users/dotfiles.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiError, Client } from "#src/client.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
 import { fetchStatus } from "./people.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const D = "/api/v2/users/me/dotfiles";
 const NO_DOTFILES: Dotfiles = { url: "", branch: "", install_command: "" };

@@ -144,7 +144,7 @@ describe("in every place where a password is set", () => {
     ]) {
       expect((await slipway("offline", "users", ...verb, "--password-file", file)).code).toBe(1);
     }
-  }, 60_000);
+  });
 
   testInside("[ID-20] an older password still signs in", async () => {
     const { user } = await newPerson(admin, "olga");

@@ -1,5 +1,5 @@
 // People's secrets for their workspaces: who has them, who gets them, and where they must never appear.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Static } from "@sinclair/typebox";
@@ -15,14 +15,11 @@ import { WireError } from "#src/wire/wire-error.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { startDaemon } from "#test/daemon/support/daemon.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { readStoredTexts } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
 import { fetchStatus } from "./people.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const VALUE = "hunter2-of-the-registry";
 let world: World;

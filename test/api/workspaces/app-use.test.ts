@@ -1,12 +1,8 @@
 // An app's status reports as activity of its workspace.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { HOUR, MINUTE, openClockwork, read, toMinute } from "./clock-world.ts";
-
-// A loaded machine may be slow.
-setDefaultTimeout(scaleTimeout(60_000));
 
 test("[TI-30] an app that starts or finishes work extends the deadline; one that continues, or is idle, does not", async () => {
   const resources = [{ name: "main", agents: [{ name: "dev", apps: [{ slug: "ai" }] }] }];

@@ -94,7 +94,7 @@ test("[FO-1][FO-2][FO-5] forks of a running workspace have its files, parameters
     ({ latest_build }) => latest_build.status === "running",
   );
   expect((await fork(admin, id)).copies[0]?.name).toBe("dev-fork-4");
-}, 60_000);
+});
 
 test("[FO-3] a fork is refused if a name is taken or a member may not work in the workspace, and changes nothing", async () => {
   await using world = await openWorld();
@@ -120,7 +120,7 @@ test("[FO-3] a fork is refused if a name is taken or a member may not work in th
   expect(await getRejection({}, new Client(server.url, keeper.token))).toBe("403");
   expect((await admin.get<Forks>(`${toWorkspacePath(id)}/forks`)).forks).toEqual([]);
   expect((await admin.get<Snapshots>(`${toWorkspacePath(id)}/snapshots`)).snapshots).toEqual([]);
-}, 60_000);
+});
 
 test("[FO-6] a fork that did not get its files gets them with its next start, and its original is kept until then", async () => {
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
@@ -177,7 +177,7 @@ test("[FO-6] a fork that did not get its files gets them with its next start, an
   await createBuild(admin, id, "delete", { permanent: true });
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
   expect(existsSync(folder(id))).toBe(false);
-}, 60_000);
+});
 
 testInside(
   "[FO-4] the user's chats are copied with the workspace and their history so far, and continue in the copy",
@@ -233,28 +233,23 @@ testInside(
     const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${agents?.chat_id}/messages`);
     expect(JSON.stringify(messages[0])).toContain(`workspaces/${agents?.workspace_id}/home`);
   },
-  60_000,
 );
 
-testInside(
-  "[OA-23] a fork that an application creates gets no schedule and no automatic updates",
-  async () => {
-    await using world = await openWorld();
-    const { admin, server } = world;
-    const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
-    await awaitBuild(admin, id);
-    await admin.put(`${toWorkspacePath(id)}/autostart`, { schedule: "CRON_TZ=UTC 0 9 * * *" });
-    await admin.put(`${toWorkspacePath(id)}/autoupdates`, { automatic_updates: "always" });
-    const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
-    const granted = { sql: "update api_keys set login_type = ? where id = ?", rows: [[GRANTED, key.slice(0, 10)]] };
-    await getContext(server).store.commit([granted]);
-    const settingsOf = async (client: Client): Promise<unknown> => {
-      const { copies } = await awaitFork(admin, await fork(client, id));
-      const copy = await awaitBuild(admin, copies[0]?.workspace_id ?? "");
-      return [copy.autostart_schedule, copy.automatic_updates];
-    };
-    expect(await settingsOf(admin)).toEqual(["CRON_TZ=UTC 0 9 * * *", "always"]);
-    expect(await settingsOf(admin.withToken(key))).toEqual([undefined, "never"]);
-  },
-  60_000,
-);
+testInside("[OA-23] a fork that an application creates gets no schedule and no automatic updates", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
+  await awaitBuild(admin, id);
+  await admin.put(`${toWorkspacePath(id)}/autostart`, { schedule: "CRON_TZ=UTC 0 9 * * *" });
+  await admin.put(`${toWorkspacePath(id)}/autoupdates`, { automatic_updates: "always" });
+  const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
+  const granted = { sql: "update api_keys set login_type = ? where id = ?", rows: [[GRANTED, key.slice(0, 10)]] };
+  await getContext(server).store.commit([granted]);
+  const settingsOf = async (client: Client): Promise<unknown> => {
+    const { copies } = await awaitFork(admin, await fork(client, id));
+    const copy = await awaitBuild(admin, copies[0]?.workspace_id ?? "");
+    return [copy.autostart_schedule, copy.automatic_updates];
+  };
+  expect(await settingsOf(admin)).toEqual(["CRON_TZ=UTC 0 9 * * *", "always"]);
+  expect(await settingsOf(admin.withToken(key))).toEqual([undefined, "never"]);
+});

@@ -57,7 +57,7 @@ test("[LP-9] [TP-36] a member is not shown the template and cannot create a work
   expect((await awaitBuild(open.member, id)).latest_build.status).toBe("running");
   await createBuild(open.member, id, "delete");
   await awaitBuild(open.member, id);
-}, 60_000);
+});
 
 test("[LP-9] an owner cannot create one for a member, and cannot start a version that another person has written", async () => {
   await using world = await openLocal();
@@ -117,7 +117,7 @@ test("[LP-8] [TP-36] a data directory that moves behind a proxy starts no more l
   expect((await awaitBuild(admin, id)).latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
   await createBuild(admin, id, "delete");
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("deleted");
-}, 60_000);
+});
 
 test("[LP-15] an owner who loses the role has their running local workspaces stopped, and cannot start more", async () => {
   await using world = await openLocal();
@@ -135,7 +135,7 @@ test("[LP-15] an owner who loses the role has their running local workspaces sto
   expect((await awaitBuild(admin, mine.id)).latest_build.status).toBe("running");
   await createBuild(admin, mine.id, "delete");
   await awaitBuild(admin, mine.id);
-}, 60_000);
+});
 
 testAnywhere(
   "[LP-10] a template for local workspaces with two agents, or none, fails at its import with an explanation",

@@ -66,7 +66,7 @@ test("[LP-13] a killed daemon restarts automatically, connects as the same agent
   expect(() => readDaemonRecord(server, id)).toThrow("ENOENT");
   await createBuild(admin, id, "delete");
   await awaitBuild(admin, id);
-}, 60_000);
+});
 
 test("[LP-13] a restarted server supervises the daemons that it finds", async () => {
   using place = tempDirectory();
@@ -83,7 +83,7 @@ test("[LP-13] a restarted server supervises the daemons that it finds", async ()
   await awaitWorkspace(world.admin, id, isConnected);
   await createBuild(world.admin, id, "delete");
   await awaitBuild(world.admin, id);
-}, 60_000);
+});
 
 test("[LP-13] [TO-31] a chat whose agent dies continues once it is back; otherwise start_workspace rebuilds, and the message says which", async () => {
   const models = new ScriptedModels();
@@ -120,4 +120,4 @@ test("[LP-13] [TO-31] a chat whose agent dies continues once it is back; otherwi
   expect(again.results).toMatchObject([{ output: "back\n" }]);
   await createBuild(admin, id, "delete");
   await awaitBuild(admin, id);
-}, 120_000);
+});

@@ -65,7 +65,6 @@ testNeeding(
     expect((await awaitBuild(admin, workspace_id)).latest_build.status).toBe("deleted");
     expect(existsSync(join(server.directory, "workspaces", workspace_id))).toBe(false);
   },
-  90_000,
 );
 
 testNeeding(
@@ -109,7 +108,6 @@ testNeeding(
     expect(existsSync(home)).toBe(false);
     expect(readFileSync(join(outside.path, "precious"), "utf8")).toBe("kept");
   },
-  60_000,
 );
 
 test("[LP-11] an unusable user is never replaced by the server's: the build fails with the reason", async () => {

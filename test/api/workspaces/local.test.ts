@@ -27,4 +27,4 @@ test("[WK-14] a fresh install creates a running workspace from its template `loc
   await createBuild(world.admin, id, "delete", { permanent: true });
   await awaitWorkspace(world.admin, id, (one) => one.latest_build.status === "deleted");
   expect(existsSync(join(world.server.directory, "workspaces", id))).toBe(false);
-}, 60_000);
+});

@@ -14,5 +14,4 @@ testInside(
     const seen = await play({ seed: SEED, runs: 6, steps: 30, open: server.open });
     expect(seen.initiator).toBeGreaterThan(5);
   },
-  120_000,
 );

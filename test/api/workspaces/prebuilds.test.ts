@@ -1,7 +1,7 @@
 // Prebuilt workspaces and claims, through the public client against a running server; builds use the provisioner `echo`, whose workspaces
 // without agents are ready immediately.
 
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { listPrebuilds } from "#db/workspaces/prebuilds.ts";
 import type { HealthReport } from "#schema/deployment/health.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -11,15 +11,11 @@ import type { ApiError, Client } from "#src/client.ts";
 import { usesActiveNodes } from "#test/support/cluster/active-nodes.ts";
 import { testInside } from "#test/support/inside.ts";
 import { testSingleServer } from "#test/support/one-server.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, ECHO, openWorld, type World } from "#test/support/workspaces.ts";
 import { newPerson } from "../users/people.ts";
-
-// A loaded machine may be slow.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const BARE: Manifest = { provisioner: "echo", resources: [{ name: "main" }] };
 const PARAMETERS: Manifest["parameters"] = [

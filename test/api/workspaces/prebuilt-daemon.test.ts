@@ -84,4 +84,4 @@ test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its 
   expect(processId()).not.toBe(before);
   // A daemon that is just starting would not notice that its folder is removed.
   await until(findPrepared, { what: "another workspace is ready in its place" });
-}, 60_000);
+});

@@ -1,5 +1,5 @@
 // The event that makes an agent start over belongs to the claim's build (facts/platform 5.4): the test acts as the agent.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -7,16 +7,12 @@ import type { Client } from "#src/client.ts";
 import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
 import { testInside } from "#test/support/inside.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, openWorld, type World } from "#test/support/workspaces.ts";
 import { connectAgent, type RpcAgent } from "../agents/rpc-agent.ts";
-
-// A loaded machine may be slow.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const REINIT = "/api/v2/workspaceagents/me/reinit";
 type Page = { workspaces: Workspace[] };

@@ -108,7 +108,7 @@ test("[SN-1][SN-2][SN-3][SN-4] a snapshot is taken while a program writes to a d
   await until(async () => (await list(admin, id)).snapshots.length === 0, { what: "the snapshot goes" });
   expect(readdirSync(join(folder, "snapshots"))).toEqual([]);
   expect((await admin.fetch("POST", `${toSnapshotsPath(id)}/${snapshot.id}/restore`)).status).toBe(404);
-}, 60_000);
+});
 
 test("[SN-2][SN-24] restoring a snapshot completely undoes a chat's rm -rf ~ && git push --force", async () => {
   const models = new ScriptedModels();
@@ -148,7 +148,7 @@ test("[SN-2][SN-24] restoring a snapshot completely undoes a chat's rm -rf ~ && 
   shop.git("push", "-q", "--force", "origin", "main");
   shop.git("fetch", "-q", "origin");
   expect(commits()).toBe(before);
-}, 60_000);
+});
 
 test("[SN-5][SN-6] a template keeps the newest snapshots taken on stop, no build starts during one, and they are deleted with the workspace", async () => {
   await using world = await openWorld();
@@ -186,7 +186,7 @@ test("[SN-5][SN-6] a template keeps the newest snapshots taken on stop, no build
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
   expect(existsSync(folder)).toBe(false);
   expect((await admin.fetch("GET", toSnapshotsPath(id))).status).toBe(410);
-}, 60_000);
+});
 
 test("[SN-7] a workspace that keeps no files says why it has no snapshots, and refuses one", async () => {
   await using world = await openWorld();
@@ -245,7 +245,7 @@ test("[SN-13] a snapshot is refused during a build, a build during a snapshot; a
   expect(entries.map(({ action, status_code }) => `${action} ${status_code}`)).toEqual([
     ...["delete 204", "delete 409", "write 201", "write 404", "create 201"],
   ]);
-}, 60_000);
+});
 
 testNeeding(
   [needs.root, requireSingleServer("local")],

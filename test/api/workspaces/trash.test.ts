@@ -93,7 +93,7 @@ test("[SN-15][SN-16][SN-18] a deleted workspace frees its name, revokes its shar
     `/api/v2/audit?limit=50&q=${encodeURIComponent(`resource_id:${id}`)}`,
   );
   expect(audit_logs.some(({ action }) => action === "delete")).toBe(true);
-}, 60_000);
+});
 
 testInside(
   "[SN-17] the trash is emptied on schedule, and immediately on request; without a trash nothing is kept",
@@ -126,5 +126,4 @@ testInside(
     expect(existsSync(folder(last))).toBe(false);
     expect((await trash(admin)).workspaces).toEqual([]);
   },
-  60_000,
 );

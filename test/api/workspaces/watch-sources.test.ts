@@ -1,19 +1,15 @@
 // Watchers of a workspace are notified of everything it shows: each member is changed at its source and checked on both streams.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { type Workspace as Shown, Workspace } from "#schema/workspaces/workspace.ts";
 import { Watchers } from "#src/api/workspaces/watchers.ts";
 import type { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { seedMany } from "#test/support/seed-many.ts";
 import { importVersion, makeTemplate, uniqueText } from "#test/support/templates.ts";
 import { makeKey, openWorker } from "#test/support/worker.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
-
-// Allows for a busy machine.
-setDefaultTimeout(scaleTimeout(60_000));
 
 const MANY = 500;
 const TOKEN = "7f2c1c1e-6f3e-4c55-8f05-1f1c1c1c1c1c";

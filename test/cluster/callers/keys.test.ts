@@ -70,5 +70,4 @@ testNeeding(
       expect([...(await fetchStatuses(client.token))]).toEqual([401]);
     }
   },
-  120_000,
 );

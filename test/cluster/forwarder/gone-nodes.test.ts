@@ -115,7 +115,7 @@ for (const kind of ["among", "spare"] as const)
     expect(systemClock.monotonic() - followed).toBeLessThan(2_000);
     expect(stream.received).toEndWith("data: 1\n\n");
     expect(socket.received).toBe(SWITCHED);
-  }, 20_000);
+  });
 
 test("[CL-62] a node that stops cleanly completes its output", async () => {
   const { arrived, state, among, ask } = startNodes();
@@ -133,4 +133,4 @@ test("[CL-62] a node that stops cleanly completes its output", async () => {
   socket.end();
   await read.closed;
   expect(read.received).toEndWith("\r\n\r\n01234567");
-}, 20_000);
+});

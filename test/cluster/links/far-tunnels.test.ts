@@ -1,5 +1,5 @@
 // A client of one node and agents of others, over real links: each node has its own coordinator.
-import { afterEach, setDefaultTimeout, test } from "bun:test";
+import { afterEach, test } from "bun:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { systemClock } from "#base/clock.ts";
 import { uuid, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
@@ -16,10 +16,7 @@ import {
   CoordinateResponse_PeerUpdate_Kind as Kind,
 } from "#src/wire/gen/tailnet_pb.ts";
 import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 const open: Disposable[] = [];
 afterEach(() => {

@@ -106,7 +106,6 @@ testNeeding(
     expectWhole(back.path, used);
     await used.database.remove();
   },
-  120_000,
 );
 
 testNeeding(
@@ -139,7 +138,6 @@ testNeeding(
     expectWhole(third.path, used);
     await Promise.all([used.database.remove(), empty.remove()]);
   },
-  120_000,
 );
 
 testNeeding(
@@ -172,7 +170,6 @@ testNeeding(
     expect(readdirSync(disk.path(".")).sort()).toEqual(["encryption.key", "files", "lock", "slipway.db"]);
     await used.database.remove();
   },
-  120_000,
 );
 
 test("[CL-70] a server does not start on an unfinished migration", async () => {

@@ -49,7 +49,6 @@ testNeeding(
     expect(await searchChats(client, "elephant")).toEqual([]);
     await database.remove();
   },
-  120_000,
 );
 
 testNeeding(
@@ -72,5 +71,4 @@ testNeeding(
     expect(copyIntoPostgres({ ...options, directory: place.path })).rejects.toThrow("a node runs on this");
     expect((await client.get<{ username: string }>("/api/v2/users/me")).username).toBe(ADMIN.username);
   },
-  120_000,
 );

@@ -1,5 +1,5 @@
 // The node a request belongs to: declared by every operation, and tested with requests about existing objects in a real server's store.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import { toShard } from "#base/shards.ts";
 import type { Query } from "#db/engine/sql.ts";
@@ -19,13 +19,10 @@ import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, ECHO, openWorld } from "#test/support/workspaces.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const SHARD = 77;
 const updateWorkspace = updateBy(workspaces, workspaces.id);

@@ -107,7 +107,6 @@ testNeeding(
     expect(await new Client(nodes.url, key).get("/api/v2/users/me")).toMatchObject({ username: ADMIN.username });
     expect(admin.token).not.toBe(key);
   },
-  60_000,
 );
 
 testNeeding(
@@ -128,7 +127,6 @@ testNeeding(
     expect(stands.outcomes).toEqual(["moved"]);
     expect([await nodes.tokens(), await nodes.noted()]).toEqual([[], ["before"]]);
   },
-  60_000,
 );
 
 testNeeding(
@@ -157,5 +155,4 @@ testNeeding(
     await later;
     expect([await nodes.tokens(), await nodes.noted()]).toEqual([["once"], ["later"]]);
   },
-  60_000,
 );

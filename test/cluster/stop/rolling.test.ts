@@ -4,6 +4,7 @@ import { type Socket, SQL } from "bun";
 import { Client } from "#src/client.ts";
 import { startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
@@ -102,5 +103,5 @@ testNeeding(
     }[];
     expect(rows.map(({ token_name }) => token_name).sort()).toEqual(made.sort());
   },
-  240_000,
+  scaleTimeout(240_000),
 );

@@ -7,13 +7,13 @@ import { makeAuthority, makeCertificate } from "#test/cli/certificate.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { type NodeProcess, startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 
 /** Without the address at which nodes reach each other. */
 const NAMES = "DNS:slipway.example.com";
-const MINUTE_MS = 60_000;
 // The nodes verify certificates; this process only makes requests.
 const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
 process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
@@ -197,7 +197,7 @@ for (const setting of SETTINGS) {
         if (n !== 2) await testWork(nodes, work);
       }
     },
-    3 * MINUTE_MS,
+    scaleTimeout(180_000),
   );
 }
 
@@ -214,5 +214,4 @@ testNeeding(
       await startAs(at, 3, setting, false);
     }
   },
-  2 * MINUTE_MS,
 );

@@ -66,7 +66,6 @@ testNeeding(
     expect(shown).toContain(BUCKET);
     expect(shown).not.toContain(SECRET_KEY);
   },
-  60_000,
 );
 
 testNeeding(
@@ -99,7 +98,6 @@ testNeeding(
     expect(await doctor({})).toMatchObject({ status: "wrong", detail: expect.stringContaining("set s3_bucket") });
     expect(await doctor({ ...store.settings, SLIPWAY_S3_SECRET_KEY: "wrong" })).toMatchObject({ status: "wrong" });
   },
-  60_000,
 );
 
 testNeeding(
@@ -146,7 +144,6 @@ testNeeding(
     expect((await (await client.fetch("GET", `/api/v2/files/${id}`)).bytes()).length).toBe(2_000_000);
     await database.remove();
   },
-  60_000,
 );
 
 test("[CL-34] rejects incomplete settings, and a bucket combined with one server's data directory", () => {

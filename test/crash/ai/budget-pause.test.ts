@@ -11,7 +11,6 @@ import { AgentUpstream, FINAL_TEXT } from "#test/support/acp/upstream.ts";
 import { createChat, loadHistory } from "#test/support/chats.ts";
 import { putGatewaySettings } from "#test/support/models/gateway-world.ts";
 import { addModel } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { toProgramCommand } from "#test/support/program.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
@@ -31,91 +30,87 @@ const prepare = async (place: ServerPlace, upstream: AgentUpstream) => {
   return await seedAgent(server);
 };
 
-test(
-  "[BU-4] [CA-13] chats paused by a budget still ask after server and daemon were killed, and continue the same turn after a raise",
-  async () => {
-    await using upstream = new AgentUpstream();
-    await using place = await ServerPlace.make();
-    const seeded = await prepare(place, upstream);
-    // Configuring the model has tried it.
-    const tried = upstream.calls.length;
-    const home = join(place.scratch, "home");
-    await using stack = new AsyncDisposableStack();
-    const start = async () => {
-      await place.start({ env: { SLIPWAY_CHAT_TITLES: "false" } });
-      const daemon = Bun.spawn([...toProgramCommand(), "agent"], {
-        env: {
-          PATH: process.env.PATH ?? "",
-          HOME: home,
-          SHELL: "/bin/bash",
-          SLIPWAY_AGENT_TOKEN: seeded.agent_token,
-          SLIPWAY_AGENT_URL: `http://127.0.0.1:${place.port}`,
-        },
-        stdio: ["ignore", "ignore", "ignore"],
-      });
-      stack.defer(async () => {
-        daemon.kill("SIGKILL");
-        await daemon.exited;
-      });
-      return daemon;
-    };
-    await Bun.$`mkdir -p ${home}`.quiet();
-    let daemon = await start();
-    const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
-    const owner = new Client(new URL(`http://127.0.0.1:${place.port}`), seeded.owner_token);
-    const world = { owner, organization_id: seeded.organization_id, seeded, home };
-    const amount = CALL_MICROS;
-    const budget = await admin.put<Budget>("/api/v2/ai/budgets", {
-      scope: "everyone",
-      period: "month",
-      unit: "usd",
-      amount,
+test("[BU-4] [CA-13] chats paused by a budget still ask after server and daemon were killed, and continue the same turn after a raise", async () => {
+  await using upstream = new AgentUpstream();
+  await using place = await ServerPlace.make();
+  const seeded = await prepare(place, upstream);
+  // Configuring the model has tried it.
+  const tried = upstream.calls.length;
+  const home = join(place.scratch, "home");
+  await using stack = new AsyncDisposableStack();
+  const start = async () => {
+    await place.start({ env: { SLIPWAY_CHAT_TITLES: "false" } });
+    const daemon = Bun.spawn([...toProgramCommand(), "agent"], {
+      env: {
+        PATH: process.env.PATH ?? "",
+        HOME: home,
+        SHELL: "/bin/bash",
+        SLIPWAY_AGENT_TOKEN: seeded.agent_token,
+        SLIPWAY_AGENT_URL: `http://127.0.0.1:${place.port}`,
+      },
+      stdio: ["ignore", "ignore", "ignore"],
     });
-    type Agent = { readonly status: string };
-    await until(
-      async () => (await owner.get<Agent>(`/api/v2/workspaceagents/${seeded.agent_id}`)).status === "connected",
-    );
-    const led = await startAgentChat(world, "call\ncall\nsay never", { permissions: null });
-    const getChat = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
-    const waitForStatus = (id: string, wanted: string) =>
-      until(async () => (await getChat(id)).status === wanted, { what: `${wanted} of ${id}`, patience: 60_000 });
-    await waitForStatus(led.id, "requires_action");
-    const own = await createChat(world, "hello");
-    await waitForStatus(own.id, "requires_action");
-    const getPauses = () => Promise.all([led, own].map(async ({ id }) => (await getChat(id)).budget_pause));
-    const before = await getPauses();
-    expect(before.map((pause) => pause?.budget_id)).toEqual([budget.id, budget.id]);
-
-    const killAll = async (): Promise<void> => {
-      place.newest.kill("SIGKILL");
+    stack.defer(async () => {
       daemon.kill("SIGKILL");
-      await Promise.all([place.newest.ended, daemon.exited]);
-    };
-    await killAll();
-    daemon = await start();
-    expect(await getPauses()).toEqual(before);
-    expect((await getChat(led.id)).status).toBe("requires_action");
-    expect(upstream.calls).toHaveLength(tried + 1);
+      await daemon.exited;
+    });
+    return daemon;
+  };
+  await Bun.$`mkdir -p ${home}`.quiet();
+  let daemon = await start();
+  const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
+  const owner = new Client(new URL(`http://127.0.0.1:${place.port}`), seeded.owner_token);
+  const world = { owner, organization_id: seeded.organization_id, seeded, home };
+  const amount = CALL_MICROS;
+  const budget = await admin.put<Budget>("/api/v2/ai/budgets", {
+    scope: "everyone",
+    period: "month",
+    unit: "usd",
+    amount,
+  });
+  type Agent = { readonly status: string };
+  await until(
+    async () => (await owner.get<Agent>(`/api/v2/workspaceagents/${seeded.agent_id}`)).status === "connected",
+  );
+  const led = await startAgentChat(world, "call\ncall\nsay never", { permissions: null });
+  const getChat = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
+  const waitForStatus = (id: string, wanted: string) =>
+    until(async () => (await getChat(id)).status === wanted, { what: `${wanted} of ${id}`, patience: 60_000 });
+  await waitForStatus(led.id, "requires_action");
+  const own = await createChat(world, "hello");
+  await waitForStatus(own.id, "requires_action");
+  const getPauses = () => Promise.all([led, own].map(async ({ id }) => (await getChat(id)).budget_pause));
+  const before = await getPauses();
+  expect(before.map((pause) => pause?.budget_id)).toEqual([budget.id, budget.id]);
 
-    // Killed again once the raise is acknowledged, before the chats can end their turns.
-    await admin.post<unknown>(`/api/v2/ai/budgets/${budget.id}/raise`, { amount: 1_000_000 });
-    await killAll();
-    daemon = await start();
-    await waitForStatus(own.id, "waiting");
-    await waitForStatus(led.id, "waiting");
-    expect(await loadHistory(owner, own.id)).toEqual(["user: hello", `assistant: ${FINAL_TEXT}`]);
-    expect(
-      readAgentLog(world, led.id)
-        .filter((line) => line.startsWith("prompt"))
-        .at(-1),
-    ).toContain("continue where you left off");
-    for (const { id } of [led, own]) expect((await getChat(id)).last_error).toBeUndefined();
+  const killAll = async (): Promise<void> => {
+    place.newest.kill("SIGKILL");
+    daemon.kill("SIGKILL");
+    await Promise.all([place.newest.ended, daemon.exited]);
+  };
+  await killAll();
+  daemon = await start();
+  expect(await getPauses()).toEqual(before);
+  expect((await getChat(led.id)).status).toBe("requires_action");
+  expect(upstream.calls).toHaveLength(tried + 1);
 
-    const [left] = await admin.get<Budget[]>("/api/v2/ai/budgets");
-    const { total, rows } = await admin.get<AiUsage>("/api/v2/ai/usage?by=kind");
-    expect(left).toMatchObject({ reserved: 0, spent: total.total_cost_micros });
-    expect(rows.find(({ key }) => key === "gateway")?.total_cost_micros).toBe(CALL_MICROS);
-    await place.stop();
-  },
-  scaleTimeout(120_000),
-);
+  // Killed again once the raise is acknowledged, before the chats can end their turns.
+  await admin.post<unknown>(`/api/v2/ai/budgets/${budget.id}/raise`, { amount: 1_000_000 });
+  await killAll();
+  daemon = await start();
+  await waitForStatus(own.id, "waiting");
+  await waitForStatus(led.id, "waiting");
+  expect(await loadHistory(owner, own.id)).toEqual(["user: hello", `assistant: ${FINAL_TEXT}`]);
+  expect(
+    readAgentLog(world, led.id)
+      .filter((line) => line.startsWith("prompt"))
+      .at(-1),
+  ).toContain("continue where you left off");
+  for (const { id } of [led, own]) expect((await getChat(id)).last_error).toBeUndefined();
+
+  const [left] = await admin.get<Budget[]>("/api/v2/ai/budgets");
+  const { total, rows } = await admin.get<AiUsage>("/api/v2/ai/usage?by=kind");
+  expect(left).toMatchObject({ reserved: 0, spent: total.total_cost_micros });
+  expect(rows.find(({ key }) => key === "gateway")?.total_cost_micros).toBe(CALL_MICROS);
+  await place.stop();
+});

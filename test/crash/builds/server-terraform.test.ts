@@ -1,6 +1,7 @@
 // The short form of the kills in each phase of Terraform builds; `bun run torture --only terraform` has the long one.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { killServer, killWorker } from "./server-terraform.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
@@ -12,7 +13,7 @@ testNeeding(
   async () => {
     expect(await killServer(ONE_ROUND)).toContain("all went on");
   },
-  300_000,
+  scaleTimeout(300_000),
 );
 
 testNeeding(
@@ -21,5 +22,5 @@ testNeeding(
   async () => {
     expect(await killWorker(ONE_ROUND)).toContain("all went on");
   },
-  300_000,
+  scaleTimeout(300_000),
 );

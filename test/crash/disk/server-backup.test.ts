@@ -9,4 +9,4 @@ test(`[OP-1] [OP-2] [OP-4] a backup made under load is a committed state with ev
   expect(await check?.run({ rounds: 1, seed: SEED, log: () => {} })).toContain(
     "each restored to a state that was committed",
   );
-}, 120_000);
+});

@@ -44,5 +44,4 @@ testNeeding(
   async () => {
     expect(await serverFaults({ ...quiet, rounds: 1 })).toContain("none lost");
   },
-  120_000,
 );

@@ -68,24 +68,19 @@ testSingleServer("sqlite")(
       expect.stringMatching(/^the database is damaged in user_skills: /),
     ]);
   },
-  60_000,
 );
 
-testSingleServer("sqlite")(
-  "[OP-21] a start on a file that is not a database names the next step",
-  async () => {
-    using directory = tempDirectory();
-    const data = `${directory.path}/data`;
-    const seeded = await startTestServer({ directory: data });
-    await seeded[Symbol.asyncDispose]();
-    damage(`${data}/slipway.db`, undefined);
-    const { code, errors } = await runVerb(["serve", "--data-dir", data, "--address", "127.0.0.1:0"]);
-    expect(code).toBe(1);
-    expect(errors).toContain("the database cannot be used: file is not a database");
-    expect(errors).toContain(NEXT);
-  },
-  30_000,
-);
+testSingleServer("sqlite")("[OP-21] a start on a file that is not a database names the next step", async () => {
+  using directory = tempDirectory();
+  const data = `${directory.path}/data`;
+  const seeded = await startTestServer({ directory: data });
+  await seeded[Symbol.asyncDispose]();
+  damage(`${data}/slipway.db`, undefined);
+  const { code, errors } = await runVerb(["serve", "--data-dir", data, "--address", "127.0.0.1:0"]);
+  expect(code).toBe(1);
+  expect(errors).toContain("the database cannot be used: file is not a database");
+  expect(errors).toContain(NEXT);
+});
 
 const disk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(), file: "" };
 
@@ -122,7 +117,6 @@ testNeeding(
       "the disk takes writes again",
     ]);
   },
-  60_000,
 );
 
 const fetchReadiness = async (url: URL): Promise<{ status: number; message: string }> => {

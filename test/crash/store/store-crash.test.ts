@@ -9,7 +9,7 @@ test(`[ST-6] [ST-12] acknowledged writes survive kill -9 at any moment and at ea
   const lines: string[] = [];
   expect(await storeCrash({ rounds: 3, seed: SEED, log: (line) => lines.push(line) })).toContain("none lost");
   for (const failpoint of STORE_FAILPOINTS) expect(lines.some((line) => line.startsWith(failpoint))).toBe(true);
-}, 120_000);
+});
 
 test("[ST-6] the store's failpoints exist", () => {
   expect(FAILPOINTS).toEqual(expect.arrayContaining([...STORE_FAILPOINTS]));

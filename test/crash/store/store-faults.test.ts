@@ -19,7 +19,7 @@ describe.skipIf(faultsSkipReason !== "")("on a disk that fails", () => {
     expect([run.code, oracle.fatal]).toEqual([70, "disk I/O error"]);
     expect(new Set(reasons).isSubsetOf(new Set(["unknown", "closed"]))).toBe(true);
     expect(wrong).toEqual([]);
-  }, 30_000);
+  });
 
   test("[ST-16] one refused write is reported to its callers; reads and later writes work", async () => {
     const { run, oracle, wrong, reasons } = await runWithFault("write:60:EIO:1");
@@ -27,13 +27,13 @@ describe.skipIf(faultsSkipReason !== "")("on a disk that fails", () => {
     expect(oracle.fatal).toBe("");
     expect(reasons.every((reason) => reason === "unknown")).toBe(true);
     expect(wrong).toEqual([]);
-  }, 30_000);
+  });
 
   test("[ST-16] the second refused write stops the process", async () => {
     const { run, oracle, wrong } = await runWithFault("write:60:EIO:6");
     expect([run.code, oracle.fatal]).toEqual([70, "disk I/O error"]);
     expect(wrong).toEqual([]);
-  }, 30_000);
+  });
 
   test("[ST-16] on a full disk writes are refused as full, and continue once there is space", async () => {
     const { run, oracle, wrong, reasons } = await runWithFault("write:60:ENOSPC:30");
@@ -41,24 +41,24 @@ describe.skipIf(faultsSkipReason !== "")("on a disk that fails", () => {
     expect(oracle.fatal).toBe("");
     expect([...new Set(reasons)]).toEqual(["full"]);
     expect(wrong).toEqual([]);
-  }, 30_000);
+  });
 
   test("[ST-16] a store on a full disk closes cleanly, and the next one reads its log", async () => {
     const { run, wrong, reasons } = await runWithFault("write:40:ENOSPC");
     expect([run.code, run.errors.includes("SQLITE_FULL")]).toEqual([0, false]);
     expect([...new Set(reasons)]).toEqual(["full"]);
     expect(wrong).toEqual([]);
-  }, 30_000);
+  });
 
   test("[ST-16] a write that the system splits in two is complete", async () => {
     const { run, oracle, wrong } = await runWithFault("write:10:SHORT:50");
     expect([run.code, oracle.refused]).toEqual([0, 0]);
     expect(wrong).toEqual([]);
-  }, 30_000);
+  });
 
   test(`[ST-16] whatever fails when, nothing acknowledged is lost (seed ${SEED})`, async () => {
     expect(await storeFaults({ rounds: 3, seed: SEED, log: () => {} })).toContain("nothing acknowledged lost");
-  }, 120_000);
+  });
 });
 
 describe.skipIf(diskSkipReason !== "")("on a full disk", () => {
@@ -81,5 +81,5 @@ describe.skipIf(diskSkipReason !== "")("on a full disk", () => {
     expect(await put("after")).toBe("done");
     expect(await store.get({ sql: "pragma integrity_check", params: [], map: (row) => row[0] })).toBe("ok");
     await store.close();
-  }, 30_000);
+  });
 });

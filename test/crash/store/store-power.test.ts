@@ -17,7 +17,7 @@ if (reason) process.stderr.write(`skipped, power loss of the store: ${reason}\n`
 describe.skipIf(reason !== "")("when the power fails", () => {
   test(`[ST-6] 8 possible disk states after a power loss open and contain every acknowledged write (seed ${SEED})`, async () => {
     expect(await storePowerLoss({ rounds: 8, seed: SEED, log: () => {} })).toContain("none lost");
-  }, 120_000);
+  });
 
   test("[ST-6] no batch is acknowledged before the log is flushed, and the check detects one that is", async () => {
     const events = await runTraced(10);
@@ -32,5 +32,5 @@ describe.skipIf(reason !== "")("when the power fails", () => {
     );
     expect(checkAfterPowerLoss(events, end, "nothing", randomFrom(SEED)).wrong).toEqual([]);
     expect(checkAfterPowerLoss(unflushed, end, "nothing", randomFrom(SEED)).wrong.join()).toContain("LOST");
-  }, 120_000);
+  });
 });

@@ -114,20 +114,14 @@ testNeeding(
     expect(outcomes).toEqual(["moved", "done", "done", "moved", "done"]);
     expect([a.fatal, b.fatal, c.fatal]).toEqual([[], [], []]);
   },
-  60_000,
 );
 
-testNeeding(
-  [needs.postgres],
-  "[CP-7] nodes that join at the same time share the shards",
-  async () => {
-    const nodes = await Promise.all(["a:1", "b:1", "c:1"].map((id) => join(id)));
-    await until(isEven(nodes));
-    expect(nodes.filter(({ member }) => member.isFirst).length).toBe(1);
-    expect(new Set(nodes.map(({ member }) => member.epoch)).size).toBe(3);
-  },
-  60_000,
-);
+testNeeding([needs.postgres], "[CP-7] nodes that join at the same time share the shards", async () => {
+  const nodes = await Promise.all(["a:1", "b:1", "c:1"].map((id) => join(id)));
+  await until(isEven(nodes));
+  expect(nodes.filter(({ member }) => member.isFirst).length).toBe(1);
+  expect(new Set(nodes.map(({ member }) => member.epoch)).size).toBe(3);
+});
 
 testNeeding(
   [needs.postgres],
@@ -159,7 +153,6 @@ testNeeding(
     await until(isEven([a, again, c]));
     expect([a.fatal, c.fatal, again.fatal]).toEqual([[], [], []]);
   },
-  60_000,
 );
 
 testNeeding(
@@ -190,7 +183,6 @@ testNeeding(
     cleanups.push(alone);
     await alone.whenActive();
   },
-  60_000,
 );
 
 testNeeding(
@@ -223,7 +215,6 @@ testNeeding(
     expect(await Promise.all(gone.slice(0, 3).map((one) => a.write(one)))).toEqual(Array(3).fill("moved"));
     expect([a.fatal, b.fatal]).toEqual([[], []]);
   },
-  60_000,
 );
 
 testNeeding(
@@ -242,7 +233,6 @@ testNeeding(
     await until(() => a.sum("releaseShards").length > 0);
     expect(a.sum("adopt").length).toBe(3 * SHARD_COUNT);
   },
-  60_000,
 );
 
 testNeeding(
@@ -282,7 +272,6 @@ testNeeding(
     await until(() => notifications.length > moved && a.member.count === SHARD_COUNT);
     expect(notifications.filter((text) => !text.includes('"moves"'))).toEqual([]);
   },
-  60_000,
 );
 
 testNeeding(
@@ -327,7 +316,6 @@ testNeeding(
     await spare.whenActive();
     expect(spare.role).toBe("active");
   },
-  60_000,
 );
 
 testNeeding(
@@ -343,34 +331,28 @@ testNeeding(
       if (joined.status === "fulfilled") await joined.value.leave();
     }
   },
-  60_000,
 );
 
-testNeeding(
-  [needs.postgres],
-  "[CP-7] every node survives a database outage that is longer than a lease",
-  async () => {
-    const nodes = [await join("a:1"), await join("b:1")];
-    await until(isEven(nodes));
-    const shards = nodes.map((one) => one.shards());
-    let lapses = 0;
-    for (const { member } of nodes) {
-      member.onLapse(() => {
-        lapses++;
-      });
-    }
-    await using sql = new SQL((await makeOptions("")).options.url, { max: 2 });
-    const held = await sql.reserve();
-    // Writes to leases hang, as during a database outage; reads still work.
-    await held.unsafe("begin; lock table leases in share mode").simple();
-    const ended = "select 1 from leases where expires_at <= clock_timestamp()";
-    await until(async () => (await sql.unsafe(ended)).length === 2);
-    const seen = [lapses, nodes.map(({ member }) => member.serves_ms > 0)];
-    await held.unsafe("commit");
-    held.release();
-    await until(() => nodes.every(({ member }) => member.serves_ms > 0));
-    expect(seen).toEqual([2, [false, false]]);
-    expect([nodes.map((one) => one.shards()), nodes.map(({ fatal }) => fatal)]).toEqual([shards, [[], []]]);
-  },
-  60_000,
-);
+testNeeding([needs.postgres], "[CP-7] every node survives a database outage that is longer than a lease", async () => {
+  const nodes = [await join("a:1"), await join("b:1")];
+  await until(isEven(nodes));
+  const shards = nodes.map((one) => one.shards());
+  let lapses = 0;
+  for (const { member } of nodes) {
+    member.onLapse(() => {
+      lapses++;
+    });
+  }
+  await using sql = new SQL((await makeOptions("")).options.url, { max: 2 });
+  const held = await sql.reserve();
+  // Writes to leases hang, as during a database outage; reads still work.
+  await held.unsafe("begin; lock table leases in share mode").simple();
+  const ended = "select 1 from leases where expires_at <= clock_timestamp()";
+  await until(async () => (await sql.unsafe(ended)).length === 2);
+  const seen = [lapses, nodes.map(({ member }) => member.serves_ms > 0)];
+  await held.unsafe("commit");
+  held.release();
+  await until(() => nodes.every(({ member }) => member.serves_ms > 0));
+  expect(seen).toEqual([2, [false, false]]);
+  expect([nodes.map((one) => one.shards()), nodes.map(({ fatal }) => fatal)]).toEqual([shards, [[], []]]);
+});

@@ -67,7 +67,6 @@ testNeeding(
     await primary.close();
     await store.close();
   },
-  30_000,
 );
 
 testNeeding(
@@ -115,7 +114,6 @@ testNeeding(
     for (const ended of [store, other]) await ended.close();
     for (const member of [two, one]) await member.leaveCluster();
   },
-  30_000,
 );
 
 testNeeding(
@@ -156,5 +154,4 @@ testNeeding(
     for (const ended of [store, other]) await ended.close();
     for (const member of [two, one]) await member.leaveCluster();
   },
-  30_000,
 );

@@ -79,7 +79,6 @@ testNeeding(
     await server.start();
     expect(await Promise.all(waiting)).toEqual(["done", "done"]);
   },
-  60_000,
 );
 
 testNeeding(
@@ -107,7 +106,6 @@ testNeeding(
     const kept = await listKeysAfterwards(store);
     expect(kept.filter((key) => key !== "sent")).toEqual(["before"]);
   },
-  60_000,
 );
 
 testNeeding(
@@ -127,7 +125,6 @@ testNeeding(
     expect(await read(store)).toBe("done");
     await store.close();
   },
-  60_000,
 );
 
 for (const kind of [ClusterNode, ShardsMember])
@@ -165,7 +162,6 @@ for (const kind of [ClusterNode, ShardsMember])
       ).toEqual(["before"]);
       expect(fatal).toEqual([]);
     },
-    60_000,
   );
 
 testNeeding([], "[CL-12] a start without its database explains the problem", async () => {

@@ -280,31 +280,26 @@ describe("[PQ-14] two nodes make conflicting changes", () => {
   });
 
   for (const [name, race] of Object.entries(RACES)) {
-    testNeeding(
-      [needs.postgres],
-      `${name} (seed ${SEED})`,
-      async () => {
-        const random = randomFrom(SEED);
-        for (let i = 0; i < ROUNDS; i++) {
-          const { before, wanted, look, check = expectOneWinner } = race(`r${++round}`);
-          await nodes[0].commit(before);
-          let seen: unknown;
-          const commit = async (at: 0 | 1): Promise<string> => {
-            const outcome = await awaitOutcome(nodes[at].commit(wanted[at]));
-            if (at === 0) seen = await look?.();
-            return outcome;
-          };
-          const commitLater = async (at: 0 | 1): Promise<string> => {
-            for (let turns = Math.floor(random() * 3); turns > 0; turns--) await nodes[at].get(findKey({ id: "" }));
-            return commit(at);
-          };
-          const isFirst = random() < 0.5;
-          const outcomes = await Promise.all(isFirst ? [commit(0), commitLater(1)] : [commitLater(0), commit(1)]);
-          await check(outcomes, seen);
-        }
-      },
-      60_000,
-    );
+    testNeeding([needs.postgres], `${name} (seed ${SEED})`, async () => {
+      const random = randomFrom(SEED);
+      for (let i = 0; i < ROUNDS; i++) {
+        const { before, wanted, look, check = expectOneWinner } = race(`r${++round}`);
+        await nodes[0].commit(before);
+        let seen: unknown;
+        const commit = async (at: 0 | 1): Promise<string> => {
+          const outcome = await awaitOutcome(nodes[at].commit(wanted[at]));
+          if (at === 0) seen = await look?.();
+          return outcome;
+        };
+        const commitLater = async (at: 0 | 1): Promise<string> => {
+          for (let turns = Math.floor(random() * 3); turns > 0; turns--) await nodes[at].get(findKey({ id: "" }));
+          return commit(at);
+        };
+        const isFirst = random() < 0.5;
+        const outcomes = await Promise.all(isFirst ? [commit(0), commitLater(1)] : [commitLater(0), commit(1)]);
+        await check(outcomes, seen);
+      }
+    });
   }
 });
 
@@ -334,5 +329,4 @@ testNeeding(
     const sorted = ranges.toSorted(([one], [other]) => one - other);
     expect(sorted.filter(([first], i) => first <= (sorted[i - 1]?.[1] ?? 0))).toEqual([]);
   },
-  60_000,
 );

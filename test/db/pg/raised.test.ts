@@ -112,7 +112,6 @@ testNeeding(
     await store.close();
     await spare.close();
   },
-  30_000,
 );
 
 testNeeding(
@@ -153,7 +152,6 @@ testNeeding(
     await store.close();
     await spare.close();
   },
-  30_000,
 );
 
 testNeeding(
@@ -219,7 +217,6 @@ testNeeding(
     for (const store of joined) await store.close();
     await spare.close();
   },
-  30_000,
 );
 
 testNeeding(
@@ -273,5 +270,4 @@ testNeeding(
     expect([spare.listedVersion, ...(await spare.loadVersions(["one"]))]).toEqual([undefined, undefined]);
     for (const store of [...stores, spare]) await store.close();
   },
-  30_000,
 );

@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import { rmSync } from "node:fs";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { makeTerraformTemplate, openTerraformWorld, readTemplateFiles } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild } from "#test/support/workspaces.ts";
@@ -64,5 +65,5 @@ testNeeding(
     // The template keeps its folder in the machine's temp folder.
     for (const id of [mine.id, ...others]) rmSync(`/tmp/slipway-tf-${id}`, { recursive: true, force: true });
   },
-  240_000,
+  scaleTimeout(240_000),
 );

@@ -16,8 +16,8 @@ const wanted = [needs.terraform];
 let world: TerraformWorld;
 beforeAll(async () => {
   if (needs.terraform.found) world = await openTerraformWorld();
-}, 60_000);
-afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const MAIN = `terraform {
   required_providers {
@@ -86,5 +86,4 @@ testNeeding(
     const missing = world.admin.get(`${path}/external-agent/missing/credentials`);
     expect(((await missing.catch((error) => error)) as ApiError).status).toBe(404);
   },
-  120_000,
 );

@@ -21,8 +21,8 @@ beforeAll(async () => {
   world = await openTerraformWorld();
   const { template, version } = await makeTerraformTemplate(world.admin, readTemplateFiles("parameters"), "questions");
   [template_id, version_id] = [template.id, version.id];
-}, 120_000);
-afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const path = (): string => `/api/v2/templateversions/${version_id}/dynamic-parameters`;
 const evaluateForm = (inputs: Record<string, string>): Promise<DynamicParameters> =>

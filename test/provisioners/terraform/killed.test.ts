@@ -61,7 +61,6 @@ for (const name of ["terraform", "tofu"] as const) {
       await createBuild(admin, id, "start");
       expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
     },
-    120_000,
   );
 }
 
@@ -114,17 +113,13 @@ resource "terraform_data" "second" {
     await createBuild(admin, id, "delete");
     await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
   },
-  120_000,
 );
 
-testNeeding(
-  [needs.terraform],
-  "[TF-44] a killed plan for a form or for a new workspace is reported, too",
-  async () => {
-    using program = mortal("terraform", "kill -9 $$");
-    await using world = await openTerraformWorld({ env: { SLIPWAY_TERRAFORM_BINARY: program.path } });
-    const { admin } = world;
-    const main = `${HEAD}
+testNeeding([needs.terraform], "[TF-44] a killed plan for a form or for a new workspace is reported, too", async () => {
+  using program = mortal("terraform", "kill -9 $$");
+  await using world = await openTerraformWorld({ env: { SLIPWAY_TERRAFORM_BINARY: program.path } });
+  const { admin } = world;
+  const main = `${HEAD}
 data "coder_parameter" "gpu" {
   name    = "gpu"
   type    = "bool"
@@ -135,18 +130,16 @@ data "coder_parameter" "kind" {
   name    = "kind"
   default = "small"
 }`;
-    const { template, version } = await makeTerraformTemplate(admin, { "main.tf": main }, "asked");
-    for (const command of ["plan", "show"]) {
-      program.kills(command);
-      const path = `/api/v2/templateversions/${version.id}/dynamic-parameters/evaluate`;
-      const { diagnostics } = await admin.post<{ diagnostics: { summary: string }[] }>(path, { inputs: {} });
-      expect(diagnostics.map(({ summary }) => summary).join()).toContain(`${command} was killed by SIGKILL`);
-      const refused = await createWorkspace(admin, template.id, "asked").catch((error) => error);
-      expect([refused.status, JSON.stringify(refused.body)]).toEqual([
-        503,
-        expect.stringContaining(`terraform ${command} was killed by SIGKILL`),
-      ]);
-    }
-  },
-  120_000,
-);
+  const { template, version } = await makeTerraformTemplate(admin, { "main.tf": main }, "asked");
+  for (const command of ["plan", "show"]) {
+    program.kills(command);
+    const path = `/api/v2/templateversions/${version.id}/dynamic-parameters/evaluate`;
+    const { diagnostics } = await admin.post<{ diagnostics: { summary: string }[] }>(path, { inputs: {} });
+    expect(diagnostics.map(({ summary }) => summary).join()).toContain(`${command} was killed by SIGKILL`);
+    const refused = await createWorkspace(admin, template.id, "asked").catch((error) => error);
+    expect([refused.status, JSON.stringify(refused.body)]).toEqual([
+      503,
+      expect.stringContaining(`terraform ${command} was killed by SIGKILL`),
+    ]);
+  }
+});

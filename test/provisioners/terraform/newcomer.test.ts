@@ -8,6 +8,7 @@ import { Client } from "#src/client.ts";
 import { programIn } from "#test/cli/client-world.ts";
 import { findMarkedBlocks, readPage } from "#test/support/documents.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { findCompiledProgram, toProgramCommand } from "#test/support/program.ts";
 import { ADMIN, readAnnouncedUrl, tempDirectory } from "#test/support/server.ts";
 import { findProcesses, toTerraformOptions } from "#test/support/terraform.ts";
@@ -69,5 +70,5 @@ testNeeding(
     server.kill("SIGTERM");
     expect(await server.exited).toBe(0);
   },
-  240_000,
+  scaleTimeout(240_000),
 );

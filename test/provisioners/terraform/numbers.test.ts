@@ -13,8 +13,8 @@ const wanted = [needs.terraform];
 let world: TerraformWorld;
 beforeAll(async () => {
   if (needs.terraform.found) world = await openTerraformWorld();
-}, 60_000);
-afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const HEAD = `terraform {
   required_providers {
@@ -169,7 +169,6 @@ for (const kind of ["static", "planned", "template.yaml"]) {
       expect(workspaces.filter((one) => one.template_id === template_id).map((one) => one.name)).toEqual([name]);
       expect((await admin.get<Workspace>(`/api/v2/workspaces/${id}`)).latest_build.id).toBe(latest_build.id);
     },
-    120_000,
   );
 }
 
@@ -195,7 +194,6 @@ testNeeding(
       'Kind of GPU: 5.5 value "5.5" is not a number',
     ]);
   },
-  120_000,
 );
 
 testNeeding(
@@ -234,5 +232,4 @@ testNeeding(
     const strange = { transition: "start", rich_parameter_values: toParameterValues({ "Kind of CPU": "1" }) };
     expect(await listRejected(path, strange)).toEqual([400, ["Kind of CPU"]]);
   },
-  120_000,
 );

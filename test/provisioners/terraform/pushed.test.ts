@@ -16,8 +16,8 @@ beforeAll(async () => {
   world = await openTerraformWorld();
   const { template } = await makeTerraformTemplate(world.admin, { "main.tf": MAIN }, "pushed");
   template_id = template.id;
-}, 60_000);
-afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const MAIN = `terraform {
   required_providers {
@@ -116,7 +116,6 @@ testNeeding(
     const gone = await deleteAndWait(admin, id);
     expect([gone.latest_build.status, gone.latest_build.job.error]).toEqual(["deleted", undefined]);
   },
-  60_000,
 );
 
 testNeeding(
@@ -150,7 +149,6 @@ testNeeding(
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
     expect((await deleteAndWait(admin, id)).latest_build.job.error).toBeUndefined();
   },
-  60_000,
 );
 
 testNeeding(
@@ -167,22 +165,16 @@ testNeeding(
     );
     expect(await withBackend("")).toBe("succeeded");
   },
-  60_000,
 );
 
-testNeeding(
-  wanted,
-  "[TF-45] of two states that are pushed concurrently over the same one, one is stored",
-  async () => {
-    const { id, text, good, push } = await createRunning("at-once");
-    const next = [1, 2, 3].map((n) => ({ ...good, serial: good.serial + n }));
-    const answers = await Promise.all(next.map((one) => push(one)));
-    expect(answers.filter((words) => words === "204").length).toBeGreaterThan(0);
-    for (const words of answers) expect(words).toMatch(/^(204$|409 )/);
-    const { serial } = JSON.parse(await text()) as State;
-    const last = Math.max(...next.filter((_, i) => answers[i] === "204").map((one) => one.serial));
-    expect(serial).toBe(last);
-    expect((await deleteAndWait(world.admin, id)).latest_build.job.error).toBeUndefined();
-  },
-  60_000,
-);
+testNeeding(wanted, "[TF-45] of two states that are pushed concurrently over the same one, one is stored", async () => {
+  const { id, text, good, push } = await createRunning("at-once");
+  const next = [1, 2, 3].map((n) => ({ ...good, serial: good.serial + n }));
+  const answers = await Promise.all(next.map((one) => push(one)));
+  expect(answers.filter((words) => words === "204").length).toBeGreaterThan(0);
+  for (const words of answers) expect(words).toMatch(/^(204$|409 )/);
+  const { serial } = JSON.parse(await text()) as State;
+  const last = Math.max(...next.filter((_, i) => answers[i] === "204").map((one) => one.serial));
+  expect(serial).toBe(last);
+  expect((await deleteAndWait(world.admin, id)).latest_build.job.error).toBeUndefined();
+});

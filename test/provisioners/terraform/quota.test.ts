@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { WorkspaceQuota } from "#schema/users/group.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { noteFolder } from "#test/support/run/ledger.ts";
 import { makeTerraformTemplate, openTerraformWorld, readTemplateFiles } from "#test/support/terraform.ts";
 import { makeKey, startWorker } from "#test/support/worker.ts";
@@ -71,6 +72,6 @@ for (const where of ["the server", "a worker"]) {
       expect((await buildAndWait(second.id, "start")).latest_build.job.error).toBeUndefined();
       expect(await loadQuota()).toEqual([RUNNING + STOPPED, RUNNING + STOPPED]);
     },
-    180_000,
+    scaleTimeout(180_000),
   );
 }

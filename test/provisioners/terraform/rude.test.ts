@@ -21,8 +21,8 @@ const wanted = [needs.terraform];
 let world: TerraformWorld;
 beforeAll(async () => {
   if (needs.terraform.found) world = await openTerraformWorld();
-}, 60_000);
-afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const HEAD = `terraform {
   required_providers {
@@ -92,7 +92,6 @@ testNeeding(
     await waitUntilEmpty();
     expect((await admin.fetch("GET", "/readyz")).status).toBe(200);
   },
-  120_000,
 );
 
 testNeeding(
@@ -128,7 +127,6 @@ testNeeding(
     expect(gone.latest_build.job.error).toBeUndefined();
     await waitUntilEmpty();
   },
-  120_000,
 );
 
 testNeeding(
@@ -170,7 +168,6 @@ testNeeding(
     await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
     await waitUntilEmpty();
   },
-  120_000,
 );
 
 testNeeding(
@@ -200,5 +197,4 @@ testNeeding(
     }
     await waitUntilEmpty();
   },
-  120_000,
 );

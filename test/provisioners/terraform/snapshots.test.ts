@@ -12,6 +12,7 @@ import type { Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
 import type { Client } from "#src/client.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { noteFolder } from "#test/support/run/ledger.ts";
 import { getContext } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -30,8 +31,8 @@ const wanted = [needs.terraform];
 let world: TerraformWorld;
 beforeAll(async () => {
   if (needs.terraform.found) world = await openTerraformWorld();
-}, 60_000);
-afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 /** A folder for disks and their copies. */
 const tempPlace = () => {
@@ -203,7 +204,6 @@ testNeeding(
     await until(() => [...place.names("copy-"), ...place.names("begun-")].length === 0);
     expect(place.names("disk-").filter((name) => !name.endsWith(".made"))).toEqual([]);
   },
-  90_000,
 );
 
 testNeeding(
@@ -246,7 +246,6 @@ testNeeding(
     await createBuild(admin, id, "delete");
     await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
   },
-  90_000,
 );
 
 testNeeding(
@@ -293,5 +292,5 @@ testNeeding(
     await server.stop();
     expect(findProcesses(folder.path)).toEqual([]);
   },
-  240_000,
+  scaleTimeout(240_000),
 );

@@ -28,8 +28,8 @@ const wanted = [needs.terraform];
 let world: TerraformWorld;
 beforeAll(async () => {
   if (needs.terraform.found) world = await openTerraformWorld();
-}, 60_000);
-afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 /** A folder in which the existing parts of a workspace are visible. */
 const tempPlace = () => {
@@ -351,5 +351,4 @@ testNeeding(
     await server.stop();
     expect(findProcesses(folder.path)).toEqual([]);
   },
-  120_000,
 );

@@ -5,6 +5,7 @@ import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { followImport, importVersion } from "#test/support/templates.ts";
 import {
   findProcesses,
@@ -22,8 +23,8 @@ const wanted = [needs.terraform];
 let world: TerraformWorld;
 beforeAll(async () => {
   if (needs.terraform.found) world = await openTerraformWorld();
-}, 60_000);
-afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 type Log = { output: string; stage: string; log_level: string };
 const loadLogs = ({ latest_build }: Workspace): Promise<Log[]> =>
@@ -143,7 +144,7 @@ testNeeding(
     rmSync(home, { recursive: true, force: true });
     await until(() => !existsSync(join(world.server.directory, "terraform", "builds", id)));
   },
-  180_000,
+  scaleTimeout(180_000),
 );
 
 /** A worker that runs Terraform, with these tags. */
@@ -190,6 +191,6 @@ for (const name of TEMPLATES) {
       if (name === "metadata-cost") expect(again.latest_build.daily_cost).toBe(23);
       expect((await buildAndWait(id, "delete")).latest_build.status).toBe("deleted");
     },
-    180_000,
+    scaleTimeout(180_000),
   );
 }

@@ -94,5 +94,4 @@ testNeeding(
     expect(gone.latest_build.status).toBe("deleted");
     second.socket[Symbol.dispose]();
   },
-  60_000,
 );

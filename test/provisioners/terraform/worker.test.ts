@@ -16,7 +16,6 @@ import { makeKey, startWorker } from "#test/support/worker.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
 const wanted = [needs.terraform];
-const TIME = 120_000;
 
 const HEAD = `terraform {
   required_providers {
@@ -173,7 +172,6 @@ resource "coder_metadata" "box" {
     expect(world.has("box")).toBe(false);
     await next.connected();
   },
-  TIME,
 );
 
 testNeeding(
@@ -214,7 +212,6 @@ testNeeding(
       listNamesBelow(directory).every((path) => !path.endsWith(".tfstate") && !path.startsWith("files/")),
     );
   },
-  TIME,
 );
 
 testNeeding(
@@ -256,7 +253,6 @@ testNeeding(
     ]);
     await again.connected();
   },
-  TIME,
 );
 
 testNeeding(
@@ -337,5 +333,4 @@ module "box" {
     expect(await loadState(admin, built)).toContain(apps[0]?.id ?? "no app");
     expect((await buildAndWait(admin, id, "delete")).latest_build.job.status).toBe("succeeded");
   },
-  TIME,
 );

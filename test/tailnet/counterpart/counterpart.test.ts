@@ -9,6 +9,7 @@ import { MacKeys } from "#src/tailnet/wireguard/macs.ts";
 import { INITIATION, TYPE } from "#src/tailnet/wireguard/messages.ts";
 import { generateIndex, Tai64n } from "#src/tailnet/wireguard/stamps.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import type { Faults } from "../simulation.ts";
@@ -66,101 +67,81 @@ const echoing: CounterpartOptions["accept"] = (connection) => {
   })().catch(() => {});
 };
 
-testNeeding(
-  wanted,
-  "[TL-31] either side can start; bytes arrive complete in both directions",
-  async () => {
-    await using ours = await start({ accept: echoing });
-    await expectEcho(await ours.dial(PORT.echo), "from our side");
-    expect(count(ours.passed.there, TYPE.initiation)).toBe(1);
-    await expect(ours.dial(4_444)).rejects.toMatchObject({ failure: "refused" });
-    await using theirs = await start({ accept: echoing });
-    const { sent, got, error } = await theirs.exchange(80, 300_000);
-    expect([error, got]).toEqual([undefined, sent]);
-    expect(count(theirs.passed.back, TYPE.initiation)).toBe(1);
-    expect(count(theirs.passed.there, TYPE.initiation)).toBe(0);
-  },
-  60_000,
-);
+testNeeding(wanted, "[TL-31] either side can start; bytes arrive complete in both directions", async () => {
+  await using ours = await start({ accept: echoing });
+  await expectEcho(await ours.dial(PORT.echo), "from our side");
+  expect(count(ours.passed.there, TYPE.initiation)).toBe(1);
+  await expect(ours.dial(4_444)).rejects.toMatchObject({ failure: "refused" });
+  await using theirs = await start({ accept: echoing });
+  const { sent, got, error } = await theirs.exchange(80, 300_000);
+  expect([error, got]).toEqual([undefined, sent]);
+  expect(count(theirs.passed.back, TYPE.initiation)).toBe(1);
+  expect(count(theirs.passed.there, TYPE.initiation)).toBe(0);
+});
 
-testNeeding(
-  wanted,
-  "[TL-31] keys are renewed during a connection, before and after they expire",
-  async () => {
-    await using counterpart = await start();
-    const connection = await counterpart.dial(PORT.echo);
-    await expectEcho(connection, "first keys");
-    counterpart.clock.move(121_000);
-    await expectEcho(connection, "still the first, and new ones on the way");
-    await until(() => counterpart.remote.tunnel.handshakes === 2);
-    await expectEcho(connection, "second keys");
-    counterpart.clock.move(181_000);
-    await expectEcho(connection, "third keys");
-    expect(counterpart.remote.tunnel.handshakes).toBe(3);
-  },
-  60_000,
-);
+testNeeding(wanted, "[TL-31] keys are renewed during a connection, before and after they expire", async () => {
+  await using counterpart = await start();
+  const connection = await counterpart.dial(PORT.echo);
+  await expectEcho(connection, "first keys");
+  counterpart.clock.move(121_000);
+  await expectEcho(connection, "still the first, and new ones on the way");
+  await until(() => counterpart.remote.tunnel.handshakes === 2);
+  await expectEcho(connection, "second keys");
+  counterpart.clock.move(181_000);
+  await expectEcho(connection, "third keys");
+  expect(counterpart.remote.tunnel.handshakes).toBe(3);
+});
 
-testNeeding(
-  wanted,
-  "[TL-31] retransmitted packets are accepted once, by either side",
-  async () => {
-    let echoed = 0;
-    await using counterpart = await start({
-      datagram: () => {
-        echoed += 1;
-      },
-    });
-    const datagram = (word: string): void =>
-      counterpart.remote.send(counterpart.ends, { sourcePort: 5_000, targetPort: PORT.echo, data: bytes(word) });
-    for (const word of ["a", "b", "c"]) datagram(word);
-    await until(() => echoed === 3);
-    const { there, back } = counterpart.passed;
-    for (const message of [...there]) counterpart.say(message);
-    for (const message of [...back]) counterpart.hear(message.slice());
-    datagram("d");
-    await until(() => echoed >= 4);
-    await expectEcho(await counterpart.dial(PORT.echo), "in order after all that");
-    expect(echoed).toBe(4);
-    expect(counterpart.remote.tunnel.handshakes).toBe(1);
-  },
-  60_000,
-);
+testNeeding(wanted, "[TL-31] retransmitted packets are accepted once, by either side", async () => {
+  let echoed = 0;
+  await using counterpart = await start({
+    datagram: () => {
+      echoed += 1;
+    },
+  });
+  const datagram = (word: string): void =>
+    counterpart.remote.send(counterpart.ends, { sourcePort: 5_000, targetPort: PORT.echo, data: bytes(word) });
+  for (const word of ["a", "b", "c"]) datagram(word);
+  await until(() => echoed === 3);
+  const { there, back } = counterpart.passed;
+  for (const message of [...there]) counterpart.say(message);
+  for (const message of [...back]) counterpart.hear(message.slice());
+  datagram("d");
+  await until(() => echoed >= 4);
+  await expectEcho(await counterpart.dial(PORT.echo), "in order after all that");
+  expect(echoed).toBe(4);
+  expect(counterpart.remote.tunnel.handshakes).toBe(1);
+});
 
-testNeeding(
-  wanted,
-  "[TL-20][TL-31] our cookies are accepted, and theirs are returned",
-  async () => {
-    // We are under load: their handshake is repeated with our cookie.
-    await using asked = await start({ accept: echoing });
-    asked.load(true);
-    const exchange = asked.exchange(80, 10);
-    await until(() => count(asked.passed.there, TYPE.cookie) > 0);
-    const { sent, got } = await exchange;
-    expect(got).toBe(sent);
-    expect(asked.passed.back.some(hasCookie)).toBe(true);
-    // They are under load: thousands of unknown peers start a handshake at the same time.
-    await using loaded = await start();
-    const stranger = createKeyPair();
-    const keys = new MacKeys(loaded.other.public);
-    const stamps = new Tai64n(loaded.clock);
-    const flood = Array.from({ length: 1_500 }, () => {
-      const macs = { keys, cookie: undefined };
-      return initiate(stranger, loaded.other.public, { local: generateIndex(), stamp: stamps.next(), macs })?.message;
-    });
-    const strangers = setInterval(() => {
-      for (const message of flood) if (message) loaded.say(message);
-    }, 100);
-    try {
-      await until(() => count(loaded.passed.back, TYPE.cookie) > 0);
-      await expectEcho(await loaded.dial(PORT.echo), "in spite of them");
-      expect(loaded.passed.there.some(hasCookie)).toBe(true);
-    } finally {
-      clearInterval(strangers);
-    }
-  },
-  60_000,
-);
+testNeeding(wanted, "[TL-20][TL-31] our cookies are accepted, and theirs are returned", async () => {
+  // We are under load: their handshake is repeated with our cookie.
+  await using asked = await start({ accept: echoing });
+  asked.load(true);
+  const exchange = asked.exchange(80, 10);
+  await until(() => count(asked.passed.there, TYPE.cookie) > 0);
+  const { sent, got } = await exchange;
+  expect(got).toBe(sent);
+  expect(asked.passed.back.some(hasCookie)).toBe(true);
+  // They are under load: thousands of unknown peers start a handshake at the same time.
+  await using loaded = await start();
+  const stranger = createKeyPair();
+  const keys = new MacKeys(loaded.other.public);
+  const stamps = new Tai64n(loaded.clock);
+  const flood = Array.from({ length: 1_500 }, () => {
+    const macs = { keys, cookie: undefined };
+    return initiate(stranger, loaded.other.public, { local: generateIndex(), stamp: stamps.next(), macs })?.message;
+  });
+  const strangers = setInterval(() => {
+    for (const message of flood) if (message) loaded.say(message);
+  }, 100);
+  try {
+    await until(() => count(loaded.passed.back, TYPE.cookie) > 0);
+    await expectEcho(await loaded.dial(PORT.echo), "in spite of them");
+    expect(loaded.passed.there.some(hasCookie)).toBe(true);
+  } finally {
+    clearInterval(strangers);
+  }
+});
 
 const SPOILT: Record<string, Faults> = {
   loss: { delay: 5, loss: 0.02 },
@@ -169,33 +150,23 @@ const SPOILT: Record<string, Faults> = {
   everything: { delay: 5, loss: 0.01, reordered: 0.05, doubled: 0.05 },
 };
 for (const [name, faults] of Object.entries(SPOILT)) {
-  testNeeding(
-    wanted,
-    `[TL-23][TL-31] a path with ${name} delivers everything once, in both directions`,
-    async () => {
-      await using counterpart = await start({ accept: echoing });
-      const clear = await download(counterpart, 1_000_000);
-      counterpart.become(faults);
-      expect(await download(counterpart, 1_000_000)).toBe(clear);
-      await upload(counterpart, 1_000_000);
-      const { sent, got } = await counterpart.exchange(80, 300_000);
-      expect(got).toBe(sent);
-    },
-    60_000,
-  );
+  testNeeding(wanted, `[TL-23][TL-31] a path with ${name} delivers everything once, in both directions`, async () => {
+    await using counterpart = await start({ accept: echoing });
+    const clear = await download(counterpart, 1_000_000);
+    counterpart.become(faults);
+    expect(await download(counterpart, 1_000_000)).toBe(clear);
+    await upload(counterpart, 1_000_000);
+    const { sent, got } = await counterpart.exchange(80, 300_000);
+    expect(got).toBe(sent);
+  });
 }
 
-testNeeding(
-  wanted,
-  "[TL-23][TL-31] a temporarily closed window loses nothing, on either side",
-  async () => {
-    await using counterpart = await start();
-    await upload(counterpart, 8_000_000, 1_500);
-    const whole = await download(counterpart, 8_000_000);
-    expect(await download(counterpart, 8_000_000, 1_500)).toBe(whole);
-  },
-  60_000,
-);
+testNeeding(wanted, "[TL-23][TL-31] a temporarily closed window loses nothing, on either side", async () => {
+  await using counterpart = await start();
+  await upload(counterpart, 8_000_000, 1_500);
+  const whole = await download(counterpart, 8_000_000);
+  expect(await download(counterpart, 8_000_000, 1_500)).toBe(whole);
+});
 
 /** Number of damaged packets; many in the long form of this test (test/README.md). */
 const DAMAGED = Number(process.env.SLIPWAY_TEST_DAMAGED ?? 20_000);
@@ -232,5 +203,5 @@ testNeeding(
     expect(grown).toBeLessThan(40);
     await expectEcho(connection, "after");
   },
-  600_000,
+  scaleTimeout(600_000),
 );

@@ -47,7 +47,7 @@ describeInside("an agent's peer", () => {
     for await (const chunk of connection) back.update(chunk);
     await writing;
     expect(back.digest("hex")).toBe(there.digest("hex"));
-  }, 30_000);
+  });
 
   test("[TL-28] keeps its connections when either side's coordinator connection is lost and returns", async () => {
     await using world = await openSeededWorld(server);

@@ -1,6 +1,6 @@
 // Request features that a model server rejects: the request is retried without them, the model's settings show what was learned, and people
 // may set it by hand. A bad tool of an MCP server never costs a chat more than that tool.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
@@ -8,10 +8,7 @@ import { startMcpHost } from "#test/mcp/support.ts";
 import { createChat, Follower, loadHistory, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 type Json = Record<string, unknown>;
 const PRIVATE = { env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } };

@@ -1,15 +1,12 @@
 // How answers end, over a real socket: a partial answer is never shown as complete, a paused one continues, and a prompt that is too long
 // is recognized in any wording.
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 type Json = Record<string, unknown>;
 const line = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;

@@ -1,12 +1,9 @@
 // Slightly malformed answers of chat-completions servers, over a real socket: their content is kept, and incomplete calls are never run.
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 const DONE = "data: [DONE]\n\n";
 const line = (chunk: unknown): string => `data: ${JSON.stringify(chunk)}\n\n`;

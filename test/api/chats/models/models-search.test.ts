@@ -1,12 +1,9 @@
 // Web search by providers: what is offered, shown, stored and sent back, over a real socket.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { MessagePage } from "#schema/chats/chat.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 /** For each provider: the tool in its request, and the part of a search that the next request must contain. */
 const KINDS: readonly (readonly [ProviderKind, asked: object, again: string])[] = [

@@ -8,6 +8,7 @@ import { findProtocol } from "#test/support/models/model-frames.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { RECEIVERS } from "#test/support/models/receiver-rules.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
 /** Rejections that Slipway learns from. Each model may cause one. */
 const LEARNED = /reasoning_content/;
@@ -57,47 +58,51 @@ const walk = (count: number): number[] => {
   return path.reverse();
 };
 
-test("[MO-63] a chat with 40 calls switches from every model to every other", async () => {
-  await using world = await openModelWorld();
-  const ids: string[] = [];
-  for (const { kind, model, base } of SERVERS) {
-    const more = base === "/openai/v1" ? { model_config: { provider_options: { use_responses_api: false } } } : {};
-    const made = await addModel(world, kind, { model, ...more }, `${kind} ${model}`, base);
-    ids.push(made.model.id);
-  }
-  let calls = 0;
-  let wanted = 40;
-  const answered = world.upstream.answerAll((call) => {
-    if (!("tools" in call.body)) return void call.say({ text: "A title" }, { finish: "stop" }).end();
-    if (wanted === 0) return void call.say({ reasoning: "so" }, { text: "Done." }, { finish: "stop" }).end();
-    call.say({ reasoning: "I look" });
-    for (; wanted > 0; wanted -= 1) {
-      call.say({ call: { id: toCallId(call, ++calls), name: "list_templates", args: "{}" } });
+test(
+  "[MO-63] a chat with 40 calls switches from every model to every other",
+  async () => {
+    await using world = await openModelWorld();
+    const ids: string[] = [];
+    for (const { kind, model, base } of SERVERS) {
+      const more = base === "/openai/v1" ? { model_config: { provider_options: { use_responses_api: false } } } : {};
+      const made = await addModel(world, kind, { model, ...more }, `${kind} ${model}`, base);
+      ids.push(made.model.id);
     }
-    call.say({ finish: "tool_calls" }).end();
-  });
-  const path = walk(SERVERS.length);
-  const pairs = new Set(path.slice(1).map((to, at) => `${path[at]} ${to}`));
-  expect(pairs.size).toBe(SERVERS.length * (SERVERS.length - 1));
-  expect(SERVERS).toHaveLength(Object.keys(RECEIVERS).length);
-  const { id } = await createChat(world, "look", { model_config_id: ids[path[0] as number] });
-  using follower = await Follower.open(world.owner, id);
-  const awaitTurns = (count: number) =>
-    follower.until(({ events }) => {
-      const done = events.filter((one) => one.type === "status" && one.status.status === "waiting").length;
-      if (events.some(({ type }) => type === "error")) throw new Error(JSON.stringify(events.at(-1)));
-      return done >= count;
+    let calls = 0;
+    let wanted = 40;
+    const answered = world.upstream.answerAll((call) => {
+      if (!("tools" in call.body)) return void call.say({ text: "A title" }, { finish: "stop" }).end();
+      if (wanted === 0) return void call.say({ reasoning: "so" }, { text: "Done." }, { finish: "stop" }).end();
+      call.say({ reasoning: "I look" });
+      for (; wanted > 0; wanted -= 1) {
+        call.say({ call: { id: toCallId(call, ++calls), name: "list_templates", args: "{}" } });
+      }
+      call.say({ finish: "tool_calls" }).end();
     });
-  await awaitTurns(1);
-  for (const [at, server] of path.slice(1).entries()) {
-    wanted = 1;
-    await sendMessage(world, id, `to ${SERVERS[server]?.model}`, { model_config_id: ids[server] });
-    await awaitTurns(at + 2);
-  }
-  const words = world.upstream.refused.map((call) => JSON.stringify(call.refusal));
-  expect(words.filter((one) => !LEARNED.test(one))).toEqual([]);
-  expect(words.length).toBeLessThanOrEqual(SERVERS.length);
-  expect(calls).toBe(40 + path.length - 1);
-  await world.upstream[Symbol.asyncDispose]();
-  void answered;
-}, 240_000);
+    const path = walk(SERVERS.length);
+    const pairs = new Set(path.slice(1).map((to, at) => `${path[at]} ${to}`));
+    expect(pairs.size).toBe(SERVERS.length * (SERVERS.length - 1));
+    expect(SERVERS).toHaveLength(Object.keys(RECEIVERS).length);
+    const { id } = await createChat(world, "look", { model_config_id: ids[path[0] as number] });
+    using follower = await Follower.open(world.owner, id);
+    const awaitTurns = (count: number) =>
+      follower.until(({ events }) => {
+        const done = events.filter((one) => one.type === "status" && one.status.status === "waiting").length;
+        if (events.some(({ type }) => type === "error")) throw new Error(JSON.stringify(events.at(-1)));
+        return done >= count;
+      });
+    await awaitTurns(1);
+    for (const [at, server] of path.slice(1).entries()) {
+      wanted = 1;
+      await sendMessage(world, id, `to ${SERVERS[server]?.model}`, { model_config_id: ids[server] });
+      await awaitTurns(at + 2);
+    }
+    const words = world.upstream.refused.map((call) => JSON.stringify(call.refusal));
+    expect(words.filter((one) => !LEARNED.test(one))).toEqual([]);
+    expect(words.length).toBeLessThanOrEqual(SERVERS.length);
+    expect(calls).toBe(40 + path.length - 1);
+    await world.upstream[Symbol.asyncDispose]();
+    void answered;
+  },
+  scaleTimeout(240_000),
+);

@@ -2,6 +2,7 @@
 // reproduces a run.
 import { expect } from "bun:test";
 import { testInside } from "#test/support/inside.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { randomChats } from "./random-run.ts";
 
 const COMMANDS = Number(process.env.SLIPWAY_TEST_COMMANDS ?? 300);
@@ -12,7 +13,7 @@ testInside(
   async () => {
     expect(await randomChats({ commands: COMMANDS, seed: SEED })).toContain("all of the table");
   },
-  240_000,
+  scaleTimeout(240_000),
 );
 
 testInside(
@@ -21,5 +22,5 @@ testInside(
     const said = await randomChats({ commands: COMMANDS, seed: SEED, chats: 1, clients: 20, queueOnly: true });
     expect(said).toContain("all of the table");
   },
-  240_000,
+  scaleTimeout(240_000),
 );

@@ -1,14 +1,11 @@
 // Models that people choose for their own chats: when they apply, and who may choose.
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { DEMO } from "#src/llm/demo.ts";
 import { type ChatWorld, createChat, openChatWorld } from "#test/support/chats.ts";
 import { SCRIPTED } from "#test/support/models/scripted-models.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 const toOverridesPath = (organization: string, user = "me"): string =>
   `/api/v2/organizations/${organization}/members/${user}/chats/model-overrides`;

@@ -1,16 +1,13 @@
 // Models that an organization sets for the titles and compaction of its chats: when they are called, and who may choose.
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
-
-setDefaultTimeout(scaleTimeout(30_000));
 
 const finish = (call: ModelCall, text: string, input = 10): void =>
   call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();

@@ -1,5 +1,5 @@
 // Spending limits on models: who sets them, whose limit applies, and what happens when it is reached, over the public API.
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { toPeriod } from "#actors/chat/spending/period.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { UsageLimitStatus, UsageLimits } from "#schema/chats/usage-limit.ts";
@@ -15,11 +15,8 @@ import {
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
-
-setDefaultTimeout(scaleTimeout(60_000));
 
 const LIMITS = "/api/v2/chats/usage-limits";
 /** One token costs one micro. */

@@ -1,5 +1,7 @@
 // The short form of the template lives: one of them, without kills. `bun run torture --only "terraform: lives"` has the long one.
+
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { runLife } from "./life.ts";
 import { openStage } from "./stage.ts";
 
@@ -10,5 +12,5 @@ testNeeding(
     await using stage = await openStage("server");
     await runLife(stage, { template: "minimal" });
   },
-  240_000,
+  scaleTimeout(240_000),
 );
