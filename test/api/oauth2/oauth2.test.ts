@@ -1,10 +1,12 @@
 // Applications that ask people for access: a client's whole flow, and all attacks on it.
+
 import { afterAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
 import type { Session } from "#schema/users/api-key.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { createChat } from "#test/support/chats.ts";
 import { until } from "#test/support/until.ts";
