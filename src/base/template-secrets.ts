@@ -8,7 +8,7 @@ export type TextChange = (text: string) => string;
 
 const toSealContext = (agent_id: string): string => `agent_text:${agent_id}`;
 
-/** Replaces a secret text wherever people read it. */
+/** What people get instead of a text with a secret. */
 export const HIDDEN_TEXT = "(hidden)";
 
 /**
