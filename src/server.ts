@@ -149,9 +149,10 @@ const makeHandler = (
         const response = await runOnBehalf(request, identity, behalf, () => app.fetch(request));
         if (options.checkAnswers)
           await checkAnswer(request, response, { operations, mismatches: ctx.requests.mismatches });
-        return compress(request, response);
+        return ctx.requests.pages.finish(request, await compress(request, response));
       });
     } catch (error) {
+      ctx.requests.pages.drop(request);
       return errorResponse(error, request);
     }
   };

@@ -20,8 +20,8 @@ export interface Sink {
   end(why: "failed" | "behind"): void;
 }
 
-/** Options of a follower: messages after a cursor, and upstream's ID format. */
-export type FollowOptions = { readonly after_id: number; readonly compat: boolean };
+/** Options of a follower: messages after a cursor, upstream's ID format, and the reader. */
+export type FollowOptions = { readonly after_id: number; readonly compat: boolean; readonly user_id: string };
 
 /** Maximum events per frame (facts/chats 2.1). */
 const FRAME_EVENTS = 256;
@@ -149,12 +149,22 @@ export class ChatFollower {
   async #sendHistory(after: number, revision: number): Promise<void> {
     for (let cursor = after; !this.#isOver; ) {
       const page = { chat: this.#place.key, after: cursor, before: Number.MAX_SAFE_INTEGER };
-      const rows = await this.#ctx.store.scan(listMessages({ ...page, revision, limit: FRAME_EVENTS }));
-      this.#send(rows.map((row) => this.#toMessageEvent(row)));
+      const { rows, hasRoom } = await this.#sendPage({ ...page, revision, limit: FRAME_EVENTS });
       const last = rows.at(-1);
-      const hasRoom = await this.#sink.room();
       if (!last || !hasRoom || (rows.length < FRAME_EVENTS && !isFullPage(rows))) return;
       cursor = last.id;
+    }
+  }
+
+  /** Sends one page, and holds its slot until the client can take more. */
+  async #sendPage(page: Parameters<typeof listMessages>[0]) {
+    const free = await this.#ctx.requests.pages.take(this.#options.user_id);
+    try {
+      const rows = this.#isOver ? [] : await this.#ctx.store.scan(listMessages(page));
+      this.#send(rows.map((row) => this.#toMessageEvent(row)));
+      return { rows, hasRoom: await this.#sink.room() };
+    } finally {
+      free();
     }
   }
 

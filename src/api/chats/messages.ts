@@ -147,9 +147,10 @@ export const chatMessages = (ctx: ApiContext) =>
     )
     .get(
       "/:chat/messages",
-      async ({ caller, params, query }) => {
+      async ({ caller, params, query, request }) => {
         const { id, key } = await findVisibleChat(ctx, params.chat, caller);
         const { after, before, limit } = toPage(query);
+        await ctx.requests.pages.takeForAnswer(request, caller.user_id);
         const ascending = query.after_id !== undefined && query.before_id === undefined;
         const list = ascending ? listMessages : listNewestMessages;
         const rows = await ctx.store.scan(list({ chat: key, after, before, revision: END, limit: limit + 1 }));

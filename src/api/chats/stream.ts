@@ -40,7 +40,7 @@ export const chatStream = (ctx: ApiContext) =>
             ctx,
             caller,
             access,
-            new ChatSocket(ctx, place, { after_id, compat }, onSeen),
+            new ChatSocket(ctx, place, { after_id, compat, user_id: caller.user_id }, onSeen),
           );
           return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
         }
@@ -48,16 +48,16 @@ export const chatStream = (ctx: ApiContext) =>
           const follower = new ChatFollower(
             ctx,
             place,
-            { after_id, compat },
+            { after_id, compat, user_id: caller.user_id },
             {
               send: (frame) => void stream.send("data", frame),
               room: async () => {
-                const stalled = ctx.clock.after(STALL_TIMEOUT_MS, () => stream.abort());
+                const stalled = ctx.clock.after(STALL_TIMEOUT_MS, () => stream.terminate());
                 const hasRoom = await stream.waitForRoom(PAUSE_BYTES);
                 stalled.cancel();
                 return hasRoom;
               },
-              end: (why) => (why === "failed" ? stream.end() : stream.abort()),
+              end: (why) => (why === "failed" ? stream.end() : stream.terminate()),
             },
           );
           follower.start();

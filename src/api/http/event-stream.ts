@@ -2,6 +2,7 @@
 // Buffers are bounded: the stream of a client that does not read is ended (rules EV-1 to EV-3).
 import { log } from "#base/log.ts";
 import type { ApiContext } from "../context.ts";
+import type { Backlog } from "./backlog.ts";
 import { getCaller } from "./caller.ts";
 
 /** Maximum bytes waiting for a client before its stream is ended. */
@@ -19,12 +20,19 @@ const HEADERS = {
 export class EventStream {
   readonly #controller: ReadableStreamDefaultController<Uint8Array>;
   readonly #closed: () => void;
+  readonly #backlog: Backlog;
+  readonly holder: string | undefined;
   #open = true;
   #wake: (() => void) | undefined;
 
-  constructor(controller: ReadableStreamDefaultController<Uint8Array>, closed: () => void) {
+  constructor(
+    controller: ReadableStreamDefaultController<Uint8Array>,
+    { closed, backlog, holder }: { closed: () => void; backlog: Backlog; holder: string | undefined },
+  ) {
     this.#controller = controller;
     this.#closed = closed;
+    this.#backlog = backlog;
+    this.holder = holder;
   }
 
   /**
@@ -59,7 +67,7 @@ export class EventStream {
   }
 
   /** Ends the stream immediately because the client is too slow. */
-  abort(): void {
+  terminate(): void {
     if (!this.#open) return;
     this.onDisconnect();
     log("http").debug("the reader of an event stream is too slow: the stream is ended");
@@ -85,11 +93,12 @@ export class EventStream {
   #write(text: string): boolean {
     if (!this.#open) return false;
     if (this.waiting > SLOW_BYTES) {
-      this.abort();
+      this.terminate();
       return false;
     }
     this.#controller.enqueue(new TextEncoder().encode(text));
-    return true;
+    this.#backlog.note(this);
+    return this.#open;
   }
 }
 
@@ -105,15 +114,17 @@ export const eventStream = (
   let stream: EventStream | undefined;
   const caller = getCaller(request);
   const open = { end: () => stream?.end(), ping: () => void stream?.ping() };
-  const forget = ctx.streams.add(open, caller.kind === "user" ? caller.user_id : caller.agent_id, request);
+  const holder = caller.kind === "user" ? caller.user_id : caller.agent_id;
+  const forget = ctx.streams.add(open, holder, request);
   ctx.requests.exempt(request);
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
         const undo = [forget];
-        const made = new EventStream(controller, () => {
+        const closed = (): void => {
           for (const one of undo) one();
-        });
+        };
+        const made = new EventStream(controller, { closed, backlog: ctx.sockets.backlog, holder });
         stream = made;
         made.ping();
         try {

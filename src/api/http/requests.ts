@@ -5,6 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { TrackedRequest } from "#base/network/current-request.ts";
 import type { IsLeaving } from "#db/own-rows.ts";
+import { PageSlots } from "./answers/page-slots.ts";
 import { ResponseMismatches } from "./answers/response-mismatch.ts";
 import { hasMoved } from "./errors.ts";
 import type { Destination } from "./placement/placement.ts";
@@ -23,6 +24,7 @@ type Waiting = { since: number; late: (reason: AppError) => void };
 export class Requests {
   /** Responses that did not match their schemas. */
   readonly mismatches = new ResponseMismatches();
+  readonly pages = new PageSlots();
   readonly #clock: Clock;
   readonly #limit: number;
   readonly #running = new Map<Request, Waiting>();

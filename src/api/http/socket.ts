@@ -7,6 +7,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 import type { IsLeaving } from "#db/own-rows.ts";
+import { Backlog } from "./backlog.ts";
 import { ConnectionLimits } from "./holders.ts";
 import { MemoryGuard } from "./memory-guard.ts";
 import { PingTimer } from "./ping.ts";
@@ -139,6 +140,7 @@ export class Socket {
     if (this.closing || this.checkSpeed()) return false;
     const result = typeof data === "string" ? this.#raw.sendText(data, compress) : this.#raw.sendBinary(data, compress);
     if (result === 0 || this.waiting > MAX_WAITING_BYTES) this.terminate();
+    else this.#sockets.backlog.note(this);
     return !this.closing;
   }
 
@@ -207,6 +209,10 @@ export class Socket {
     return this.#raw.data.place;
   }
 
+  get holder(): string | undefined {
+    return this.#raw.data.who;
+  }
+
   /** Returns the number of bytes waiting for the client. */
   get waiting(): number {
     return this.#raw.getBufferedAmount();
@@ -271,6 +277,8 @@ export class Socket {
 /** All open sockets of the server and their topics. */
 export class Sockets {
   readonly clock: Clock;
+  /** What waits for clients of sockets and event streams. */
+  readonly backlog = new Backlog(SLOW_BYTES);
   readonly #open: PingTimer<Socket>;
   readonly #followers = new Map<string, TopicFollowers>();
   readonly #leaving = new Set<Socket>();

@@ -213,7 +213,7 @@ const followAsEvents = (ctx: ApiContext, follower: JobLogFollower, stream: Event
     },
     hasRoom: () => {
       if (stream.waiting <= STEP_BYTES) return true;
-      const stalled = ctx.clock.after(STALL_TIMEOUT_MS, () => stream.abort());
+      const stalled = ctx.clock.after(STALL_TIMEOUT_MS, () => stream.terminate());
       void stream.waitForRoom(STEP_BYTES).then((hasRoom) => {
         stalled.cancel();
         if (hasRoom) follower.wake(sink);

@@ -1,0 +1,88 @@
+// Clients that do not read what they asked for: the memory of all of them is bounded, and other people notice nothing.
+import { expect, test } from "bun:test";
+import { PageSlots } from "#src/api/http/answers/page-slots.ts";
+import { Backlog, type Behind } from "#src/api/http/backlog.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
+import { until } from "#test/support/until.ts";
+
+test("[HT-50] a person holds half of the slots; their next reader waits until one is free, and other people read", async () => {
+  const slots = new PageSlots(4);
+  const [first, second] = [await slots.take("eve"), await slots.take("eve")];
+  let isThird = false;
+  const third = slots.take("eve").then((free) => {
+    isThird = true;
+    return free;
+  });
+  const bob = await slots.take("bob");
+  expect(isThird).toBe(false);
+  first();
+  // Freed once, whoever calls it again.
+  first();
+  const free = await third;
+  const [last] = [await slots.take("bob")];
+  const fourth = slots.take("carol");
+  bob();
+  (await fourth)();
+  for (const one of [second, free, last]) one();
+  expect((await slots.take("eve"))()).toBeUndefined();
+});
+
+test("[HT-50] a slot is free when a large answer was read or its client has left, and with the last byte of a small one", async () => {
+  const slots = new PageSlots(2);
+  const answerTo = async (body: string): Promise<Response> => {
+    const request = new Request("http://localhost/");
+    await slots.takeForAnswer(request, "eve");
+    return slots.finish(request, new Response(body, { headers: { "content-type": "application/json" } }));
+  };
+  const large = "x".repeat(3_000_000);
+  const small = await answerTo("{}");
+  expect([small.headers.get("content-type"), await small.text()]).toEqual(["application/json", "{}"]);
+  expect(await (await answerTo(large)).text()).toBe(large);
+  await (await answerTo(large)).body?.cancel();
+  const failed = new Request("http://localhost/");
+  await slots.takeForAnswer(failed, "eve");
+  slots.drop(failed);
+  await answerTo("again");
+});
+
+test("[HT-50] a client that takes a large page and leaves gives its slot back", async () => {
+  const slots = new PageSlots(2);
+  const large = "x".repeat(16_000_000);
+  await using served = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: async (request) => {
+      await slots.takeForAnswer(request, "eve");
+      return slots.finish(request, new Response(large));
+    },
+  });
+  for (let i = 0; i < 3; i++) {
+    using stalled = new RawConnection(served.url);
+    stalled.socket.pause();
+    stalled.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    await until(() => served.pendingRequests === 1);
+  }
+  expect((await (await fetch(served.url)).text()).length).toBe(large.length);
+});
+
+test("[SK-7] beyond the limit, the holder for whom the most waits loses the connections that are behind", () => {
+  const cut: string[] = [];
+  const makeConnection = (name: string, holder: string, waiting: number): Behind & { waiting: number } => ({
+    holder,
+    waiting,
+    terminate: () => void cut.push(name),
+  });
+  const backlog = new Backlog(100, 1_000);
+  const eve = [1, 2, 3].map((n) => makeConnection(`eve ${n}`, "eve", 200));
+  const bob = makeConnection("bob", "bob", 300);
+  for (const one of [...eve, bob]) backlog.note(one);
+  expect(cut).toEqual([]);
+  // One has read since, so it is not behind any more.
+  for (const one of eve.slice(0, 1)) one.waiting = 50;
+  backlog.note(makeConnection("bob 2", "bob", 200));
+  expect(cut).toEqual([]);
+  backlog.note(makeConnection("eve 4", "eve", 900));
+  expect(cut).toEqual(["eve 2", "eve 3", "eve 4"]);
+  backlog.note(makeConnection("carol", "carol", 400));
+  expect(cut).toHaveLength(3);
+});
