@@ -104,7 +104,7 @@ const isOurPair = (pair: string): boolean => {
 };
 
 /** Instructions to a proxy in front of this server, which could make it send its own files. */
-const PROXY_HEADERS = /^x-(?:accel-|sendfile|lighttpd-send-file|litespeed-)/;
+const PROXY_HEADERS = /^x-(?:accel-|sendfile|lighttpd-send-|litespeed-|reproxy-|backend-redirect$)/;
 
 /** Headers an app may set on its own host but not below the access URL, where they would apply to the whole origin. */
 const ORIGIN_WIDE = new Set(["strict-transport-security", "public-key-pins", "nel", "report-to"]);
