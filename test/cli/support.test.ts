@@ -1,7 +1,8 @@
 // The support archive, and settings that are reloaded while the server runs.
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { unzipSync } from "fflate";
 import { configureLogging, log, resetLogging } from "#base/log.ts";
 import { redact } from "#base/redact.ts";
 import { Client } from "#src/client.ts";
@@ -94,6 +95,28 @@ test("[OP-12] a support bundle is one file for its creator alone, with version, 
   expect(tables.map(({ name }) => name)).toContain("users");
   expect((await runVerb(["support-bundle", ...at])).code).toBe(2);
 });
+
+test("[CV-40] a workspace's bundle is written into the current folder, whatever name the server gives the workspace", async () => {
+  using place = tempDirectory();
+  const agents = [{ id: "a", name: "../../agent\u001b[1m" }];
+  const workspace = { id: "w", name: "../../../outside", latest_build: { id: "b", resources: [{ agents }] } };
+  await using server = serveJson((path) => (path.includes("/workspace/") ? workspace : []));
+  const argv = ["support", "bundle", "dev", "--yes", "--url", server.url.origin, "--token", "x"];
+  const child = Bun.spawn([...command(), ...argv], { cwd: place.path, stdout: "ignore", stderr: "pipe" });
+  expect([await child.stderr.text(), await child.exited]).toEqual(["", 0]);
+  expect(readdirSync(place.path)).toEqual(["slipway-support-outside.zip"]);
+  const files = unzipSync(readFileSync(join(place.path, "slipway-support-outside.zip")));
+  expect(Object.keys(files)).toContain("agent-agent_1m.log");
+}, 30_000);
+
+const serveJson = (answer: (path: string) => unknown) => {
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ url }) => Response.json(answer(new URL(url).pathname)),
+  });
+  return { url: server.url, [Symbol.asyncDispose]: () => server.stop(true) };
+};
 
 test("[OP-13] SIGHUP rereads the settings: the log level changes; an error changes nothing and is reported", async () => {
   using place = tempDirectory();

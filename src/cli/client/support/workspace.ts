@@ -10,10 +10,13 @@ import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { requireConfirmable, requireConfirmation } from "../../missing-arguments.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { checkNetwork } from "../network/netcheck.ts";
 import { withServer } from "../remote.ts";
 import { listAgents, selectWorkspace } from "../workspaces/find.ts";
+
+const MAX_NAME_LENGTH = 64;
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, {
@@ -25,8 +28,9 @@ export const run: RunVerb = async (input) => {
   requireConfirmable(input, has.yes, "written");
   return withServer("support bundle", input, value, async ({ client }) => {
     const workspace = await named(client);
-    const file = value["output-file"] ?? `slipway-support-${workspace.name}.zip`;
-    if (!has.yes) await requireConfirmation(input, `Write logs and settings of ${workspace.name} into ${file}?`);
+    const file = value["output-file"] ?? `slipway-support-${toFileName(workspace.name)}.zip`;
+    if (!has.yes)
+      await requireConfirmation(input, `Write logs and settings of ${toPlainLine(workspace.name)} into ${file}?`);
     const files = await collectFiles(input, client, workspace);
     try {
       writeFileSync(file, zipSync(files), { flag: "wx", mode: 0o600 });
@@ -39,6 +43,14 @@ export const run: RunVerb = async (input) => {
     return EXIT.ok;
   });
 };
+
+/** Returns the last part of a name with plain characters only: the server that sends it must not choose a folder. */
+const toFileName = (name: string): string =>
+  name
+    .split(/[/\\]/)
+    .at(-1)
+    ?.replace(/[^A-Za-z0-9_-]+/g, "_")
+    .slice(0, MAX_NAME_LENGTH) || "workspace";
 
 const collectFiles = async (
   input: VerbInput,
@@ -70,7 +82,9 @@ const collectFiles = async (
     lines(await client.get(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`)),
   );
   for (const { id, name } of listAgents(workspace)) {
-    await add(`agent-${name}.log`, async () => lines(await client.get(`/api/v2/workspaceagents/${id}/logs`)));
+    await add(`agent-${toFileName(name)}.log`, async () =>
+      lines(await client.get(`/api/v2/workspaceagents/${id}/logs`)),
+    );
   }
   return found;
 };
