@@ -284,6 +284,8 @@ export class Sockets {
   readonly #leaving = new Set<Socket>();
   readonly #holders: ConnectionLimits;
   readonly #visitors: ConnectionLimits;
+  /** Closed sockets of visitors that may still hold an unfinished message. */
+  readonly #closedVisitors: ConnectionLimits;
   /** Sockets of apps, by workspace for visitors without an account and else by user. */
   readonly #apps: MemoryGuard<Socket>;
   readonly #places = new WeakMap<Request, Destination>();
@@ -317,6 +319,7 @@ export class Sockets {
     this.websocket.backpressureLimit = Math.max(maxAppMessage, MAX_MESSAGE_BYTES) + MAX_WAITING_BYTES;
     this.maxAnonymous = Math.max(Math.floor(shareOfMemory(UNFINISHED_SHARE) / longest), MIN_ANONYMOUS);
     this.#visitors = new ConnectionLimits(this.maxAnonymous, TOO_MANY_VISITORS);
+    this.#closedVisitors = new ConnectionLimits(this.maxAnonymous, TOO_MANY_VISITORS);
     this.#isHere = isHere;
     this.#open = new PingTimer(clock);
     this.#holders = new ConnectionLimits(limit);
@@ -347,7 +350,10 @@ export class Sockets {
     }
     this.#holders.check(who, most);
     this.#holders.check(owner);
-    if (visits !== undefined) this.#visitors.check(visits);
+    if (visits !== undefined) {
+      this.#visitors.check(visits);
+      this.#closedVisitors.check(visits);
+    }
     const holder = app ? (visits ?? who) : undefined;
     if (holder !== undefined) this.#apps.check(holder);
     // Bun negotiates compression by this header.
@@ -417,9 +423,12 @@ export class Sockets {
 
   #count({ data: { who, owner, agent, visits } }: Raw, by: 1 | -1): void {
     this.#holders.count([who, owner], by);
-    if (visits !== undefined && by === 1) this.#visitors.count([visits], 1);
-    else if (visits !== undefined) this.clock.after(RELEASE_TIMEOUT_MS, () => this.#visitors.count([visits], -1));
     if (agent) this.agents += by;
+    if (visits === undefined) return;
+    this.#visitors.count([visits], by);
+    if (by === 1) return;
+    this.#closedVisitors.count([visits], 1);
+    this.clock.after(RELEASE_TIMEOUT_MS, () => this.#closedVisitors.count([visits], -1));
   }
 
   /** Returns the number of subscriptions over all sockets and topics. */

@@ -146,7 +146,7 @@ describe("a WebSocket", () => {
     });
   });
 
-  test("[AX-28] visitors without an account have a limited number, of which one app can have three quarters", async () => {
+  test("[AX-28] visitors without an account have a limited number, of which one app can have three quarters, and can reload", async () => {
     // The longer a message may be, the fewer sockets there are.
     const env = { SLIPWAY_APP_MESSAGE_MB: "1024" };
     await using small = await startAppWorld({
@@ -168,6 +168,19 @@ describe("a WebSocket", () => {
       "Too many visitors without an account",
     );
     expect(await visit(withToken(small.token))).toStartWith("HTTP/1.1 101");
+    const open = visitors.slice(0, -2);
+    const limit = open.length;
+    let reloads = 0;
+    do {
+      const one = open.shift();
+      one?.send(frame(8, Buffer.from([3, 233])));
+      await one?.closed;
+      last = await visit();
+      open.push(visitors.at(-1) as RawConnection);
+      reloads += 1;
+    } while (last.startsWith("HTTP/1.1 101"));
+    // As many closed ones can have an unfinished message, which the runtime keeps until their clients disconnect.
+    expect(reloads).toBe(limit);
     for (const one of visitors) one[Symbol.dispose]();
   });
 
