@@ -32,11 +32,11 @@ import {
 import { findSnapshot, type SnapshotRow } from "#db/workspaces/snapshots.ts";
 import { HomeBackupError } from "#src/home-backups/error.ts";
 import type { HomeBackupStore } from "#src/home-backups/store.ts";
+import { isForBuiltIn } from "#src/provisioners/external/tags.ts";
 import type { CaptureResult, Homes, SnapshotPlace } from "#src/provisioners/homes.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import type { Chore } from "../runtime/chore.ts";
 import type { Directory } from "../runtime/directory.ts";
-import { isForBuiltIn } from "../runtime/job-queue.ts";
 import { Turns } from "../runtime/turns.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import type { Provisioners } from "../workspace/build-runner.ts";

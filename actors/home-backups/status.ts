@@ -1,6 +1,6 @@
 // The state of home backups: problems of one workspace, and totals of all. Pure.
 import type { HomeStanding } from "#db/workspaces/home-backups.ts";
-import { isForBuiltIn } from "../runtime/job-queue.ts";
+import { isForBuiltIn } from "#src/provisioners/external/tags.ts";
 
 /** Returns whether the workspace has backups or is scheduled for one. */
 export const isCounted = ({ backups, is_scheduled, deleted, failed_at }: HomeStanding): boolean =>

@@ -5,6 +5,7 @@
 import { uuid } from "#base/ids.ts";
 import { FIRST_SHARD } from "#base/shards.ts";
 import type { IsLeaving } from "#db/own-rows.ts";
+import { isForBuiltIn } from "#src/provisioners/external/tags.ts";
 import type { NamedJob, PresentWorker, QueuePosition, QueueView, RemoteQueues, Tags } from "./remote-queues.ts";
 
 export type QueuedJob = NamedJob & {
@@ -40,9 +41,6 @@ type Running = {
 const NO_SHARD = -1;
 /** Maximum queue positions that other nodes see. */
 const MAX_VISIBLE_POSITIONS = 5_000;
-
-/** Tags of the built-in worker. It takes only jobs without other requirements. */
-const WORKER_TAGS: Readonly<Record<string, string>> = { scope: "organization", owner: "" };
 
 export class JobQueue {
   /** Identifies this process as a worker. */
@@ -307,10 +305,6 @@ export class ServerStopping extends Error {
 }
 
 const isLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && reason instanceof ServerStopping;
-
-/** Returns whether the built-in worker takes jobs with these tags. */
-export const isForBuiltIn = (tags: Tags = {}): boolean =>
-  Object.entries(tags).every(([key, value]) => WORKER_TAGS[key] === value);
 
 const toQueuePosition = (jobs: readonly QueuedJob[], id: string): QueuePosition => ({
   queue_position: jobs.findIndex((job) => job.id === id) + 1,

@@ -7,8 +7,8 @@ import { uuid } from "#base/ids.ts";
 import { pause } from "#base/retry.ts";
 import { FIRST_SHARD, listOtherNodes, type OtherNode, type Shards } from "#base/shards.ts";
 import type { IsLeaving } from "#db/own-rows.ts";
-import { canRun } from "#src/provisioners/external/tags.ts";
-import { isForBuiltIn, type JobQueue } from "./job-queue.ts";
+import { canRun, isForBuiltIn } from "#src/provisioners/external/tags.ts";
+import type { JobQueue } from "./job-queue.ts";
 import type {
   JobOwner,
   NamedJob,

@@ -1,6 +1,7 @@
 // The steps of an import: archive -> template.yaml -> checked manifest, reported in the job's log (rules TP-5 to TP-12, TP-15).
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
+import { resolveProvisioner } from "#src/provisioners/effective.ts";
 import { formatProblem, parseManifest } from "#src/provisioners/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
 import { readTemplateSource, type TemplateSource } from "#src/provisioners/template-source.ts";
@@ -60,7 +61,7 @@ const formatSummary = (manifest: Manifest): string => {
   const agents = manifest.resources.flatMap((resource) => resource.agents ?? []).length;
   const count = (n: number, word: string): string => `${n} ${word}${n === 1 ? "" : "s"}`;
   return [
-    `The template is valid: provisioner ${manifest.provisioner}`,
+    `The template is valid: provisioner ${resolveProvisioner(manifest)}${manifest.external ? " of a worker" : ""}`,
     count(manifest.resources.length, "resource"),
     count(agents, "agent"),
     `${count(manifest.parameters?.length ?? 0, "parameter")}.`,

@@ -7,7 +7,7 @@ import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { listRestoring, listSnapshots } from "#db/workspaces/snapshots.ts";
 import { findSnapshotProblem, MAX_SNAPSHOTS } from "#schema/workspaces/snapshot.ts";
-import { isForBuiltIn } from "../runtime/job-queue.ts";
+import { isForBuiltIn } from "#src/provisioners/external/tags.ts";
 import type { StopSnapshot, WorkspaceState } from "./decision.ts";
 import { countKept, selectOutdated } from "./snapshot-rows.ts";
 

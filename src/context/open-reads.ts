@@ -2,7 +2,7 @@
 // memory (actors, topics, queues, connections into workspaces) and all writes are missing: a request that uses them is forwarded
 // (src/base/network/local-reads.ts). Members must be listed below to be available, so nothing new is served here by mistake.
 import type { Events } from "#actors/runtime/events.ts";
-import { isForBuiltIn, type JobQueue } from "#actors/runtime/job-queue.ts";
+import type { JobQueue } from "#actors/runtime/job-queue.ts";
 import type { Tags } from "#actors/runtime/remote-queues.ts";
 import {
   createEventReceiver,
@@ -21,6 +21,7 @@ import type { ReadStore } from "#db/pg/read-store.ts";
 import type { DomainContext } from "#domain/context.ts";
 import type { RejectedChanges } from "#src/api/audit/rejections.ts";
 import type { Sockets } from "#src/api/http/socket.ts";
+import { isForBuiltIn } from "#src/provisioners/external/tags.ts";
 import { Context } from "./context.ts";
 
 /** Members that are the same on every node. */

@@ -9,6 +9,7 @@ const RESERVED_TAGS: readonly string[] = ["provisioner", "organization", "place"
 
 export const checkProvisioner = (manifest: Manifest): Finding[] => [
   ...checkExternal(manifest),
+  ...checkTags(manifest),
   ...(manifest.echo && resolveProvisioner(manifest) !== "echo"
     ? [{ pointer: "/echo", reason: "is only for the provisioner echo" }]
     : []),
@@ -16,16 +17,17 @@ export const checkProvisioner = (manifest: Manifest): Finding[] => [
   ...(resolveProvisioner(manifest) === "docker" ? checkContainers(manifest) : checkNoContainers(manifest)),
 ];
 
-const checkExternal = ({ provisioner, external, tags = {} }: Manifest): Finding[] => {
+const checkExternal = ({ provisioner, external }: Manifest): Finding[] => {
   if (provisioner !== "external") {
     return external ? [{ pointer: "/external", reason: "is only for the provisioner external" }] : [];
   }
-  const reserved = Object.keys(tags).filter((tag) => RESERVED_TAGS.includes(tag));
-  return [
-    ...(external ? [] : [{ pointer: "/external", reason: "is missing: it names the provisioner that a worker uses" }]),
-    ...reserved.map((tag) => ({ pointer: `/tags/${tag}`, reason: "is set by the server" })),
-  ];
+  return external ? [] : [{ pointer: "/external", reason: "is missing: it names the provisioner that a worker uses" }];
 };
+
+const checkTags = ({ tags = {} }: Manifest): Finding[] =>
+  Object.keys(tags)
+    .filter((tag) => RESERVED_TAGS.includes(tag))
+    .map((tag) => ({ pointer: `/tags/${tag}`, reason: "is set by the server" }));
 
 /** A local workspace is one process, so it has one agent. */
 const checkOneAgent = ({ resources }: Manifest): Finding[] => {

@@ -6,6 +6,7 @@ import { FormatRegistry } from "@sinclair/typebox";
 import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value";
 import { isUuid } from "#base/ids.ts";
 import { Manifest } from "#schema/templates/manifest.ts";
+import { assignToWorker } from "./effective.ts";
 import type { Finding } from "./finding.ts";
 import { checkManifest } from "./manifest-checks.ts";
 import { parseYaml, YamlError } from "./yaml.ts";
@@ -39,7 +40,7 @@ export const parseManifest = (text: string): ParsedManifest => {
     findings.push({ pointer: "", reason: "must be a mapping with the key `provisioner` and the list `resources`" });
   } else if (Value.Check(Manifest, value)) {
     findings.push(...checkManifest(value));
-    if (findings.length === 0) return { manifest: value, problems: [] };
+    if (findings.length === 0) return { manifest: assignToWorker(value), problems: [] };
   } else {
     findings.push(...listSchemaFindings(value));
   }

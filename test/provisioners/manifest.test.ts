@@ -288,6 +288,7 @@ test.each([
     "provisioner: external\nexternal: {provisioner: echo}\ntags: {provisioner: x}\nresources: [{name: a}]",
     "tags.provisioner: is set by the server",
   ],
+  ["provisioner: echo\ntags: {place: x}\nresources: [{name: a}]", "tags.place: is set by the server"],
   [
     "provisioner: local\nexternal: {provisioner: echo}\nresources: [{name: a}]",
     "external: is only for the provisioner external",

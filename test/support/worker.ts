@@ -1,4 +1,5 @@
 // External workers for tests: the real program as a second process, or a bare socket that speaks their protocol.
+import type { Manifest } from "#schema/templates/manifest.ts";
 import type { NewProvisionerKey } from "#schema/templates/provisioner.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { printTags, type Tags } from "#src/provisioners/external/tags.ts";
@@ -120,4 +121,8 @@ export const openWorker = async (
   return { socket, id, say: (message) => socket.send(JSON.stringify(message)) };
 };
 
-export type JobMessage = { type: string; job_id?: string; request: { job_id: string; agents: { token: string }[] } };
+export type JobMessage = {
+  type: string;
+  job_id?: string;
+  request: { job_id: string; agents: { token: string }[]; manifest: Pick<Manifest, "provisioner"> };
+};

@@ -1,6 +1,5 @@
 // Plans a build from a template version and the caller's input: checks that the version is usable and the parameters are complete. Used for
 // new workspaces and further builds.
-import { isForBuiltIn } from "#actors/runtime/job-queue.ts";
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import type { Config } from "#base/config.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
@@ -15,7 +14,7 @@ import type { CreateBuild } from "#schema/workspaces/build.ts";
 import { type JobStatus, toJobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { hasFiles } from "#schema/workspaces/snapshot.ts";
-import { buildTags } from "#src/provisioners/external/tags.ts";
+import { buildTags, isForBuiltIn } from "#src/provisioners/external/tags.ts";
 import { type ParameterInput, resolveParameters } from "#src/provisioners/parameters.ts";
 import { findPreset } from "#src/provisioners/presets.ts";
 import { canWorkIn } from "../access.ts";

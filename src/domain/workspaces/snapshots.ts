@@ -1,6 +1,5 @@
 // Snapshots of a workspace: access checks for listing, creating and deleting, and presentation.
 
-import { isForBuiltIn } from "#actors/runtime/job-queue.ts";
 import type { SnapshotWork } from "#actors/workspace/decision.ts";
 import { toRfc3339 } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
@@ -18,6 +17,7 @@ import {
   type Snapshot,
   type Snapshots,
 } from "#schema/workspaces/snapshot.ts";
+import { isForBuiltIn } from "#src/provisioners/external/tags.ts";
 import type { DomainContext } from "../context.ts";
 
 type Keeper = Pick<SnapshotWork, "provisioner"> & {

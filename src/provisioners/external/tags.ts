@@ -17,6 +17,10 @@ export type WorkerPlace = {
   readonly places: Tags;
 };
 
+/** Returns whether the server itself runs jobs with these tags. */
+export const isForBuiltIn = (tags: Tags = {}): boolean =>
+  Object.entries(tags).every(([name, value]) => WORKER_TAGS[name] === value);
+
 /**
  * Returns the tags of a build's job: the template's tags, and the required kind of worker if a worker runs it. The server itself runs
  * Terraform templates unless they have tags or `terraform_workers` is set.
@@ -28,7 +32,7 @@ export const buildTags = (
 ): Record<string, string> => {
   const { provisioner, external, terraform } = manifest;
   const tags = { ...terraform?.workspace_tags, ...manifest.tags };
-  const needsWorker = terraform_workers || Object.keys(tags).some((name) => !(name in WORKER_TAGS));
+  const needsWorker = terraform_workers || !isForBuiltIn(tags);
   const kind = provisioner === "external" ? (external?.provisioner ?? "") : provisioner;
   const isAway = provisioner === "external" || (provisioner === "terraform" && needsWorker);
   return { ...tags, ...(isAway ? { provisioner: kind, organization: organization_id } : {}) };
@@ -49,7 +53,8 @@ export const getRequestedTags = ({
   organization: _own,
   place: _place,
   ...tags
-}: Tags): Record<string, string> => Object.fromEntries(Object.entries(tags).filter(([name]) => !(name in WORKER_TAGS)));
+}: Tags): Record<string, string> =>
+  Object.fromEntries(Object.entries(tags).filter(([name, value]) => WORKER_TAGS[name] !== value));
 
 /** Adds the place from the state of the previous build: the workspace stays where it is. */
 export const addPlaceTag = (tags: Tags, left: string | null): Record<string, string> => {

@@ -4,6 +4,7 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { ProvisionerDaemon } from "#schema/templates/provisioner.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Client } from "#src/client.ts";
+import { printTags } from "#src/provisioners/external/tags.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
@@ -175,6 +176,37 @@ test("[PV-8] a worker takes only builds that match its tags, provisioner and fre
   await awaitWorkspace(world.admin, id, (workspace) => workspace.latest_build.status === "running");
   expect((await getBuild(world.admin, waiting.latest_build.id)).status).toBe("pending");
   for (const { socket } of [...none, fitting]) socket[Symbol.dispose]();
+});
+
+test.each([
+  ["echo", { region: "eu" }],
+  ["docker", { region: "eu" }],
+  ["local", { scope: "user", owner: "ada" }],
+] as const)("[PV-8] a worker takes the builds of a template with tags and the provisioner %s", async (kind, tags) => {
+  const manifest: Manifest = {
+    provisioner: kind,
+    tags,
+    resources: [
+      {
+        name: "main",
+        agents: [{ name: "main" }],
+        ...(kind === "docker" ? { docker: { image: "debian:13" } } : {}),
+      },
+    ],
+  };
+  await using world = await open(manifest);
+  const { latest_build } = await createWorkspace(world.admin, world.template_id);
+  expect(latest_build).toMatchObject({ status: "pending", matched_provisioners: { count: 0 } });
+  const others = [
+    await world.worker("untagged", { provisioners: kind }),
+    await world.worker("other-kind", { tags: printTags(tags), provisioners: kind === "echo" ? "docker" : "echo" }),
+  ];
+  const fitting = await world.worker("fitting", { tags: printTags(tags), provisioners: kind });
+  const { request } = await nextMessage(fitting, "job");
+  expect(request.manifest.provisioner).toBe(kind);
+  fitting.say({ type: "done", job_id: request.job_id, state: null });
+  expect((await awaitBuild(world.admin, latest_build.workspace_id)).latest_build.status).toBe("running");
+  for (const { socket } of [...others, fitting]) socket[Symbol.dispose]();
 });
 
 test("[PV-12] a worker that sends endless output fills its build's log and nothing else", async () => {
