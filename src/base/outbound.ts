@@ -92,7 +92,7 @@ export class Outbound {
    * Sends the request and returns once the response headers have arrived. For streams, which have no known end: only `signal` limits the
    * time, and the body fails after `max_bytes`. Throws OutboundError.
    */
-  async open(url: URL, init: RequestInit = {}): Promise<Response> {
+  async open(url: URL, init: BunFetchRequestInit = {}): Promise<Response> {
     requireActiveNode();
     markSideEffect();
     const { max_bytes = MAX_BYTES } = this.#options;
@@ -181,18 +181,23 @@ const checkScheme = (url: URL): void => {
 const toFetchArguments = (
   url: URL,
   address: string,
-  { headers, ...request }: Omit<RequestInit, "headers"> & { readonly headers?: OutboundRequest["headers"] },
+  {
+    headers,
+    tls,
+    ...request
+  }: Omit<BunFetchRequestInit, "headers"> & { readonly headers?: OutboundRequest["headers"] },
 ): [URL, RequestInit] => {
   const target = new URL(url);
   target.username = "";
   target.password = "";
   target.hostname = isIP(address) === 6 ? `[${address}]` : address;
+  // The certificate must match the hostname, although the connection is made to the address.
+  const name = url.protocol === "https:" && isIP(url.hostname) === 0 ? { serverName: url.hostname } : undefined;
   const init = {
     ...request,
     headers: { "user-agent": "slipway", ...headers, host: url.host },
     redirect: "manual",
-    // The certificate must match the hostname, although the connection is made to the address.
-    ...(url.protocol === "https:" && isIP(url.hostname) === 0 ? { tls: { serverName: url.hostname } } : {}),
+    ...(tls || name ? { tls: { ...tls, ...name } } : {}),
   };
   // Bun's types lack serverName; its fetch checks the certificate against it.
   return [target, init as RequestInit];

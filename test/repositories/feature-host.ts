@@ -9,7 +9,12 @@ export class FeatureHost implements Disposable {
   readonly asked: string[] = [];
   readonly #manifests = new Map<string, string>();
   readonly #blobs = new Map<string, Uint8Array>();
-  readonly #server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.#answer(request) });
+  readonly #server: Bun.Server<undefined>;
+
+  constructor(tls?: Bun.TLSOptions) {
+    const answer = (request: Request): Response => this.#answer(request);
+    this.#server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer, ...(tls ? { tls } : {}) });
+  }
 
   /** The prefix of its features' IDs. */
   get name(): string {

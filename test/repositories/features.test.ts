@@ -4,6 +4,9 @@ import { systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
 import { FeatureRegistry, MAX_FEATURE_BYTES } from "#src/git/feature-registry.ts";
 import { type Feature, readFeature, sortByInstallOrder, toDockerfile } from "#src/provisioners/repository/features.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { makeCertificate } from "../cli/certificate.ts";
 import { FeatureHost } from "./feature-host.ts";
 
 const host = new FeatureHost();
@@ -115,3 +118,20 @@ test("[RW-31] the server signs in to an image's registry for the engine, at no a
   ] as const)
     await expect(from.fetchPullToken(image, neverAborted)).rejects.toThrow(words);
 });
+
+testNeeding(
+  [needs.openssl],
+  "[RW-31] a registry whose certificate only the engine trusts gives its token, and no feature",
+  async () => {
+    using folder = tempDirectory();
+    const { cert, key } = await makeCertificate(folder.path, "registry", "DNS:registry.example.com");
+    using trusted = new FeatureHost({ cert: Bun.file(cert), key: Bun.file(key) });
+    const resolve = async (): Promise<string[]> => ["127.0.0.1"];
+    const open = (allowed: string[]) => new FeatureRegistry(new Outbound({ clock: systemClock, allowed, resolve }));
+    const image = `${trusted.name.replace("127.0.0.1", "registry.example.com")}/acme/tool:1`;
+    const registry = open(["127.0.0.0/8"]);
+    expect(await registry.fetchPullToken(image, neverAborted)).toBe("for repository:acme/tool:pull");
+    await expect(registry.fetch(image, neverAborted)).rejects.toThrow("certificate");
+    await expect(open([]).fetchPullToken(image, neverAborted)).rejects.toThrow("not a public address");
+  },
+);
