@@ -139,10 +139,15 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await look("chat-queue");
   await queue.getByRole("button", { name: "Remove from queue" }).first().click();
   await queue.getByText("Second of two").waitFor({ state: "detached" });
+  const onRequest = async (route) => {
+    await message.fill("Typed during the request");
+    await route.continue();
+  };
+  await page.route(/\/queue\/\d+$/, onRequest, { times: 1 });
   await queue.getByRole("button", { name: "Take back and edit" }).click();
   await queue.waitFor({ state: "detached" });
   // The stream can remove the message from the queue before the server's answer puts its text back.
-  await page.waitForFunction((box) => box.value !== "", await message.elementHandle());
+  await page.waitForFunction((box) => box.value.includes("First of two"), await message.elementHandle());
   result.takenBack = await message.inputValue();
   await message.fill("");
   await message.press("Escape");

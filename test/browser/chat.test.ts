@@ -56,7 +56,7 @@ testNeeding(
       still: true,
       down: [1, 0],
       counted: expect.stringContaining(numbers),
-      takenBack: "First of two",
+      takenBack: "First of two\n\nTyped during the request",
       partial: true,
       left: ["Remember the sum"],
       answered: "Other: Red",

@@ -2,7 +2,7 @@
 import type { QueuedMessage } from "#schema/chats/chat.ts";
 import { call, Problem } from "../../data/api.ts";
 import { IconButton } from "../../parts/button.tsx";
-import { getDraft, isEmptyDraft, setDraft, toDraft, toInput } from "./draft.ts";
+import { getDraft, joinDrafts, setDraft, toDraft, toInput } from "./draft.ts";
 import type { LiveChat } from "./live-chat.ts";
 import { toText } from "./message.tsx";
 
@@ -32,10 +32,9 @@ export const Queue = ({ chat }: { chat: LiveChat }) => {
   const { queue } = chat.picture.value;
   if (queue.length === 0) return null;
   const editQueued = async (one: QueuedMessage): Promise<void> => {
-    const now = getDraft(chat.id).value;
     await removeQueued(chat, one.id);
-    const taken = toDraft(one.content);
-    setDraft(chat.id, isEmptyDraft(now) ? taken : { ...taken, text: `${taken.text}\n\n${now.text}` });
+    // The draft is read only now, because it can change during the request.
+    setDraft(chat.id, joinDrafts(toDraft(one.content), getDraft(chat.id).value));
   };
   return (
     <ol class="queue" aria-label="Queued messages">
