@@ -1,8 +1,9 @@
 // Passkey sign-in: alone, or as the second factor after a correct password (rules PK-2 to PK-4).
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { findUser, guardPassword, type User } from "#db/users/users.ts";
+import { findUser, guardPassword } from "#db/users/users.ts";
 import { requestPasskey, verifyPasskey } from "#domain/factors/passkey-proof.ts";
+import { requireActive } from "#domain/users/sign-in.ts";
 import { PasskeyChallenge, PasskeyProof, StartPasskeyLogin } from "#schema/users/passkey.ts";
 import { SessionToken } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
@@ -91,8 +92,3 @@ export const passkeySignIn = (ctx: ApiContext) =>
         }),
       },
     );
-
-const requireActive = ({ status }: User): void => {
-  if (status !== "suspended") return;
-  throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
-};

@@ -7,7 +7,7 @@ import { CommitError } from "#db/engine/store.ts";
 import { findUser, guardPassword, type User } from "#db/users/users.ts";
 import { admitPerson } from "#domain/oidc/admit.ts";
 import type { Identity } from "#domain/oidc/identity.ts";
-import { noteFailedSignIn } from "#domain/users/sign-in.ts";
+import { noteFailedSignIn, requireActive } from "#domain/users/sign-in.ts";
 import { type FactorMethod, type LoginRefused, SecondFactorLogin } from "#schema/users/second-factor.ts";
 import { SessionToken } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
@@ -49,9 +49,7 @@ export const getPendingSignIn = async (ctx: ApiContext, challenge: string) => {
   const opened = ctx.accounts.factors.challenges.open<PendingSignIn>(PURPOSE, challenge);
   const user = opened && (await ctx.store.get(findUser({ id: opened.data.user_id })));
   if (!opened || !user || computeDigest(user) !== opened.data.account) throw signInExpired();
-  if (user.status === "suspended") {
-    throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
-  }
+  requireActive(user);
   return { opened, user, first: await recheckFirstStep(ctx, user, opened.data.oidc) };
 };
 

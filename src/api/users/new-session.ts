@@ -14,7 +14,7 @@ const COOKIE_TTL_SECONDS = 30 * 86_400;
 export const makeCookie = (ctx: ApiContext, token: string): string =>
   `${toHostCookie(SESSION_COOKIE, ctx.accessUrl)}=${token}; ${formatCookieAttributes(ctx.accessUrl, token === "" ? 0 : COOKIE_TTL_SECONDS)}`;
 
-/** Creates a session for a sign-in by this request. `guards` come first in the batch; throws CommitError `stale` when one of them fails. */
+/** Creates a session for a sign-in by this request. `guards` come first in the batch; see `startSession` for its errors. */
 export const openSession = async (
   ctx: ApiContext,
   user: User,

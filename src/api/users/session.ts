@@ -6,7 +6,7 @@ import { guardPassword } from "#db/users/users.ts";
 import { findProviderSignOut, loadOidcSession } from "#domain/oidc/session.ts";
 import { findAccountByEmail } from "#domain/users/email.ts";
 import { isKnownAddress } from "#domain/users/known-address.ts";
-import { noteFailedSignIn, signOut } from "#domain/users/sign-in.ts";
+import { noteFailedSignIn, requireActive, signOut } from "#domain/users/sign-in.ts";
 import { LoginRefused } from "#schema/users/second-factor.ts";
 import { LoginRequest, SessionToken, SignedOut } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
@@ -42,9 +42,7 @@ export const session = (ctx: ApiContext) =>
           void noteFailedSignIn(ctx, user);
         }
         if (!isRight) throw signInIncorrect();
-        if (user.status === "suspended") {
-          throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
-        }
+        requireActive(user);
         const methods = await accounts.factors.listMethods(user.id);
         if (methods.length > 0) return status(401, requestFactor(ctx, user, methods));
         const { id, password_hash } = user;

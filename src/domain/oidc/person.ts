@@ -1,7 +1,6 @@
 // Finds the account of a person from an OpenID Connect provider: the linked one, one without a link that can be linked by its verified
 // address, or a new one (rules OI-5, OI-6). Rejections have readable messages; nothing is written here.
 import { toEmailKey } from "#base/email-address.ts";
-import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
@@ -16,6 +15,7 @@ import { getDefaultOrganization, PREBUILDS_USER_ID } from "../users/first-user.t
 import { findFreeUsername } from "../users/free-username.ts";
 import { makeUser } from "../users/new-user.ts";
 import { userCreatedNotices } from "../users/notices.ts";
+import { requireActive } from "../users/sign-in.ts";
 import { followProvider } from "./follow.ts";
 import { type Identity, type Provider, signInForbidden } from "./identity.ts";
 
@@ -49,11 +49,6 @@ export const findOrCreatePerson = async (
   if (invitation) return acceptInvited(ctx, provider, identity, invitation);
   if (!sign_up) throw signInForbidden("You have no account here yet.", "Ask an administrator for an invitation.");
   return signUp(ctx, provider, identity);
-};
-
-const requireActive = (user: User): User => {
-  if (user.status !== "suspended") return user;
-  throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
 };
 
 /**

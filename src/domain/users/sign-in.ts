@@ -1,4 +1,5 @@
 // Sign-in and sign-out: the session a sign-in creates, the factors it has proven, and its audit log entries (rules ID-3 to ID-7, AU-6).
+import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { runOutsideRequest } from "#base/network/current-request.ts";
 import { PassedOn } from "#base/network/local-reads.ts";
@@ -6,7 +7,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { type ApiKey, deleteKey, guardKey, touchKey, updateKey } from "#db/users/api-keys.ts";
-import { guardNotSuspended, touchUser, type User } from "#db/users/users.ts";
+import { findUser, guardNotSuspended, touchUser, type User } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { auditReactivation } from "./audit.ts";
@@ -45,7 +46,13 @@ export type NewSession = {
   readonly keeps?: ((key_id: string) => readonly Statement[]) | undefined;
 };
 
-/** Creates a session and returns its token. Throws CommitError `stale` when a guard fails or the user is suspended. */
+/** Returns the user. Rejects with 401 when they are suspended. */
+export const requireActive = (user: User): User => {
+  if (user.status !== "suspended") return user;
+  throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
+};
+
+/** Creates a session and returns its token. Rejects with 401 when the user is suspended, and with CommitError `stale` when a guard fails. */
 export const startSession = async (
   { store, clock }: Deps,
   user: User,
@@ -60,7 +67,7 @@ export const startSession = async (
     now,
     proved: toProofColumns(proved, now),
   });
-  await store.commit([
+  const commit = store.commit([
     ...guards,
     // A suspension in the meantime has revoked the keys before this one exists.
     guardNotSuspended({ id: user.id }),
@@ -71,6 +78,11 @@ export const startSession = async (
     signInEntry(user, now, 201),
     ...auditReactivation(user, now),
   ]);
+  await commit.catch(async (error) => {
+    const isStale = error instanceof CommitError && error.reason === "stale";
+    if (isStale) requireActive((await store.get(findUser({ id: user.id }))) ?? user);
+    throw error;
+  });
   return token;
 };
 

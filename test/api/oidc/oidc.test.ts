@@ -1,10 +1,11 @@
 // Signing in at a real OpenID Connect provider, from the button to the session, and everyone who must be rejected.
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { base64url, decodeJwt, decodeProtectedHeader, generateKeyPair, SignJWT } from "jose";
 import type { User } from "#schema/users/user.ts";
 import type { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
+import { getContext } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { enrollApp, SECOND } from "../factors/people.ts";
 import { fetchStatus, newPerson } from "../users/people.ts";
@@ -135,6 +136,21 @@ test("[OI-6] suspended and deleted users are refused", async () => {
   const recreated = await signIn(sue);
   expect(await recreated.client.get<User>("/api/v2/users/me")).toMatchObject({ username: "sue" });
 });
+
+testInside(
+  "[OI-6] a person who is suspended during the sign-in gets the answer that suspended people get",
+  async () => {
+    await newPerson(admin, "ray");
+    const ray = { sub: "ray", email: "ray@example.com", email_verified: true };
+    await signIn(ray, "linking");
+    using _ = spyOn(getContext(server).accounts.factors, "listMethods").mockImplementationOnce(async () => {
+      await admin.put("/api/v2/users/ray/status/suspend");
+      return [];
+    });
+    const refused = await signIn(ray, "linking");
+    expect([refused.token, refused.text.includes("This account is suspended.")]).toEqual([undefined, true]);
+  },
+);
 
 test("[OI-6] a linked account with a second factor is asked for it here too", async () => {
   const { client } = await newPerson(admin, "fay");
