@@ -64,6 +64,7 @@ export const passkeySignIn = (ctx: ApiContext) =>
         try {
           const { token, cookie } = await openSession(ctx, user, request, everything, guards, {
             login_type: begun?.first.login_type ?? "password",
+            revokesKeys: begun?.first.revokesKeys ?? false,
           });
           set.headers["set-cookie"] = cookie;
           return status(201, { session_token: token });

@@ -57,6 +57,7 @@ type FirstStep = {
   readonly login_type: "password" | "oidc";
   readonly isPasswordProved: boolean;
   readonly changes: readonly Statement[];
+  readonly revokesKeys: boolean;
 };
 
 /** Returns what the first step proved and what it changes. A provider sign-in is checked again, because much may have changed since. */
@@ -65,11 +66,12 @@ const recheckFirstStep = async (
   user: User,
   oidc: ProviderIdentity | undefined,
 ): Promise<FirstStep> => {
-  if (!oidc) return { login_type: "password", isPasswordProved: true, changes: [] };
+  if (!oidc) return { login_type: "password", isPasswordProved: true, changes: [], revokesKeys: false };
   const provider = ctx.oidc.find(oidc.provider);
   const admitted = provider && (await admitPerson(ctx, provider, oidc.identity));
   if (admitted?.user.id !== user.id) throw signInExpired();
-  return { login_type: "oidc", isPasswordProved: false, changes: admitted.changes };
+  const { changes, revokesKeys } = admitted;
+  return { login_type: "oidc", isPasswordProved: false, changes, revokesKeys };
 };
 
 const signInExpired = (): AppError => new AppError("unauthenticated", "This sign-in has expired. Start it again.");
@@ -94,6 +96,7 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
         const guards = [still, ...used, ...first.changes];
         const { token, cookie } = await openSession(ctx, user, request, proved, guards, {
           login_type: first.login_type,
+          revokesKeys: first.revokesKeys,
         });
         set.headers["set-cookie"] = cookie;
         return status(201, { session_token: token });

@@ -56,7 +56,7 @@ export const oidc = (ctx: ApiContext) => {
     callback.search = search;
     const completed = await client.complete(callback, state.checks);
     const identity = toIdentity(client, completed.claims);
-    const { user, changes, methods } = await admitPerson(ctx, client, identity, state.invitation);
+    const { user, changes, methods, revokesKeys } = await admitPerson(ctx, client, identity, state.invitation);
     const over = formatStateCookie(ctx, setting.id, "");
     if (methods.length > 0) {
       const asked = requestFactor(ctx, user, methods, { provider: setting.id, identity: removeRemarks(identity) });
@@ -69,6 +69,7 @@ export const oidc = (ctx: ApiContext) => {
     const proved = { password: user.login_type === "oidc", factor: false };
     const { cookie } = await openSession(ctx, user, request, proved, changes, {
       login_type: "oidc",
+      revokesKeys,
       keeps: (key_id) => storeOidcSession(ctx, client, user, key_id, completed),
     });
     return withCookies(redirect(state.back, 307), cookie, over);

@@ -14,6 +14,11 @@ const COOKIE_TTL_SECONDS = 30 * 86_400;
 export const makeCookie = (ctx: ApiContext, token: string): string =>
   `${toHostCookie(SESSION_COOKIE, ctx.accessUrl)}=${token}; ${formatCookieAttributes(ctx.accessUrl, token === "" ? 0 : COOKIE_TTL_SECONDS)}`;
 
+type SessionOptions = Pick<NewSession, "login_type" | "keeps"> & {
+  /** Whether `guards` revoke the user's other keys. */
+  readonly revokesKeys?: boolean;
+};
+
 /** Creates a session for a sign-in by this request. `guards` come first in the batch; see `startSession` for its errors. */
 export const openSession = async (
   ctx: ApiContext,
@@ -21,7 +26,7 @@ export const openSession = async (
   request: Request,
   proved: ProvenFactors,
   guards: readonly Statement[],
-  { login_type = "password", keeps }: Pick<NewSession, "login_type" | "keeps"> = {},
+  { login_type = "password", keeps, revokesKeys = false }: SessionOptions = {},
 ): Promise<{ token: string; cookie: string }> => {
   const token = await startSession(ctx, user, {
     seen: toSeen(request, ctx.addresses),
@@ -30,6 +35,7 @@ export const openSession = async (
     login_type,
     keeps,
   });
+  if (revokesKeys) ctx.topics.publish("key_gone", user.id, {});
   if (login_type === "oidc") {
     // The batch may have changed the user's access.
     ctx.topics.publish("access_changed", user.id, {});

@@ -14,6 +14,8 @@ export type AdmittedPerson = {
   readonly changes: readonly Statement[];
   /** If not empty, a second factor is required before the session is created. */
   readonly methods: FactorMethod[];
+  /** Whether the changes revoke the user's keys. */
+  readonly revokesKeys: boolean;
 };
 
 /** Throws the reason for rejecting the person. `invitation` is the hash of the invitation token they came with. */
@@ -24,9 +26,9 @@ export const admitPerson = async (
   invitation?: string,
 ): Promise<AdmittedPerson> => {
   const person = await findOrCreatePerson(ctx, provider, identity, invitation);
-  const { user, statements } = person;
+  const { user, statements, revokesKeys = false } = person;
   const changes = [...statements, ...(await applyMapping(ctx, provider, identity, person))];
   ctx.oidc.logRemarks(provider, identity);
   const methods = user.login_type === "password" ? await ctx.accounts.factors.listMethods(user.id) : [];
-  return { user, changes, methods };
+  return { user, changes, methods, revokesKeys };
 };

@@ -4,6 +4,7 @@ import { toEmailKey } from "#base/email-address.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
+import { deleteKeysByUser } from "#db/users/api-keys.ts";
 import { findInvitationByEmail, findInvitationByToken, type InvitationRow } from "#db/users/invitations.ts";
 import { insertMember, type Member } from "#db/users/members.ts";
 import { findAnyOidcLink, findOidcLink, guardUnlinked, insertOidcLink } from "#db/users/oidc-links.ts";
@@ -25,6 +26,8 @@ export type Person = {
   readonly statements: readonly Statement[];
   /** For a new account: the memberships that the statements create. Absent for an existing account. */
   readonly memberships?: readonly Pick<Member, "organization_id" | "roles">[];
+  /** Whether the statements link an existing account and revoke its keys. */
+  readonly revokesKeys?: boolean;
 };
 
 /** Rejects with 403 and a readable message. `token_hash` is that of the invitation they came with. */
@@ -53,7 +56,8 @@ export const findOrCreatePerson = async (
 
 /**
  * Returns an account with this address that has no link yet, if the operator lets this provider link accounts. An address alone never gives
- * access to a linked account: providers reassign addresses, and not every provider is trusted with every account.
+ * access to a linked account: providers reassign addresses, and not every provider is trusted with every account. The link revokes the
+ * account's keys, because the person who created the account can have made them.
  */
 const linkAccount = async (
   ctx: DomainContext,
@@ -85,8 +89,12 @@ const linkAccount = async (
     );
   }
   requireActive(user);
-  const statements = [guardUnlinked({ user_id: user.id }), ...writeLink(ctx, setting.issuer, identity, user)];
-  return { user, statements };
+  const statements = [
+    guardUnlinked({ user_id: user.id }),
+    deleteKeysByUser({ user_id: user.id, except: "" }),
+    ...writeLink(ctx, setting.issuer, identity, user),
+  ];
+  return { user, statements, revokesKeys: true };
 };
 
 /** Returns the invitation of the link they followed, or one for their verified address. Rejects when the link is for another address. */

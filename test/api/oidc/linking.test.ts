@@ -4,7 +4,7 @@ import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { enrollApp, SECOND } from "../factors/people.ts";
-import { fetchStatus, newPerson } from "../users/people.ts";
+import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
 import { Browser, OidcServer, type Person } from "./provider.ts";
 import { COOKIE, openOidcWorld } from "./world.ts";
 
@@ -68,6 +68,20 @@ test("[OI-5] if two identities arrive with one address at the same time, one is 
   expect((await listEntries("pat")).filter((one) => one === "create oidc_link")).toHaveLength(1);
 });
 
+test("[OI-5] a link revokes what the creator of the account made with its password", async () => {
+  const { client, user } = await newPerson(admin, "una");
+  const token = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "kept" });
+  using stream = await client.socket("/api/v2/chats/watch");
+  const linked = await signIn(person("una"), "linking");
+  expect((await me(linked.client)).id).toBe(user.id);
+  for (const one of [client, client.withToken(token.key)]) expect(await fetchStatus(one, "GET", "/users/me")).toBe(401);
+  expect((await stream.closed).code).toBe(1008);
+  // The password still works, and later sign-ins revoke nothing.
+  const again = await client.withToken(undefined).signIn("una@example.com", PASSWORD);
+  await signIn(person("una"), "linking");
+  for (const one of [linked.client, again]) expect(await fetchStatus(one, "GET", "/users/me")).toBe(200);
+});
+
 test("[OI-5] an account created for a provider is linked only by one that may link accounts", async () => {
   await admin.post("/api/v2/users", { email: "pre@example.com", username: "pre", login_type: "oidc" });
   const refused = await signIn(person("pre"), "open");
@@ -93,11 +107,12 @@ test("[OI-9] without the second factor neither link nor roles are written", asyn
   const done = await anybody.fetch("POST", SECOND, { challenge, code: recovery_codes[0] });
   expect(done.status).toBe(201);
   const { session_token } = (await done.json()) as { session_token: string };
-  const now = await me(client.withToken(session_token));
+  const signedIn = client.withToken(session_token);
+  const now = await me(signedIn);
   expect([now.id, now.roles.map(({ name }) => name), now.organization_ids.length]).toEqual([user.id, ["auditor"], 2]);
   expect(await listEntries("fay")).toContain("create oidc_link");
   const key = session_token.split("-")[0];
-  expect(await client.get<object>(`/api/v2/users/me/keys/${key}`)).toMatchObject({ login_type: "oidc" });
+  expect(await signedIn.get<object>(`/api/v2/users/me/keys/${key}`)).toMatchObject({ login_type: "oidc" });
 });
 
 test("[OI-9] a link that another person got in the meantime refuses the second half", async () => {
