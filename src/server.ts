@@ -22,7 +22,7 @@ import { AgentTokens } from "./api/http/agent-tokens.ts";
 import { checkAnswer } from "./api/http/answers/answer-check.ts";
 import { getBodyLimit, MIN_BODY_LIMIT, tooLarge } from "./api/http/body/body.ts";
 import { refuseNulIn } from "./api/http/body/nul.ts";
-import { remember } from "./api/http/caller.ts";
+import { identifySender } from "./api/http/caller.ts";
 import { compress } from "./api/http/encoding.ts";
 import { errorResponse, getPath } from "./api/http/errors.ts";
 import { type AllowedHosts, checkHost, checkOrigin } from "./api/http/gate.ts";
@@ -142,9 +142,11 @@ const makeHandler = (
       checkDeclaredLength(request, operations);
       refuseNulIn(request.url);
       return await ctx.requests.run(request, async () => {
-        const identity = enforceScope(request, await identify(credential, request, who), operations);
+        const identity = await identifySender(request, {
+          clock: ctx.clock,
+          identify: async () => enforceScope(request, await identify(credential, request, who), operations),
+        });
         rates?.count(request, identity, operations);
-        remember(request, identity);
         const behalf = { addresses: ctx.addresses, operations };
         const response = await runOnBehalf(request, identity, behalf, () => app.fetch(request));
         if (options.checkAnswers)

@@ -10,7 +10,7 @@ import { streamZip } from "#src/provisioners/archive-convert.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import type { ApiContext } from "./context.ts";
 import { MAX_UPLOAD_BYTES, tooLarge, tooManyChunks } from "./http/body/body.ts";
-import { callers, type UserCaller } from "./http/caller.ts";
+import { callers, getUser, refreshIdentity, type UserCaller } from "./http/caller.ts";
 import { operation } from "./http/operation.ts";
 import { fails } from "./http/responses.ts";
 import { routes } from "./http/routes.ts";
@@ -22,8 +22,8 @@ export const files = (ctx: ApiContext) =>
     .use(callers)
     .post(
       "",
-      async ({ caller, request, status }) => {
-        const { id, isNew } = await upload(ctx, caller, request);
+      async ({ request, status }) => {
+        const { id, isNew } = await upload(ctx, request);
         return status(isNew ? 201 : 200, { hash: id });
       },
       {
@@ -61,17 +61,12 @@ export const files = (ctx: ApiContext) =>
     });
 
 /** Stores the body. Rejects with 403 for callers who cannot create templates anywhere, and with 413 and 415 as declared. */
-const upload = async (
-  ctx: ApiContext,
-  caller: UserCaller,
-  request: Request,
-): Promise<{ id: string; isNew: boolean }> => {
-  if (!(await canUpload(ctx.store, caller))) {
-    throw forbidden("Only template administrators can upload files.");
-  }
+const upload = async (ctx: ApiContext, request: Request): Promise<{ id: string; isNew: boolean }> => {
+  await requireUploader(ctx, request);
   const mimetype = archiveType(request.headers.get("content-type"));
   const blob = await ctx.blobs.put(limitBody(request, MAX_UPLOAD_BYTES));
   if (blob.size === 0) throw new AppError("invalid", "The request body is empty.");
+  const caller = await requireUploader(ctx, request);
   return remember(ctx.store, {
     id: uuid(),
     hash: blob.hash,
@@ -80,6 +75,12 @@ const upload = async (
     created_by: caller.user_id,
     created_at: ctx.clock.now(),
   });
+};
+
+const requireUploader = async ({ store }: ApiContext, request: Request): Promise<UserCaller> => {
+  const caller = getUser(request);
+  if (!(await canUpload(store, caller))) throw forbidden("Only template administrators can upload files.");
+  return caller;
 };
 
 const archiveType = (header: string | null): ArchiveType => {
@@ -91,7 +92,10 @@ const archiveType = (header: string | null): ArchiveType => {
   });
 };
 
-/** Yields the body as it arrives. Rejects with 413 as soon as it is known to exceed the limit. */
+/**
+ * Yields the body as it arrives. Rejects with 413 as soon as it is known to exceed the limit. After a slow body, `getUser` returns the
+ * sender with the rights of that moment.
+ */
 export async function* limitBody(request: Request, limit: number): AsyncGenerator<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
   const count = new PieceCounter();
@@ -102,6 +106,7 @@ export async function* limitBody(request: Request, limit: number): AsyncGenerato
     if (count.add(chunk)) throw tooManyChunks();
     yield chunk;
   }
+  await refreshIdentity(request);
 }
 
 const download = async (ctx: ApiContext, caller: UserCaller, id: string, format: string | undefined) => {

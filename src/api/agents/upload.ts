@@ -8,7 +8,7 @@ import type { ApiContext } from "../context.ts";
 import { limitBody } from "../files.ts";
 import { tooLarge } from "../http/body/body.ts";
 import { reserveStreamedBody } from "../http/body/budget.ts";
-import { callers } from "../http/caller.ts";
+import { callers, getUser } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -34,7 +34,12 @@ export const agentUpload = (ctx: ApiContext) =>
           throw tooLarge(MAX_AGENT_FILE_BYTES);
         const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
         const { name, terminal = "", folder = "", replace = false } = query;
-        const body = limitBody(request, MAX_AGENT_FILE_BYTES);
+        const readBody = async function* (): AsyncGenerator<Uint8Array> {
+          yield* limitBody(request, MAX_AGENT_FILE_BYTES);
+          // The agent discards a file whose end does not arrive.
+          await usableAgentAt(ctx.store, params.workspaceagent, getUser(request));
+        };
+        const body = readBody();
         const upload = { name: parseName(name), terminal: terminal.toLowerCase(), folder, replace, body };
         const reserved = reserveStreamedBody(request, workspace_id);
         try {

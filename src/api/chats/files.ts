@@ -8,7 +8,7 @@ import { Throttle } from "#domain/users/throttle.ts";
 import { CHAT_FILE_TYPES, UploadedChatFile } from "#schema/chats/chat-file.ts";
 import type { ApiContext } from "../context.ts";
 import { limitBody } from "../files.ts";
-import { callers, type UserCaller } from "../http/caller.ts";
+import { callers, getUser, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -27,7 +27,7 @@ export const chatFiles = (ctx: ApiContext) => {
       "",
       async ({ caller, query, request, set }) => {
         uploads.count(caller.user_id);
-        const id = await upload(ctx, caller, query.organization, request);
+        const id = await upload(ctx, query.organization, request);
         set.status = 201;
         return { id };
       },
@@ -72,9 +72,9 @@ export const chatFiles = (ctx: ApiContext) => {
 };
 
 /** Rejects a body that is too large with 413 before any other check. */
-const upload = async (ctx: ApiContext, caller: UserCaller, organization: string, request: Request): Promise<string> => {
+const upload = async (ctx: ApiContext, organization: string, request: Request): Promise<string> => {
   const bytes = Buffer.concat(await Array.fromAsync(limitBody(request, MAX_FILE_BYTES)));
-  return storeChatFile(ctx, caller, {
+  return storeChatFile(ctx, getUser(request), {
     organization_id: organization.toLowerCase(),
     bytes,
     content_type: request.headers.get("content-type"),

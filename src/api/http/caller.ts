@@ -1,6 +1,7 @@
-// Identifies the caller. Each request is identified once, before routing; routes declare which kind of caller they accept (`{ user: true
-// }`, `{ agent: true }`), and explicit role checks are in src/domain/access.ts.
+// Identifies the caller. Each request is identified before routing, and again after a slow body; routes declare which kind of caller they
+// accept (`{ user: true }`, `{ agent: true }`), and explicit role checks are in src/domain/access.ts.
 import { Elysia } from "elysia";
+import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import type { AgentCaller, Caller, UserCaller } from "#schema/users/caller.ts";
 
@@ -41,10 +42,35 @@ export const findSender = (identity: Identity): Caller | undefined => {
   return identity instanceof AppError ? undefined : identity;
 };
 
-const identities = new WeakMap<Request, Identity>();
+/** Finds the identity of a request's sender in what is stored now. */
+export type IdentitySource = { readonly clock: Pick<Clock, "monotonic">; readonly identify: () => Promise<Identity> };
 
-/** Stores the identity of a request's sender; called once by src/server.ts before routing. */
-export const remember = (request: Request, identity: Identity): void => void identities.set(request, identity);
+type Sender = { readonly identity: Identity; readonly identified_at: number; readonly source: IdentitySource };
+
+const senders = new WeakMap<Request, Sender>();
+
+const getIdentity = (request: Request): Identity | undefined => senders.get(request)?.identity;
+
+/** Identifies a request's sender; called by src/server.ts before routing. */
+export const identifySender = async (request: Request, source: IdentitySource): Promise<Identity> => {
+  const identified_at = source.clock.monotonic();
+  const identity = await source.identify();
+  senders.set(request, { identity, identified_at, source });
+  return identity;
+};
+
+/** A body that arrives more slowly than this may have been held back until rights have ended. */
+export const MAX_IDENTITY_AGE_MS = 250;
+
+/**
+ * Identifies the sender again if that was longer ago than `MAX_IDENTITY_AGE_MS`. Called after the body has been read, so that the handler
+ * gets a caller with the rights of that moment (rule HT-50).
+ */
+export const refreshIdentity = async (request: Request): Promise<void> => {
+  const sender = senders.get(request);
+  if (sender && sender.source.clock.monotonic() - sender.identified_at > MAX_IDENTITY_AGE_MS)
+    await identifySender(request, sender.source);
+};
 
 const SIGNED_OUT = new AppError(
   "unauthenticated",
@@ -53,36 +79,36 @@ const SIGNED_OUT = new AppError(
 
 /** Returns the caller, or throws the error that says why none exists. */
 export const getCaller = (request: Request): Caller => {
-  const identity = identities.get(request) ?? SIGNED_OUT;
+  const identity = getIdentity(request) ?? SIGNED_OUT;
   if (identity instanceof AppError) throw identity;
   return identity;
 };
 
 /** Returns the user, for routes open to anyone; undefined for anonymous callers, agents, and keys without the scope. */
 export const userIn = (request: Request): UserCaller | undefined => {
-  const identity = identities.get(request);
+  const identity = getIdentity(request);
   return identity && !(identity instanceof AppError) && identity.kind === "user" ? identity : undefined;
 };
 
 /** Returns whether the sender uses upstream's header and cookie names; false for anonymous callers. */
 export const isCompat = (request: Request): boolean => {
-  const identity = identities.get(request) ?? SIGNED_OUT;
+  const identity = getIdentity(request) ?? SIGNED_OUT;
   return !(identity instanceof AppError) && identity.compat;
 };
 /** Throws 401 for anonymous callers. Known callers pass whatever they may do, because the route checks that once the body is read. */
 export const requireKnownCaller = (request: Request): void => {
-  if (!findSender(identities.get(request) ?? SIGNED_OUT)) getCaller(request);
+  if (!findSender(getIdentity(request) ?? SIGNED_OUT)) getCaller(request);
 };
 
 /** Returns the ID of the user or agent that sent a request; undefined if unknown. */
 export const findSenderId = (request: Request): string | undefined => {
-  const sender = findSender(identities.get(request) ?? SIGNED_OUT);
+  const sender = findSender(getIdentity(request) ?? SIGNED_OUT);
   return sender && (sender.kind === "user" ? sender.user_id : sender.agent_id);
 };
 
 /** Returns the caller, including a user who must enroll a second factor first. */
 const getSender = (request: Request): Caller => {
-  const identity = identities.get(request);
+  const identity = getIdentity(request);
   return identity instanceof EnrollmentRequired ? identity.caller : getCaller(request);
 };
 

@@ -4,7 +4,7 @@ import { isLocalRead, readLocally } from "#base/network/local-reads.ts";
 import { finishesWithin } from "#base/retry.ts";
 import type { ApiContext } from "../context.ts";
 import { loadFirstMessage } from "../workspaces/watch-all-follower.ts";
-import { remember, type UserCaller, userIn } from "./caller.ts";
+import { identifySender, type UserCaller, userIn } from "./caller.ts";
 import { findCredential } from "./identify.ts";
 import type { LoadInitialData } from "./streamed-page.ts";
 
@@ -44,7 +44,7 @@ export const preloadInitialData = ({ ctx, beginning, ask, count }: PreloadDeps) 
     const request = new Request(new URL(PREFIX + address, page.url).href, { headers: toKeptHeaders(page) });
     ctx.requests.setPeer(request, ctx.requests.getPeer(page) ?? "");
     count(request, caller);
-    remember(request, caller);
+    await identifySender(request, { clock: ctx.clock, identify: async () => caller });
     const response = await ask(request);
     if (!response.ok) throw new Error(`${address} is answered ${response.status}`);
     return `${JSON.stringify(`GET ${address}`)}:${await response.text()}`;

@@ -5,12 +5,13 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import { configureLogging, resetLogging } from "#base/log.ts";
+import { updateWorkspace } from "#db/workspaces/workspaces.ts";
 import { MAX_AGENT_FILE_BYTES } from "#domain/agents/upload.ts";
 import type { DirectoryListing } from "#schema/agents/agent-files.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
-import { type SeededAgent, seedAgent, seedUser } from "#test/support/seed.ts";
+import { getContext, type SeededAgent, seedAgent, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { formatHead, readAnswer } from "../edge/raw-http.ts";
@@ -76,6 +77,22 @@ test("[PT-8] too many unfinished uploads to one workspace are refused until some
   expect(await uploadFile({ name: "refused" }, "x".repeat(5_000_000))).toMatchObject({ status: 503 });
   for (const one of stalled) one[Symbol.dispose]();
   await until(async () => (await uploadFile({ name: "accepted", replace: "true" }, "x")).status === 201);
+});
+
+test("[PT-8] a file whose sender loses access before its end is not stored", async () => {
+  const { seeded, server, home } = world;
+  const bob = await seedUser(server, { organization_id: seeded.organization_id });
+  const { requests, store } = getContext(server);
+  const share = (user_acl: Record<string, "use">) => store.commit([updateWorkspace(seeded.workspace_id, { user_acl })]);
+  await share({ [bob.user_id]: "use" });
+  using upload = new RawConnection(server.url);
+  const head = { Host: server.url.host, "Service-Session-Token": bob.token, "Content-Length": 8 };
+  upload.send(`${formatHead("POST", world.path("files?name=late.txt"), head)}half`);
+  await until(() => requests.size > 0);
+  await share({});
+  upload.send("rest");
+  expect((await readAnswer(upload))?.status).toBe(404);
+  expect(readdirSync(home)).not.toContain("late.txt");
 });
 
 test("[PT-8] rejects names with folders, files above 32 MiB, names of existing folders, and users without access", async () => {

@@ -5,7 +5,7 @@ import { Backlog, type Behind } from "#src/api/http/backlog.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
 
-test("[HT-50] a person holds half of the slots; their next reader waits until one is free, and other people read", async () => {
+test("[HT-51] a person holds half of the slots; their next reader waits until one is free, and other people read", async () => {
   const slots = new PageSlots(4);
   const [first, second] = [await slots.take("eve"), await slots.take("eve")];
   let isThird = false;
@@ -27,7 +27,7 @@ test("[HT-50] a person holds half of the slots; their next reader waits until on
   expect((await slots.take("eve"))()).toBeUndefined();
 });
 
-test("[HT-50] a slot is free when a large answer was read or its client has left, and with the last byte of a small one", async () => {
+test("[HT-51] a slot is free when a large answer was read or its client has left, and with the last byte of a small one", async () => {
   const slots = new PageSlots(2);
   const answerTo = async (body: string): Promise<Response> => {
     const request = new Request("http://localhost/");
@@ -45,7 +45,7 @@ test("[HT-50] a slot is free when a large answer was read or its client has left
   await answerTo("again");
 });
 
-test("[HT-50] a client that takes a large page and leaves gives its slot back", async () => {
+test("[HT-51] a client that takes a large page and leaves gives its slot back", async () => {
   const slots = new PageSlots(2);
   const large = "x".repeat(16_000_000);
   await using served = Bun.serve({

@@ -1,5 +1,5 @@
 // Bounds the memory of pages of rows that can each have megabytes, such as messages of chats: a page stays in memory until its client has read
-// it, so that a hundred clients that do not read would fill the machine (rule HT-50).
+// it, so that a hundred clients that do not read would fill the machine (rule HT-51).
 import { AppError } from "#base/errors.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 

@@ -4,7 +4,7 @@
 import { AppError } from "#base/errors.ts";
 import { CHEAP_BYTES, tooCostly } from "#base/json/cost.ts";
 import { PieceCounter } from "#base/network/body-pieces.ts";
-import { findSenderId, requireKnownCaller } from "../caller.ts";
+import { findSenderId, refreshIdentity, requireKnownCaller } from "../caller.ts";
 import { getPath } from "../errors.ts";
 import type { OperationOptions } from "../operation.ts";
 import { ByteBudget, TOO_MANY_BODIES } from "./budget.ts";
@@ -176,12 +176,17 @@ export const getBodyLimit = (declared: OperationOptions | undefined): number =>
 /** No operation has a lower limit, so shorter bodies need no check. */
 export const MIN_BODY_LIMIT = 65_536;
 
-/** Reads a request's body as its operation declares: as JSON from known callers, as JSON from anyone, or left to the handler. */
+/**
+ * Reads a request's body as its operation declares: as JSON from known callers, as JSON from anyone, or left to the handler. After a slow
+ * body, the caller is identified again.
+ */
 export const readBody = async (request: Request, declared: OperationOptions | undefined): Promise<unknown> => {
   // Not undefined, because Elysia would then parse JSON and forms itself.
   if (declared?.reads === "stream") return NO_BODY;
   if (declared?.reads !== "public") requireKnownCaller(request);
   const body = await readJson(request, getBodyLimit(declared));
+  await refreshIdentity(request);
+  if (declared?.reads !== "public") requireKnownCaller(request);
   if (body === NO_BODY && declared?.reads === "public") throw bodyMissing();
   return body;
 };
