@@ -36,6 +36,8 @@ export type ModelRequest = {
   /** Starts at 1 for each history. */
   readonly attempt: number;
   readonly signal: AbortSignal;
+  /** Called before the request is sent to its provider, which bills it from then on. */
+  readonly onSend?: () => void;
 };
 
 /** No call uses more. A larger reported value is ignored. */

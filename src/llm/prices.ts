@@ -38,6 +38,13 @@ const PRICE_LISTS: Partial<Record<ProviderKind, readonly ListPrice[]>> = {
   ],
 };
 
+/** Kinds of providers whose models cost money; an OpenAI-compatible server may be one's own. */
+export const PAID_KINDS: ReadonlySet<string> = new Set<ProviderKind>(["anthropic", "openai", "google"]);
+
+/** Returns whether a model's calls cost money, as far as known. */
+export const costsMoney = (provider: string, price: ModelCost | undefined): boolean =>
+  price !== undefined || PAID_KINDS.has(provider);
+
 const toMicros = (dollars: number): number => Math.round(dollars * 1_000_000);
 
 /** Returns the list price of a model; undefined if it is not listed. */

@@ -73,6 +73,8 @@ const startCall = async (call: Call, request: ModelRequest, signal: AbortSignal)
   for (let left = MAX_TRIES; ; left -= 1) {
     const formed = await buildRequest(call, request, manner, signal);
     const bypass = createBypass(provider.provider);
+    signal.throwIfAborted();
+    request.onSend?.();
     try {
       const { stream } = await adapter
         .model({ streamOptions: !manner.unsupported.has("stream_options"), bypass })

@@ -23,6 +23,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { PeriodicChore, type PeriodicDeps } from "../../runtime/chore.ts";
 import { type Limit, loadLimits, loadUsed, type ReachedLimit } from "./limits.ts";
+import { OpenAnswers } from "./open-answers.ts";
 import { buildUsedUpNotices, loadWarning } from "./warnings.ts";
 
 type Deps = {
@@ -69,6 +70,7 @@ const NO_USAGE = {
 } as const;
 
 export class ModelLedger {
+  readonly answers: OpenAnswers;
   readonly #deps: Deps;
   /** Reservations of calls running in this process. */
   readonly #open = new Set<string>();
@@ -78,6 +80,7 @@ export class ModelLedger {
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.answers = new OpenAnswers(deps.clock);
   }
 
   /** Begins a call with its reservation on disk, or returns the limit that is reached without writing anything. */
@@ -237,10 +240,11 @@ export class ModelLedger {
     await this.#commit([deleteOldAccounts(now - PERIOD_RETENTION_MS)]);
   }
 
-  /** Stops renewing. */
-  stop(): void {
+  /** Stops renewing, and settles the calls whose callers have left. */
+  async stop(): Promise<void> {
     this.#renewal?.cancel();
     this.#renewal = undefined;
+    await this.answers.stop();
   }
 
   #scheduleRenewal(): void {

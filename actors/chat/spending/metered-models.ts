@@ -17,8 +17,11 @@ import {
   type ModelRequest,
   type ModelUsage,
 } from "#src/llm/model.ts";
+import { costsMoney } from "#src/llm/prices.ts";
+import { untilAborted } from "../turn/watch.ts";
 import type { ModelLedger, OpenCall, UsageEstimate } from "./ledger.ts";
 import type { ReachedLimit } from "./limits.ts";
+import type { OpenAnswer } from "./open-answers.ts";
 import { loadPause } from "./warnings.ts";
 
 type Deps = {
@@ -50,7 +53,6 @@ const HELD_RETRY_MS = 5_000;
 const BYTES_PER_TOKEN = 3;
 /** Approximate bytes of an answer per token. */
 const BYTES_PER_ANSWER_TOKEN = 4;
-const REPORTED = { outcome: "ok", is_estimated: false } as const;
 /** Approximate maximum tokens of an answer, used for reservations. */
 export const EXPECTED_OUTPUT_TOKENS = 16_384;
 
@@ -73,32 +75,65 @@ export class MeteredModels implements LanguageModels {
     return this.#deps.models.findModelPrice?.(id) as ModelPrice | undefined;
   }
 
-  /** Throws like the models do, and also `BudgetUsedUp`, or a retryable `generic` error when usage cannot be read or written. */
+  /**
+   * Throws like the models do, and also `BudgetUsedUp`, or a retryable `generic` error when usage cannot be read or written. A caller who
+   * stops early does not wait: the call is settled in the background.
+   */
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
-    const call = await this.#begin(request);
-    let used: ModelUsage | undefined;
-    let isSettled = false;
-    let isFinished = false;
-    let bytes = 0;
+    const call: Call = Object.assign(await this.#begin(request), {
+      request,
+      answer: this.#deps.ledger.answers.open(request.payer.user_id),
+    });
+    const { hungUp: signal } = call.answer;
+    const reading = new Reading((onSend) => this.#deps.models.stream({ ...request, signal, onSend }));
     try {
-      for await (const event of this.#deps.models.stream(request)) {
-        if (event.type === "finish") isFinished = true;
-        if (event.type === "finish" && used) {
-          isSettled = true;
-          await this.#record(call, used);
+      for await (const event of untilAborted(reading, request.signal)) {
+        if (event.type === "finish" && reading.used) {
+          reading.isSettled = true;
+          await this.#record(call, this.#addCost(request.model_id, reading.used), "ok");
         }
-        if ("delta" in event) bytes += Buffer.byteLength(event.delta);
-        if (event.type === "usage") {
-          // A provider may report usage more than once. The last report wins.
-          used = this.#addCost(request.model_id, event.usage);
-          yield { type: "usage", usage: used };
-        } else yield event;
+        yield event.type === "usage" ? { type: "usage", usage: this.#addCost(request.model_id, event.usage) } : event;
       }
     } finally {
       // The answer broke off after its usage was reported. The caller must see that failure, not one of recording it.
-      if (!isSettled && used) await this.#record(call, used).catch(() => {});
-      else if (!isSettled && !isFinished && bytes > 0) await this.#recordEstimate(call, request, bytes).catch(() => {});
-      else if (!isSettled) await this.#deps.ledger.releaseReservation(call.open);
+      if (reading.isOver || reading.isSettled) await this.#settle(call, reading);
+      else void this.#drain(call, reading);
+    }
+  }
+
+  /**
+   * Reads the rest of a paid answer whose caller has stopped, for its usage. Hangs up if nothing was sent, or the server itself has given up
+   * the call.
+   */
+  async #drain(call: Call, reading: Reading): Promise<void> {
+    const { answer, request } = call;
+    const isGivenUp = request.signal.reason instanceof ModelError;
+    if (isGivenUp || !reading.isBegun || !this.#isPaid(request.model_id)) answer.hangUp();
+    else answer.leave(request.signal.reason);
+    try {
+      for await (const event of untilAborted(reading, answer.hungUp)) answer.count(getTextSize(event));
+    } catch {
+      // Settled as far as it was read.
+    }
+    await this.#settle(call, reading);
+  }
+
+  /** Records what the call has used, or releases its reservation. Never rejects. */
+  async #settle(call: Call, reading: Reading): Promise<void> {
+    const { answer, open } = call;
+    const { used, isSettled, isFinished, text_bytes } = reading;
+    try {
+      if (isSettled) return;
+      if (used)
+        await this.#record(call, this.#addCost(call.request.model_id, used), answer.left.aborted ? "aborted" : "ok");
+      else if (answer.isCutShort) await this.#recordEstimate(call, text_bytes, EXPECTED_OUTPUT_TOKENS);
+      else if (!isFinished && text_bytes > 0) await this.#recordEstimate(call, text_bytes);
+      else await this.#deps.ledger.releaseReservation(open);
+    } catch {
+      // Logged; the reservation expires and is settled at the reserved amount.
+    } finally {
+      answer.end();
+      reading.close();
     }
   }
 
@@ -106,7 +141,7 @@ export class MeteredModels implements LanguageModels {
    * Throws `BudgetUsedUp` when a limit is reached, and `generic` when the chat's owner may not use models or limits cannot be read or
    * written; then nothing is spent.
    */
-  async #begin(request: ModelRequest): Promise<Call> {
+  async #begin(request: ModelRequest): Promise<Pick<Call, "open" | "row">> {
     const { store, ledger } = this.#deps;
     let begun: OpenCall | ReachedLimit;
     let row: LedgerCall;
@@ -155,24 +190,32 @@ export class MeteredModels implements LanguageModels {
     return { micros, tokens: input_tokens + EXPECTED_OUTPUT_TOKENS };
   }
 
+  #isPaid(model_id: string): boolean {
+    return costsMoney(this.resolve(model_id)?.provider ?? "", this.findModelPrice(model_id));
+  }
+
   #addCost(model_id: string, usage: ModelUsage): ModelUsage {
     const cost_micros = hasTokens(usage) ? computeCost(usage, this.#deps.models.findModelPrice?.(model_id)) : null;
     return cost_micros === null ? usage : { ...usage, cost_micros };
   }
 
   /**
-   * Records an estimate for an answer that ended before its provider reported usage: the prompt, and the part of the answer that arrived.
+   * Records an estimate for an answer that ended before its provider reported usage: the prompt, and the part of the answer that arrived, but
+   * no less than `min_output_tokens`.
    */
-  #recordEstimate(call: Call, request: ModelRequest, bytes: number): Promise<void> {
-    const usage = { input_tokens: estimateInput(request), output_tokens: Math.ceil(bytes / BYTES_PER_ANSWER_TOKEN) };
-    const outcome = request.signal.aborted ? "aborted" : "failed";
-    return this.#record(call, this.#addCost(request.model_id, usage), { outcome, is_estimated: true });
+  #recordEstimate(call: Call, text_bytes: number, min_output_tokens = 0): Promise<void> {
+    const { request, answer } = call;
+    const output_tokens = Math.max(Math.ceil(text_bytes / BYTES_PER_ANSWER_TOKEN), min_output_tokens);
+    const usage = { input_tokens: estimateInput(request), output_tokens };
+    const outcome = request.signal.aborted || answer.left.aborted ? "aborted" : "failed";
+    return this.#record(call, this.#addCost(request.model_id, usage), outcome, true);
   }
 
   async #record(
-    { open, row }: Call,
+    { open, row }: Pick<Call, "open" | "row">,
     usage: ModelUsage,
-    { outcome, is_estimated }: Pick<Settlement, "outcome" | "is_estimated"> = REPORTED,
+    outcome: Settlement["outcome"],
+    is_estimated = false,
   ): Promise<void> {
     if (!hasTokens(usage)) return this.#deps.ledger.releaseReservation(open);
     const settlement: Settlement = {
@@ -198,7 +241,64 @@ export class MeteredModels implements LanguageModels {
 }
 
 /** A running call, and its data for the ledger. */
-type Call = { readonly open: OpenCall; readonly row: LedgerCall };
+type Call = {
+  readonly open: OpenCall;
+  readonly row: LedgerCall;
+  readonly request: ModelRequest;
+  readonly answer: OpenAnswer;
+};
+
+/** The events of an answer, and what they have shown so far. An iterator without `return`: readers that stop leave it open. */
+class Reading implements AsyncIterator<ModelEvent> {
+  /** The last report; a provider may report usage more than once. */
+  used: ModelUsage | undefined;
+  /** Whether the call was recorded before the end of its answer was passed on. */
+  isSettled = false;
+  isFinished = false;
+  isOver = false;
+  text_bytes = 0;
+  readonly #open: (onSend: () => void) => AsyncIterable<ModelEvent>;
+  #events: AsyncIterator<ModelEvent> | undefined;
+  #isSent = false;
+
+  constructor(open: (onSend: () => void) => AsyncIterable<ModelEvent>) {
+    this.#open = open;
+  }
+
+  /** Whether the provider may bill the call. */
+  get isBegun(): boolean {
+    return this.#isSent || this.text_bytes > 0;
+  }
+
+  async next(): Promise<IteratorResult<ModelEvent>> {
+    try {
+      this.#events ??= this.#open(this.#onSend)[Symbol.asyncIterator]();
+      const next = await this.#events.next();
+      if (next.done) this.isOver = true;
+      else this.#note(next.value);
+      return next;
+    } catch (error) {
+      this.isOver = true;
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#events?.return?.()?.catch?.(() => {});
+  }
+
+  readonly #onSend = (): void => {
+    this.#isSent = true;
+  };
+
+  #note(event: ModelEvent): void {
+    this.text_bytes += getTextSize(event);
+    if (event.type === "usage") this.used = event.usage;
+    if (event.type === "finish") this.isFinished = true;
+  }
+}
+
+const getTextSize = (event: ModelEvent): number => ("delta" in event ? Buffer.byteLength(event.delta) : 0);
 
 /** Estimates the tokens of a prompt. */
 const estimateInput = ({ messages, tools }: ModelRequest): number =>

@@ -2,12 +2,15 @@
 // pass unchanged, except for a mapped model name, the request for usage and masked keys. The provider's key is added here and appears
 // nowhere else. Each call is reserved in the ledger before it begins and settled when it ends.
 import type { OpenCall } from "#actors/chat/spending/ledger.ts";
+import type { OpenAnswer } from "#actors/chat/spending/open-answers.ts";
+import type { ModelCatalog } from "#actors/models/model-settings.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
+import { waitForAbort } from "#base/retry.ts";
 import { runInSpan, type Span } from "#base/spans.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { type CallResult, endCall, listCountedTargets, openCall } from "#domain/ai/ledger.ts";
+import { type CallResult, endCall, isPaid, listCountedTargets, openCall } from "#domain/ai/ledger.ts";
 import { listNames, listTargets, type Target } from "#domain/ai/names.ts";
 import { type CallBody, CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
 import { DEFAULT_BASE_URL, DIALECTS, type Dialect, type Endpoint, findEndpoint } from "#src/llm/gateway/endpoint.ts";
@@ -19,6 +22,7 @@ import { ModelError } from "#src/llm/model.ts";
 import { maskSecrets } from "#src/llm/secrets.ts";
 import type { ApiContext } from "../context.ts";
 import { readBytes } from "../http/body/body.ts";
+import { MAX_IDENTITY_AGE_MS } from "../http/caller.ts";
 import { getPath } from "../http/errors.ts";
 import type { CallerDeps } from "../http/identify.ts";
 import { GatewayMetrics } from "../metrics/gateway.ts";
@@ -101,11 +105,10 @@ export class AiGateway {
   }
 
   async #answer(request: Request, dialect: Dialect, endpoint: Endpoint | undefined): Promise<Response | Refusal> {
-    const caller = await identifyGatewayCaller(request, dialect, this.#callerDeps);
-    if ("status" in caller) return caller;
-    const catalog = await this.#ctx.modelSettings.catalog();
-    if (!catalog.settings.enabled)
-      return { status: 403, code: "gateway_disabled", message: "An administrator has not enabled the AI gateway." };
+    const { clock } = this.#ctx;
+    const admitted_at = clock.monotonic();
+    let admitted = await this.#admit(request, dialect);
+    if ("status" in admitted) return admitted;
     if (!endpoint)
       return {
         status: 404,
@@ -113,13 +116,19 @@ export class AiGateway {
         message: `The gateway does not forward ${request.method} requests to this path.`,
       };
     if (endpoint.kind === "models")
-      return Response.json(presentModelList(dialect, listNames(catalog, dialect, caller.asker)));
+      return Response.json(presentModelList(dialect, listNames(admitted.catalog, dialect, admitted.caller.asker)));
     // Counted before the body is read, because the body is held in memory.
-    const slot = this.#calls.open(caller.payer.user_id, maxBodyBytes(request));
+    const slot = this.#calls.open(admitted.caller.payer.user_id, maxBodyBytes(request));
     if ("status" in slot) return slot;
     try {
       const bytes = await readBytes(request, MAX_BODY_BYTES);
       slot.setBodySize(bytes.byteLength);
+      if (clock.monotonic() - admitted_at > MAX_IDENTITY_AGE_MS) admitted = await this.#admit(request, dialect);
+      if ("status" in admitted) {
+        slot.release();
+        return admitted;
+      }
+      const { caller, catalog } = admitted;
       const body = readCallBody(endpoint, bytes);
       refuseSelection(dialect, request);
       const targets = listTargets(catalog, dialect, body.model, caller.asker);
@@ -143,6 +152,16 @@ export class AiGateway {
     }
   }
 
+  /** Returns the caller and the settings. Refuses unknown callers, and everyone while the gateway is disabled. */
+  async #admit(request: Request, dialect: Dialect): Promise<Admitted | Refusal> {
+    const caller = await identifyGatewayCaller(request, dialect, this.#callerDeps);
+    if ("status" in caller) return caller;
+    const catalog = await this.#ctx.modelSettings.catalog();
+    return catalog.settings.enabled
+      ? { caller, catalog }
+      : { status: 403, code: "gateway_disabled", message: "An administrator has not enabled the AI gateway." };
+  }
+
   async #call(call: Call): Promise<Response | Refusal> {
     const { request, endpoint, caller, body } = call;
     const { clock } = this.#ctx;
@@ -163,21 +182,35 @@ export class AiGateway {
       if (chat_id !== "" && !reserved.isReserved) this.#ctx.topics.publish("agent_refused", chat_id, {});
       return budgetRefusal(this.#ctx, reserved);
     }
-    const abort = new AbortController();
-    const stop = (): void => abort.abort();
-    signal.addEventListener("abort", stop);
-    if (signal.aborted) stop();
-    let lostReason = "";
-    const unwatch = caller.whenLost(this.#ctx, this.#callerDeps, (reason) => {
-      lostReason = reason;
-      stop();
-    });
+    const answer = this.#ctx.ledger.answers.open(caller.payer.user_id);
+    signal.addEventListener("abort", () => answer.leave(CALLER_LEFT));
+    if (signal.aborted) answer.leave(CALLER_LEFT);
+    const unwatch = caller.whenLost(this.#ctx, this.#callerDeps, (reason) => answer.leave(toCanceled(reason)));
     const span = beginGatewaySpan(call, first);
-    const record = this.#recorder(call, { reserved, begun, span, unwatch });
-    let target = first;
+    const record = this.#recorder(call, { reserved, begun, span, answer, unwatch });
+    const answering = this.#callAndPass(call, targets, { record, answer, begun, span });
+    const answered = await Promise.race([answering, waitForAbort(answer.left).then(() => undefined)]);
+    // The caller has left: the call is settled in the background.
+    return answered ?? this.#refuse(endpoint.dialect, answer.left.reason as Refusal);
+  }
+
+  /** Calls the providers and returns the response for the caller. Settles the call, at the latest when the response ends. */
+  async #callAndPass(
+    call: Call,
+    targets: readonly Target[],
+    { record, answer, begun, span }: Passing & Pick<RecordedCall, "span">,
+  ): Promise<Response | Refusal> {
+    let target = targets[0] as Target;
+    answer.left.addEventListener("abort", () => {
+      if (!mayHideCost(call.endpoint, target)) answer.hangUp();
+    });
     try {
+      if (answer.left.aborted) {
+        await record(target, { outcome: "aborted" });
+        return answer.left.reason as Refusal;
+      }
       const result = await runInSpan(span, () =>
-        this.#callProviders(call, targets, abort.signal, (next) => {
+        this.#callProviders(call, targets, answer, (next) => {
           target = next;
         }),
       );
@@ -188,12 +221,11 @@ export class AiGateway {
       const { status } = result.response;
       if (status >= 400) return await this.#passError(call, result, record);
       if (status >= 300) return await this.#refuseRedirect(result, record);
-      return await this.#passResponse(call, result, { record, abort, begun });
+      return await this.#passResponse(call, result, { record, answer, begun });
     } catch (error) {
       // The provider processes and charges for what it received, whether or not the caller still waits.
-      await record(target, { outcome: abort.signal.aborted ? "aborted" : "failed", was_begun: abort.signal.aborted });
-      if (lostReason !== "")
-        return { status: 401, code: "invalid_api_key", message: `The call was canceled: ${lostReason}.` };
+      const isLeft = answer.left.aborted;
+      await record(target, { outcome: isLeft ? "aborted" : "failed", was_begun: isLeft });
       throw error;
     }
   }
@@ -202,7 +234,7 @@ export class AiGateway {
   async #callProviders(
     { request, endpoint, body }: Call,
     targets: readonly Target[],
-    signal: AbortSignal,
+    { left, hungUp }: OpenAnswer,
     onTarget: (target: Target) => void,
   ): Promise<ProviderResponse | Refusal> {
     let unreachable: Refusal | undefined;
@@ -219,20 +251,30 @@ export class AiGateway {
       });
       const headers = toProviderHeaders(request.headers, endpoint.dialect, key);
       const send = (bytes: Uint8Array) =>
-        this.#ctx.modelFetch(url, { method: request.method, headers, body: bytes as Uint8Array<ArrayBuffer>, signal });
+        this.#ctx.modelFetch(url, {
+          method: request.method,
+          headers,
+          body: bytes as Uint8Array<ArrayBuffer>,
+          signal: hungUp,
+        });
       try {
         let response = await send(body.bytesFor(model));
         let hidesUsage = body.hidesUsage;
-        if (hidesUsage && response.status === 400 && (await isUsageRejected(response.clone() as Response))) {
+        if (
+          hidesUsage &&
+          !left.aborted &&
+          response.status === 400 &&
+          (await isUsageRejected(response.clone() as Response))
+        ) {
           // An older provider server: the call is sent unchanged and its usage is estimated.
           await response.body?.cancel();
           response = await send(body.bytesWithoutUsage(model));
           hidesUsage = false;
         }
-        if (isLast || !isTransient(response.status)) return { target, response, key, hidesUsage };
+        if (isLast || left.aborted || !isTransient(response.status)) return { target, response, key, hidesUsage };
         await response.body?.cancel();
       } catch (error) {
-        if (signal.aborted) throw error;
+        if (hungUp.aborted) throw error;
         const reason = error instanceof ModelError ? error.message : "it cannot be reached";
         log("models").warn("the provider {provider} did not respond to a gateway call: {error}", {
           provider: getProviderName(target),
@@ -240,7 +282,7 @@ export class AiGateway {
         });
         const message = `The model provider ${getProviderName(target)} did not answer: ${reason}.`;
         unreachable = { status: 502, code: "provider_unreachable", message };
-        if (isLast) return unreachable;
+        if (isLast || left.aborted) return unreachable;
       }
     }
     return unreachable ?? { status: 502, code: "provider_unreachable", message: "No model provider answered." };
@@ -277,14 +319,15 @@ export class AiGateway {
     return { status: 502, code: "provider_redirects", message };
   }
 
-  /** Streams a provider's response to the caller with backpressure. */
+  /** Streams a provider's response to the caller with backpressure. When the caller leaves, reads the rest for its usage. */
   async #passResponse(
     call: Call,
     { target, response, key, hidesUsage }: ProviderResponse,
-    { record, abort, begun }: Passing,
+    { record, answer, begun }: Passing,
   ): Promise<Response | Refusal> {
     const { clock } = this.#ctx;
     const { recording } = call;
+    const { left, hungUp } = answer;
     const headers = toCallerHeaders(response.headers, key);
     const tap = new UsageTap({
       format: call.endpoint.usage,
@@ -295,11 +338,13 @@ export class AiGateway {
     const provider_request_id = findProviderRequestId(response.headers, key);
     let first_byte_ms: number | null = null;
     const reader = response.body?.getReader();
+    // Reads from now on report the end.
+    hungUp.addEventListener("abort", () => void reader?.cancel().catch(() => {}));
     const read = async () => (await reader?.read()) ?? { done: true as const, value: undefined };
-    /** The first chunk, until the caller reads it. */
+    /** The first chunk, until it is passed on or counted. */
     let next: Awaited<ReturnType<typeof read>> | undefined;
-    const end = (outcome: CallResult["outcome"]): Promise<void> => {
-      if (outcome !== "ok") {
+    const end = (outcome: CallResult["outcome"], isWhole: boolean): Promise<void> => {
+      if (!isWhole) {
         // The provider charges for everything it has sent, including bytes held back from an interrupted response.
         if (next?.value) tap.read(next.value);
         tap.end();
@@ -307,15 +352,15 @@ export class AiGateway {
       const { usage, failed, text_bytes } = tap.tapped;
       // A response that consists only of an error used nothing.
       const was_begun = !(failed && text_bytes === 0);
-      const finalOutcome = outcome === "ok" && failed ? "failed" : outcome;
       const text = call.endpoint.kind === "embed" ? 0 : text_bytes;
       return record(target, {
-        outcome: finalOutcome,
+        outcome: outcome === "ok" && failed ? "failed" : outcome,
         usage,
         text_bytes: text,
         was_begun,
         first_byte_ms,
         provider_request_id,
+        ...(isWhole && !failed && { read: "whole" as const }),
       });
     };
     const logBreak = (error: unknown): void =>
@@ -323,45 +368,67 @@ export class AiGateway {
         provider: getProviderName(target),
         error: maskSecrets(String(error), key),
       });
+    /** Reads the rest of the answer without the caller, and settles the call. */
+    const readRest = async (): Promise<void> => {
+      let isWhole = false;
+      try {
+        for (;;) {
+          const { done, value } = next ?? (await read());
+          next = undefined;
+          if (done) break;
+          tap.read(value);
+          answer.count(value.byteLength);
+        }
+        tap.end();
+        isWhole = !hungUp.aborted;
+      } catch (error) {
+        if (!hungUp.aborted) logBreak(error);
+      }
+      await end("aborted", isWhole);
+    };
     // Until the first chunk has been sent, an unreadable response can still become a proper error.
     try {
       next = await read();
     } catch (error) {
-      if (abort.signal.aborted) throw error;
+      if (hungUp.aborted) throw error;
       logBreak(error);
       await record(target, { outcome: "failed", was_begun: true, first_byte_ms, provider_request_id });
       return toUnreadable(getProviderName(target));
     }
     if (!next.done) first_byte_ms = Math.round(clock.monotonic() - begun);
-    let isOver = false;
-    const cutOff = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
-      if (isOver) return;
-      isOver = true;
-      await end(abort.signal.aborted ? "aborted" : "failed");
-      // Cuts the connection, so that the caller does not mistake the response for a complete one. No reason is given: the runtime would log
-      // it.
-      controller.error(undefined);
-    };
+    if (left.aborted) {
+      await readRest();
+      return left.reason as Refusal;
+    }
     const stream = new ReadableStream<Uint8Array>(
       {
         start(controller) {
           // Needed even while the caller is not reading.
-          abort.signal.addEventListener("abort", () => void cutOff(controller));
+          left.addEventListener("abort", () => {
+            // Cuts the connection, so that the caller does not mistake the response for a complete one. No reason is given: the runtime
+            // would log it.
+            controller.error(undefined);
+            void readRest();
+          });
         },
         async pull(controller) {
           try {
             for (;;) {
               const { done, value } = next ?? (await read());
               next = undefined;
+              if (left.aborted) {
+                // Reads are answered in order: the rest follows in `readRest`.
+                if (value) tap.read(value);
+                return;
+              }
               if (done) {
                 for (const rest of [mask.read(tap.end()), mask.end()]) {
                   recording?.read(rest);
                   if (rest.length > 0) controller.enqueue(rest);
                 }
                 // The ledger is written before the caller sees the end of the response.
-                await end("ok");
-                if (!isOver) controller.close();
-                isOver = true;
+                await end("ok", true);
+                controller.close();
                 return;
               }
               const passed = mask.read(tap.read(value));
@@ -371,14 +438,14 @@ export class AiGateway {
               return;
             }
           } catch (error) {
-            if (!abort.signal.aborted) logBreak(error);
-            await cutOff(controller);
+            if (left.aborted) return;
+            logBreak(error);
+            await end("failed", false);
+            controller.error(undefined);
           }
         },
-        async cancel() {
-          isOver = true;
-          abort.abort();
-          await end("aborted");
+        cancel() {
+          answer.leave(CALLER_LEFT);
         },
       },
       { highWaterMark: 0 },
@@ -388,21 +455,22 @@ export class AiGateway {
 
   /** Returns a function that settles the call once and releases its slot. */
   #recorder(
-    { body, caller, recording, release, endpoint: { dialect } }: Call,
-    { reserved, begun, span, unwatch }: RecordedCall,
+    { body, caller, recording, release, endpoint }: Call,
+    { reserved, begun, span, answer, unwatch }: RecordedCall,
   ): Recorder {
     let isSettled = false;
     return async (target, ended) => {
       if (isSettled) return;
       isSettled = true;
+      const isCutShort = answer.isCutShort && mayHideCost(endpoint, target);
       release();
       unwatch();
       if (span) endGatewaySpan(span, target, ended);
       const duration_ms = Math.round(this.#ctx.clock.monotonic() - begun);
       const { outcome, first_byte_ms = null } = ended;
       const model = target.isNamed ? target.model : undefined;
-      this.#metrics.count({ dialect, model, outcome, first_byte_ms, duration_ms });
-      if (!reserved) return;
+      this.#metrics.count({ dialect: endpoint.dialect, model, outcome, first_byte_ms, duration_ms });
+      if (!reserved) return answer.end();
       const result: CallResult = {
         usage: undefined,
         text_bytes: 0,
@@ -410,6 +478,7 @@ export class AiGateway {
         first_byte_ms: null,
         provider_request_id: "",
         duration_ms,
+        read: isCutShort ? "cut_short" : "broken",
         ...ended,
       };
       try {
@@ -417,11 +486,14 @@ export class AiGateway {
       } catch (error) {
         // The reservation expires and is settled at the reserved amount, which is an upper estimate of the usage.
         log("models").error("a model call could not be recorded in the ledger: {error}", { error });
+      } finally {
+        answer.end();
       }
     };
   }
 }
 
+type Admitted = { readonly caller: GatewayCaller; readonly catalog: ModelCatalog };
 type Call = {
   readonly request: Request;
   readonly endpoint: Endpoint;
@@ -436,9 +508,10 @@ type RecordedCall = {
   readonly reserved: OpenCall | undefined;
   readonly begun: number;
   readonly span: Span | undefined;
+  readonly answer: OpenAnswer;
   readonly unwatch: () => void;
 };
-type Passing = { readonly record: Recorder; readonly abort: AbortController; readonly begun: number };
+type Passing = { readonly record: Recorder; readonly answer: OpenAnswer; readonly begun: number };
 type Recorder = (target: Target, ended: Partial<CallResult> & Pick<CallResult, "outcome">) => Promise<void>;
 
 /** Starts the trace span of a call, named after the first provider. */
@@ -459,6 +532,21 @@ const endGatewaySpan = (
   if (outcome !== "ok") span.fail(outcome ?? "failed");
   span.end();
 };
+
+/**
+ * Returns whether an answer may cost more than what has arrived of it: hidden reasoning of a paid model. A server of one's own is free to
+ * answer someone else instead.
+ */
+const mayHideCost = ({ kind }: Endpoint, target: Target): boolean => kind === "generate" && isPaid(target);
+
+/** The response after a caller has disconnected, which is not sent. */
+const CALLER_LEFT: Refusal = { status: 408, code: "canceled", message: "The caller disconnected." };
+
+const toCanceled = (reason: string): Refusal => ({
+  status: 401,
+  code: "invalid_api_key",
+  message: `The call was canceled: ${reason}.`,
+});
 
 const getProviderName = ({ provider }: Target): string => provider.display_name || provider.provider;
 

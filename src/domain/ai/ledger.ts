@@ -12,7 +12,7 @@ import { computeCost } from "#src/llm/cost.ts";
 import type { CallBody } from "#src/llm/gateway/call-body.ts";
 import type { Recording } from "#src/llm/gateway/recording.ts";
 import type { ModelUsage } from "#src/llm/model.ts";
-import { findPrice } from "#src/llm/prices.ts";
+import { costsMoney, findPrice, PAID_KINDS } from "#src/llm/prices.ts";
 import type { DomainContext } from "../context.ts";
 import type { Target } from "./names.ts";
 import { sealRecording } from "./recordings.ts";
@@ -33,6 +33,9 @@ export type Payer = {
 /** Returns the price of a target; undefined if unknown. */
 const findPriceFor = ({ provider, model, config }: Target) =>
   findPrice(provider.provider, model, config?.model_config.cost);
+
+/** Returns whether a target's calls cost money, as far as known. */
+export const isPaid = (target: Target): boolean => costsMoney(target.provider.provider, findPriceFor(target));
 
 /** Maximum output tokens that one call may reserve over all its answers. */
 const MAX_RESERVED_OUTPUT_TOKENS = 1_048_576;
@@ -57,9 +60,6 @@ const estimateUse = (target: Target, body: CallBody) => {
     tokens: likely.input_tokens + likely.output_tokens,
   };
 };
-
-/** Kinds of providers whose models cost money; an OpenAI-compatible server may be one's own. */
-const PAID_KINDS: ReadonlySet<ProviderKind> = new Set(["anthropic", "openai", "google"]);
 
 /**
  * Returns the targets without the ones that no limit in dollars would count, if such a limit applies: the caller chose the model's name, and
@@ -120,20 +120,27 @@ export type CallResult = Pick<Settlement, "outcome" | "first_byte_ms" | "duratio
   readonly text_bytes: number;
   /** Whether the provider may have started to answer: it was asked and has not rejected the call. */
   readonly was_begun: boolean;
+  /** How far the answer was read: to its end, until it broke off, or until Slipway hung up on a paid model because the caller had left. */
+  readonly read: "whole" | "broken" | "cut_short";
 };
 
 /** Approximate bytes of text per token. */
 const BYTES_PER_TOKEN = 4;
 
-/** Returns a call's usage: as reported, or else estimated from its prompt and the text that passed. A rejected call has used nothing. */
-export const toUsage = (
-  { prompt_tokens }: Pick<CallBody, "prompt_tokens">,
-  { usage, outcome, text_bytes, was_begun }: Pick<CallResult, "usage" | "outcome" | "text_bytes" | "was_begun">,
+/**
+ * Returns a call's usage: as reported, or else estimated from its prompt and the text that passed. If the caller left and the report did not
+ * arrive in time, the output counts as reserved, because hidden reasoning may have been billed. A rejected call has used nothing.
+ */
+const toUsage = (
+  { target, body }: Pick<EndedCall, "target" | "body">,
+  { usage, read, text_bytes, was_begun }: CallResult,
 ): { readonly usage: ModelUsage; readonly is_estimated: boolean } => {
-  const isReported = usage !== undefined && (outcome === "ok" || text_bytes === 0);
+  const isReported = usage !== undefined && (read === "whole" || (read === "broken" && text_bytes === 0));
   if (isReported || !was_begun) return { usage: usage ?? {}, is_estimated: false };
-  const output_tokens = (usage?.output_tokens ?? 0) + Math.ceil(text_bytes / BYTES_PER_TOKEN);
-  return { usage: { input_tokens: prompt_tokens, ...usage, output_tokens }, is_estimated: true };
+  const passed = (usage?.output_tokens ?? 0) + Math.ceil(text_bytes / BYTES_PER_TOKEN);
+  const reserved = estimateTokens(body, target.provider.provider).output_tokens;
+  const output_tokens = read === "cut_short" ? Math.max(passed, reserved) : passed;
+  return { usage: { input_tokens: body.prompt_tokens, ...usage, output_tokens }, is_estimated: true };
 };
 
 type EndedCall = {
@@ -151,7 +158,7 @@ export const endCall = async (
   { payer, target, body, recording }: EndedCall,
   ended: CallResult,
 ): Promise<void> => {
-  const { usage, is_estimated } = toUsage(body, ended);
+  const { usage, is_estimated } = toUsage({ target, body }, ended);
   const { outcome, first_byte_ms, duration_ms, provider_request_id } = ended;
   const recorded =
     recording &&

@@ -2,9 +2,15 @@
 import { expect, test } from "bun:test";
 import type { AiUsage } from "#schema/ai/gateway.ts";
 import { Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import { createGatewayToken, listGatewayCalls, openGatewayWorld } from "#test/support/models/gateway-world.ts";
+import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
+import { formatHead, readAnswer } from "../edge/raw-http.ts";
 
 type GatewayWorld = Awaited<ReturnType<typeof openGatewayWorld>>;
 
@@ -13,53 +19,133 @@ const delta = (content: string): string =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`;
 const PRICE = { model_config: { cost: { input: 1_000_000, output: 10_000_000 } } };
 
-const body = JSON.stringify({
-  model: "test-model",
-  stream: true,
-  max_tokens: 9,
-  messages: [{ role: "user", content: "hello ".repeat(500) }],
-});
-const callModel = (
-  world: GatewayWorld,
-  { signal, token = world.token }: { signal?: AbortSignal; token?: string } = {},
-) =>
+const toBody = (max_tokens = 9): string =>
+  JSON.stringify({
+    model: "test-model",
+    stream: true,
+    max_tokens,
+    messages: [{ role: "user", content: "hello ".repeat(500) }],
+  });
+type CallOptions = { readonly signal?: AbortSignal; readonly token?: string; readonly max_tokens?: number };
+const callModel = (world: GatewayWorld, { signal, token = world.token, max_tokens }: CallOptions = {}) =>
   fetch(`${world.base}/openai/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}` },
-    body,
+    body: toBody(max_tokens),
     ...(signal && { signal }),
   });
 const row = (world: GatewayWorld, outcome: string) =>
   until(async () => (await listGatewayCalls(world.owner)).find((one) => one.outcome === outcome));
 
-test("[GW-5] a caller that disconnects before the first byte is charged for the prompt, and for all text received later", async () => {
-  await using world = await openGatewayWorld();
+/** Resolves when the server reads this number of answers without their callers. */
+const awaitLeft = (world: GatewayWorld, count: number) =>
+  until(() => getContext(world.server).ledger.answers.draining === count);
+
+/** Calls the model and disconnects when this text has arrived. Returns the provider's side of the call. */
+const takeAndLeave = async (world: GatewayWorld, text: string, max_tokens?: number): Promise<ModelCall> => {
+  const leaving = new AbortController();
+  const asked = callModel(world, { signal: leaving.signal, max_tokens });
+  const call = await world.upstream.next();
+  call.sendRaw(delta(text));
+  const reader = (await asked).body?.getReader();
+  for (let size = 0; size < text.length; ) size += (await reader?.read())?.value?.length ?? 0;
+  leaving.abort();
+  return call;
+};
+/** Reports the usage of an answer and ends it. */
+const report = (call: ModelCall, completion_tokens: number): void =>
+  call
+    .sendRaw(`data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 12, completion_tokens } })}\n\n`)
+    .sendRaw("data: [DONE]\n\n")
+    .end();
+const listUsage = async (world: GatewayWorld) =>
+  (await listGatewayCalls(world.owner)).map(({ outcome, input_tokens, output_tokens, is_estimated }) => ({
+    outcome,
+    input_tokens,
+    output_tokens,
+    is_estimated,
+  }));
+
+testInside(
+  "[GW-5] [GW-19] a caller that disconnects is charged what the provider then reports, including hidden reasoning",
+  async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "openai", PRICE);
+    const late = await takeAndLeave(world, "the whole answer");
+    await awaitLeft(world, 1);
+    // The caller's reservation is kept, and their call is not in the ledger yet.
+    expect(await listUsage(world)).toEqual([]);
+    report(late, 50_000);
+    const reported = { outcome: "aborted" as const, input_tokens: 12, output_tokens: 50_000, is_estimated: false };
+    await until(async () => (await listUsage(world)).length === 1);
+    expect(await listUsage(world)).toEqual([reported]);
+
+    const early = new AbortController();
+    const asked = callModel(world, { signal: early.signal }).catch(() => undefined);
+    const unanswered = await world.upstream.next();
+    early.abort();
+    await asked;
+    await awaitLeft(world, 1);
+    report(unanswered, 7);
+    await until(async () => (await listUsage(world)).length === 2);
+    expect(await listUsage(world)).toEqual([{ ...reported, output_tokens: 7 }, reported]);
+
+    const refused = callModel(world);
+    (await world.upstream.next()).answer(400, { error: { message: "no" } });
+    expect((await refused).status).toBe(400);
+    expect(await row(world, "failed")).toMatchObject({ input_tokens: 0, cost_micros: 0, is_estimated: false });
+  },
+);
+
+test("[GW-5] [GW-19] when the report does not arrive within a minute, the reserved output is charged and the connection closed", async () => {
+  const clock = new ManualClock();
+  await using world = await openGatewayWorld({ clock });
   await addModel(world, "openai", PRICE);
+  const passMinute = (calls: number) =>
+    until(async () => {
+      clock.advance(5_000);
+      return (await listGatewayCalls(world.owner)).length === calls;
+    });
+  const hidden = await takeAndLeave(world, "the whole answer", 60_000);
+  await passMinute(1);
+  await hidden.gone;
+  const [cut] = await listGatewayCalls(world.owner);
+  expect(cut).toMatchObject({ outcome: "aborted", output_tokens: 60_000, is_estimated: true });
+  expect(cut?.input_tokens).toBeGreaterThan(1_000);
+
   const early = new AbortController();
   const asked = callModel(world, { signal: early.signal }).catch(() => undefined);
-  const first = await world.upstream.next();
+  const unanswered = await world.upstream.next();
   early.abort();
-  await Promise.all([asked, first.gone]);
-  const left = await row(world, "aborted");
-  expect(left).toMatchObject({ output_tokens: 0, is_estimated: true });
-  expect(left?.input_tokens).toBeGreaterThan(1_000);
-  expect(left?.cost_micros).toBeGreaterThan(1_000);
+  await asked;
+  await passMinute(2);
+  await unanswered.gone;
+  expect((await listUsage(world))[0]).toMatchObject({ outcome: "aborted", output_tokens: 9, is_estimated: true });
 
-  const refused = callModel(world);
-  (await world.upstream.next()).answer(400, { error: { message: "no" } });
-  expect((await refused).status).toBe(400);
-  expect(await row(world, "failed")).toMatchObject({ input_tokens: 0, cost_micros: 0, is_estimated: false });
+  // More text than the limit that the request had.
+  await takeAndLeave(world, "x".repeat(8_000));
+  await passMinute(3);
+  expect((await listUsage(world))[0]).toMatchObject({ outcome: "aborted", output_tokens: 2_000, is_estimated: true });
+});
 
-  const late = new AbortController();
-  const streamed = callModel(world, { signal: late.signal });
-  const second = await world.upstream.next();
-  second.sendRaw(delta("x".repeat(8_000)));
-  const reader = (await streamed).body?.getReader();
-  for (let size = 0; size < 8_000; ) size += (await reader?.read())?.value?.length ?? 0;
-  late.abort();
-  await second.gone;
-  const seen = await until(async () => (await listGatewayCalls(world.owner)).find((one) => one.output_tokens > 0));
-  expect(seen).toMatchObject({ outcome: "aborted", output_tokens: 2_000, is_estimated: true });
+test("[GW-19] a caller can leave 16 answers to be read; beyond that the reserved output is charged immediately", async () => {
+  await using world = await openGatewayWorld();
+  await addModel(world, "openai", PRICE);
+  const left: ModelCall[] = [];
+  for (let i = 0; i < 17; i++) left.push(await takeAndLeave(world, "the whole answer", 500));
+  await Promise.race(left.map(({ gone }) => gone));
+  expect(await row(world, "aborted")).toMatchObject({ output_tokens: 500, is_estimated: true });
+  for (const call of left) report(call, 100);
+  await until(async () => (await listUsage(world)).length === 17);
+  expect((await listUsage(world)).filter(({ output_tokens }) => output_tokens === 100)).toHaveLength(16);
+});
+
+test("[GW-19] a model without a price on a server of one's own is free immediately, and its call is estimated from the text", async () => {
+  await using world = await openGatewayWorld();
+  await addModel(world, "openai-compat");
+  const call = await takeAndLeave(world, "x".repeat(400), 60_000);
+  await call.gone;
+  expect(await row(world, "aborted")).toMatchObject({ output_tokens: 100, is_estimated: true });
 });
 
 test("[GW-5] [GW-11] a truncated response is charged by estimate; one without a readable byte is a 502 in the dialect", async () => {
@@ -123,7 +209,7 @@ test("[GW-3] no provider header leaks its key or redirects elsewhere, and a redi
     method: "POST",
     redirect: "manual",
     headers: { authorization: `Bearer ${world.token}` },
-    body,
+    body: toBody(),
   });
   (await world.upstream.next()).answer(307, "", odd);
   const redirected = await asked;
@@ -143,19 +229,14 @@ test("[GW-13] [GW-16] a stream ends with the token that asked for it or its pers
   const reader = opened.body?.getReader();
   await reader?.read();
   await world.owner.delete(`/api/v2/users/me/keys/${token.split("-")[0]}`);
-  await Promise.all([one.gone, two.gone]);
   expect(await reader?.read().catch(() => "cut")).toBe("cut");
   const statuses = (await Promise.all([waiting, streaming])).map(({ status }) => status);
   expect(statuses.sort()).toEqual([200, 401]);
-  const rows = await until(async () => {
-    const all = await listGatewayCalls(world.owner);
-    return all.length === 2 ? all : undefined;
-  });
-  expect(rows.map(({ outcome, is_estimated }) => [outcome, is_estimated])).toEqual([
-    ["aborted", true],
-    ["aborted", true],
-  ]);
-  expect(rows.map(({ output_tokens }) => output_tokens).sort()).toEqual([0, 100]);
+  // The provider bills them nevertheless.
+  for (const call of [one, two]) report(call, 300);
+  await until(async () => (await listUsage(world)).length === 2);
+  const billed = { outcome: "aborted" as const, input_tokens: 12, output_tokens: 300, is_estimated: false };
+  expect(await listUsage(world)).toEqual([billed, billed]);
 
   const mia = {
     email: "m@example.com",
@@ -167,15 +248,31 @@ test("[GW-13] [GW-16] a stream ends with the token that asked for it or its pers
   const hers = await createGatewayToken(await new Client(world.server.url).signIn(mia.email, mia.password));
   const membership = `/api/v2/organizations/${world.organization_id}/members/mia`;
   const removed = callModel(world, { token: hers });
-  const before = await world.upstream.next();
+  await world.upstream.next();
   await world.owner.delete(membership);
-  await before.gone;
   expect((await removed).status).toBe(401);
   expect((await callModel(world, { token: hers })).status).toBe(403);
   await world.owner.post(membership);
   const suspended = callModel(world, { token: hers });
-  const last = await world.upstream.next();
+  await world.upstream.next();
   await world.owner.put(`/api/v2/users/${id}/status/suspend`);
-  await last.gone;
   expect((await suspended).status).toBe(401);
+});
+
+test("[GW-1] [HT-50] a call whose token is deleted before its body has arrived is refused and not forwarded", async () => {
+  const clock = new ManualClock();
+  await using world = await openGatewayWorld({ clock });
+  await addModel(world, "openai", PRICE);
+  const token = await createGatewayToken(world.owner);
+  const text = toBody();
+  using slow = new RawConnection(world.server.url);
+  const head = { Host: world.server.url.host, Authorization: `Bearer ${token}`, "Content-Length": text.length };
+  slow.send(formatHead("POST", "/api/v2/ai/openai/v1/chat/completions", head) + text.slice(0, 50));
+  await until(() => getContext(world.server).requests.size === 1);
+  await world.owner.delete(`/api/v2/users/me/keys/${token.split("-")[0]}`);
+  clock.advance(300);
+  slow.send(text.slice(50));
+  expect((await readAnswer(slow))?.status).toBe(401);
+  expect(world.upstream.calls).toEqual([]);
+  expect(await listUsage(world)).toEqual([]);
 });

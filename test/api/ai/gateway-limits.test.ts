@@ -1,6 +1,7 @@
 // What the AI gateway does when providers fail and when a limit is reached.
 import { describe, expect, test } from "bun:test";
 import type { AiUsage } from "#schema/ai/gateway.ts";
+import { testInside } from "#test/support/inside.ts";
 import {
   delta,
   type GatewayWorld,
@@ -12,6 +13,7 @@ import {
   USAGE,
 } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
 describe("providers that fail", () => {
@@ -91,31 +93,35 @@ describe("providers that fail", () => {
     expect(row?.output_tokens).toBeGreaterThan(0);
   });
 
-  test("[GW-5] a caller that disconnects ends the provider's stream and is charged the usage reported so far", async () => {
-    await using world = await openGatewayWorld();
-    await addModel(world, "anthropic", PRICE);
-    const leaving = new AbortController();
-    const asked = fetch(`${world.base}/anthropic/v1/messages`, {
-      method: "POST",
-      signal: leaving.signal,
-      headers: { "x-api-key": world.token },
-      body: JSON.stringify({
-        model: "test-model",
-        stream: true,
-        max_tokens: 9,
-        messages: [{ role: "user", content: "hello" }],
-      }),
-    });
-    const call = await world.upstream.next();
-    call.sendRaw(
-      `event: message_start\ndata: ${JSON.stringify({ type: "message_start", message: { usage: { input_tokens: 50, output_tokens: 1 } } })}\n\n`,
-    );
-    await (await asked).body?.getReader().read();
-    leaving.abort();
-    await call.gone;
-    const row = await until(async () => (await listGatewayCalls(world.owner))[0]);
-    expect(row).toMatchObject({ outcome: "aborted", input_tokens: 50, is_estimated: false });
-  });
+  testInside(
+    "[GW-5] [GW-19] a caller that disconnects is charged the last usage that the provider reports, not the first",
+    async () => {
+      await using world = await openGatewayWorld();
+      await addModel(world, "anthropic", PRICE);
+      const leaving = new AbortController();
+      const asked = fetch(`${world.base}/anthropic/v1/messages`, {
+        method: "POST",
+        signal: leaving.signal,
+        headers: { "x-api-key": world.token },
+        body: JSON.stringify({
+          model: "test-model",
+          stream: true,
+          max_tokens: 9,
+          messages: [{ role: "user", content: "hello" }],
+        }),
+      });
+      const call = await world.upstream.next();
+      call.sendRaw(
+        `event: message_start\ndata: ${JSON.stringify({ type: "message_start", message: { usage: { input_tokens: 50, output_tokens: 1 } } })}\n\n`,
+      );
+      await (await asked).body?.getReader().read();
+      leaving.abort();
+      await until(() => getContext(world.server).ledger.answers.draining === 1);
+      call.sendRaw(`data: ${JSON.stringify({ type: "message_delta", usage: { output_tokens: 40 } })}\n\n`).end();
+      const row = await until(async () => (await listGatewayCalls(world.owner))[0]);
+      expect(row).toMatchObject({ outcome: "aborted", input_tokens: 50, output_tokens: 40, is_estimated: false });
+    },
+  );
 
   test("[GW-5] a stream that breaks off ends the caller's too, and is recorded as failed", async () => {
     await using world = await openGatewayWorld();

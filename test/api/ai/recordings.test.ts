@@ -109,7 +109,7 @@ test("[GW-15] only owners read recordings, while their user sees that one exists
   answering.sendRaw(delta(ANSWER));
   await (await late).body?.getReader().read();
   await owner.delete(`/api/v2/users/${user_id}`);
-  await answering.gone;
+  answering.end();
   const ended = await until(async () => (await listGatewayCalls(owner)).find(({ id }) => id > call.id));
   expect([ended?.is_recorded, await fetchStatus(call.id)]).toEqual([false, 404]);
   await using stored = await openStoredData(server.directory);

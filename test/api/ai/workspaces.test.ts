@@ -100,9 +100,8 @@ testInside("[GW-13] a call in progress ends when its workspace stops", async () 
   await using world = await openWorkspace();
   const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.environment();
   const asked = callModel(base, token);
-  const call = await world.upstream.next();
+  await world.upstream.next();
   await createBuild(world.owner, world.workspace.id, "stop");
-  await call.gone;
   expect((await asked).status).toBe(401);
   await awaitBuild(world.owner, world.workspace.id);
 });
@@ -113,9 +112,8 @@ testInside("[GW-16] a workspace's token is valid while its owner is a member of 
   await world.owner.post("/api/v2/organizations", { name: "other" });
   await world.owner.post("/api/v2/organizations/other/members/me");
   const asked = callModel(base, token);
-  const call = await world.upstream.next();
+  await world.upstream.next();
   await world.owner.delete("/api/v2/organizations/default/members/me");
-  await call.gone;
   expect((await asked).status).toBe(401);
   expect((await callModel(base, token)).status).toBe(403);
 });

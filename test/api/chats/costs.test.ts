@@ -6,11 +6,13 @@ import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { getContext, getOwnerContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 
 const COST = { input: 3_000_000, output: 15_000_000, cache_read: 300_000 };
 /** 600 new tokens, 400 from the cache, 500 of the answer. */
@@ -203,5 +205,51 @@ testInside(
     const { request_count, output_tokens, input_tokens } = await getCost(owner, id);
     expect({ request_count, output_tokens }).toEqual({ request_count: 1, output_tokens: 100 });
     expect(input_tokens).toBeGreaterThan(20);
+  },
+);
+
+test("[BU-11] a stopped answer costs what its provider then reports, including hidden reasoning; the chat does not wait for it", async () => {
+  await using world = await openModelWorld();
+  const { owner, upstream } = world;
+  await addModel(world, "openai", { model: "gpt-5", model_config: { cost: COST } });
+  const { id } = await createChat(world, "one");
+  using follower = await Follower.open(owner, id);
+  const stopped = await upstream.next();
+  stopped.say({ text: "the whole answer" });
+  await follower.until(({ preview }) => preview === "the whole answer");
+  await owner.post(`/api/v2/chats/${id}/interrupt`);
+  await follower.until(({ status }) => status === "waiting");
+  await sendMessage(world, id, "two");
+  answer(await upstream.next());
+  await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
+  expect(await getCost(owner, id)).toMatchObject({ request_count: 1, total_cost_micros: CALL_COST });
+  stopped.say({ finish: "stop", usage: { input: 1_000, output: 50_000, cached: 400, thought: 49_990 } }).end();
+  const all = await until(async () => {
+    const cost = await getCost(owner, id);
+    return cost.request_count === 2 && cost;
+  });
+  expect(all).toMatchObject({ output_tokens: 50_500, total_cost_micros: 2 * CALL_COST + 49_500 * 15 });
+});
+
+testInside(
+  "[BU-11] a stopped answer whose usage does not arrive within a minute costs the reserved output",
+  async () => {
+    const clock = new ManualClock();
+    const models = new ScriptedModels();
+    models.cost = COST;
+    await using world = await openChatWorld({ models, clock });
+    const { owner } = world;
+    const { id } = await createChat(world, "one");
+    using follower = await Follower.open(owner, id);
+    (await models.next()).say("the whole answer");
+    await follower.until(({ preview }) => preview === "the whole answer");
+    await owner.post(`/api/v2/chats/${id}/interrupt`);
+    await follower.until(({ status }) => status === "waiting");
+    const cost = await until(async () => {
+      clock.advance(5_000);
+      const found = await getCost(owner, id);
+      return found.request_count === 1 && found;
+    });
+    expect(cost.output_tokens).toBe(16_384);
   },
 );

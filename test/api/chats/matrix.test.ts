@@ -2,12 +2,14 @@
 // real sockets in each protocol (test/support/models/model-frames.ts, model-dialects.ts).
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
+import type { ChatCost } from "#schema/chats/chat-cost.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { type McpHost, PIXEL, startMcpHost } from "#test/mcp/support.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { DIALECTS, type Dialect, toPromptTooLong, toStreamError } from "#test/support/models/model-dialects.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
+import { until } from "#test/support/until.ts";
 
 type Json = Record<string, unknown>;
 type Row = {
@@ -291,15 +293,22 @@ describe.each([...ROWS])("$name", (row) => {
     ]);
   });
 
-  test("[MO-32] [MO-43] an interrupt closes the connection and keeps the output", async () => {
+  test("[BU-11] [MO-32] [MO-43] an interrupt keeps the output; the connection is closed, or read on for what is billed", async () => {
     const { id, follower, call } = await begin();
     using _ = follower;
     call.say({ reasoning: "hm" }, { text: "Once upon" });
     await follower.until(({ preview }) => preview.includes("Once upon"));
     await world.owner.post(`/api/v2/chats/${id}/interrupt`);
-    await call.gone;
     await follower.until(rest);
     expect((await listMessages(id)).at(-1)?.content.at(-1)).toMatchObject({ type: "text", text: "Once upon" });
+    if (row.kind === "openai-compat") await call.gone;
+    else call.say({ finish: "stop", usage: { input: 100, output: 9_000 } }).end();
+    const cost = await until(async () => {
+      const found = await world.owner.get<ChatCost>(`/api/v2/chats/${id}/cost`);
+      return found.request_count > 0 && found;
+    });
+    if (row.kind === "openai-compat") expect(cost.output_tokens).toBeLessThan(10);
+    else expect(cost.output_tokens).toBe(9_000);
   });
 });
 
