@@ -1,9 +1,9 @@
 // Data in a shared browser: drafts are removed with their user, and permission changes are shown immediately. node session.mjs CHROMIUM URL
-// EMAIL PASSWORD OTHER_EMAIL OTHER_PASSWORD [FOLDER]
+// EMAIL PASSWORD OTHER_EMAIL OTHER_PASSWORD SHARED_WORKSPACE [FOLDER]
 import { inApp, openPage, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 
-const [file, url, email, password, otherEmail, otherPassword] = process.argv.slice(2);
+const [file, url, email, password, otherEmail, otherPassword, shared] = process.argv.slice(2);
 const OF_BROWSER = ["theme", "terminal-font", "slipway.terminal-font", "banners", "banners-put-away"];
 
 await inApp({ file, url }, async ({ page, context, result, at }) => {
@@ -98,6 +98,12 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
   await page.getByText("No access").waitFor();
   await took("lead", () => page.getByText("No access").waitFor({ state: "detached" }));
   await took("leave", () => page.getByText("No access").waitFor());
+  // A workspace that is no longer shared is not mistaken for a server that is not responding.
+  await page.goto(at(`/workspaces/${shared}`));
+  await page.getByRole("heading", { name: "shared", level: 1 }).waitFor();
+  await page.getByRole("heading", { name: "Details" }).waitFor();
+  await took("unshare", () => page.getByText("Workspace not found").waitFor());
+  await page.getByText("The server is not responding").waitFor({ state: "detached" });
   // A page that was disconnected in the meantime learns it after reconnecting.
   await page.addInitScript(() => {
     const all = [];

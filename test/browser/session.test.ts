@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
-import { openWorld } from "#test/support/workspaces.ts";
+import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
 
 const GRACE = { email: "grace@example.com", username: "grace", password: "nine grey herons at noon" };
@@ -19,7 +19,14 @@ testNeeding(
     const other = await admin.post<{ id: string }>("/api/v2/organizations", { name: "other" });
     const roles = (...names: string[]) => admin.put(`/api/v2/users/${id}/roles`, { roles: names });
     const member = `/api/v2/organizations/${other.id}/members/${id}`;
+    const { template_id } = await seedTemplate(world.server);
+    const workspace = await createWorkspace(admin, template_id, "shared");
+    await awaitBuild(admin, workspace.id);
+    const share = (role: string) =>
+      admin.patch(`/api/v2/workspaces/${workspace.id}/acl`, { user_roles: { [id]: role } });
+    await share("use");
     const acts = {
+      unshare: () => share(""),
       end: () => admin.put(`/api/v2/users/${id}/status/suspend`),
       back: () => admin.put(`/api/v2/users/${id}/status/activate`),
       promote: () => roles("auditor"),
@@ -28,7 +35,7 @@ testNeeding(
       lead: () => admin.put(`${member}/roles`, { roles: ["organization-admin"] }),
       leave: () => admin.delete(member),
     };
-    const given = [world.server.url.href, ADA.email, ADA.password, GRACE.email, GRACE.password];
+    const given = [world.server.url.href, ADA.email, ADA.password, GRACE.email, GRACE.password, workspace.id];
     const result = await runStory<{ slowest: number }>("session.mjs", given, acts);
     expect(result).toMatchObject({
       wrong: [],

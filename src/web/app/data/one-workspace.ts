@@ -5,7 +5,7 @@ import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call, Problem } from "./api.ts";
-import { LiveSocket } from "./live-socket.ts";
+import { LiveSocket, onRefused } from "./live-socket.ts";
 
 export type WorkspaceState = { readonly workspace?: Workspace; readonly error?: unknown };
 
@@ -15,7 +15,11 @@ type Message = { type: "ping"; data: null } | { type: "data"; data: Workspace } 
 export const listAgents = ({ latest_build }: Pick<Workspace, "latest_build">): WorkspaceAgent[] =>
   latest_build.resources.flatMap(({ agents }) => agents);
 
-/** Returns the workspace, updated with each change, or an error if the user cannot see it. */
+/** Statuses for a workspace that doesn't exist, was deleted, or isn't shared with the user. */
+const isUnavailable = (error: unknown): boolean =>
+  error instanceof Problem && [400, 403, 404, 410].includes(error.status);
+
+/** Returns the workspace, updated with each change, or an error if the user cannot see it or no longer can. */
 export const useWorkspace = (id: string): { shown: Signal<WorkspaceState>; reload: () => void } => {
   const shown = useMemo(() => signal<WorkspaceState>({}), [id]);
   const follow = useRef<() => void>(() => {});
@@ -46,7 +50,17 @@ export const useWorkspace = (id: string): { shown: Signal<WorkspaceState>; reloa
       });
     };
     reload();
+    // The workspace may have been deleted or unshared: without this, the page would report a server that is not responding.
+    const stop = onRefused(() => {
+      if (!socket) return;
+      call("GET /workspaces/:workspace", { path: { workspace: id } }).catch((error) => {
+        if (!isUnavailable(error)) return;
+        socket?.end();
+        shown.value = { ...shown.value, error };
+      });
+    });
     return () => {
+      stop();
       follow.current = () => {};
       socket?.end();
     };

@@ -98,18 +98,18 @@ const WorkspaceView = ({ id, tab }: { id: string; tab: string }) => {
   const listed = workspaces.value.get(id);
   // The page does not wait for the list, which may be long.
   const row = listed ?? (workspace && !workspacesLoaded.value ? toSummary(workspace) : undefined);
-  if (error instanceof Problem && (error.status === 410 || error.status === 404 || error.status === 400)) {
+  if (error instanceof Problem && [400, 403, 404, 410].includes(error.status)) {
     return (
       <Frame title="Workspace" crumbs={CRUMBS}>
-        <Empty
-          icon="box"
-          title={error.status === 410 ? "This workspace was deleted" : "Workspace not found"}
-          text={error.status === 410 ? undefined : "It doesn't exist, or it isn't shared with you."}
-        >
-          <ButtonLink look="primary" href="/workspaces">
-            All workspaces
-          </ButtonLink>
-        </Empty>
+        {error.status === 410 ? (
+          <Deleted title="This workspace was deleted" />
+        ) : (
+          <Empty icon="box" title="Workspace not found" text="It doesn't exist, or it isn't shared with you.">
+            <ButtonLink look="primary" href="/workspaces">
+              All workspaces
+            </ButtonLink>
+          </Empty>
+        )}
       </Frame>
     );
   }
@@ -125,11 +125,7 @@ const WorkspaceView = ({ id, tab }: { id: string; tab: string }) => {
       <Frame title={workspace?.name ?? row?.name ?? "Workspace"} crumbs={CRUMBS}>
         <div class="page">
           {workspace && workspace.latest_build.status === "deleted" ? (
-            <Empty icon="box" title={`${workspace.name} was deleted`}>
-              <ButtonLink look="primary" href="/workspaces">
-                All workspaces
-              </ButtonLink>
-            </Empty>
+            <Deleted title={`${workspace.name} was deleted`} />
           ) : (
             <Skeleton lines={6} />
           )}
@@ -139,6 +135,17 @@ const WorkspaceView = ({ id, tab }: { id: string; tab: string }) => {
   }
   return <LoadedWorkspace workspace={workspace} row={row} tab={tab} />;
 };
+
+const Deleted = ({ title }: { title: string }) => (
+  <Empty icon="box" title={title} text="If its template keeps files, you can restore it from the trash.">
+    <ButtonLink look="primary" href="/workspaces">
+      All workspaces
+    </ButtonLink>
+    <ButtonLink icon="trash" href="/trash">
+      Open trash
+    </ButtonLink>
+  </Empty>
+);
 
 const isConnected = ({ status }: WorkspaceAgent): boolean => status === "connected";
 
