@@ -178,7 +178,7 @@ export const findContainerAccessProblem = (config: Config, platform: string = pr
   const isElsewhere = docker_access_url !== undefined || (access_url !== undefined && !isLoopback(access_url.hostname));
   if (platform !== "linux" || isElsewhere || !listensOnLoopback(config)) return undefined;
   const { port } = config.address;
-  return `Containers cannot reach the server, which listens on ${addressKind.print(config.address)} alone. Set address to ${addressKind.print({ host: "0.0.0.0", port })}, or docker_access_url to a URL that leads to the server from a container.`;
+  return `Containers cannot reach the server, which listens only on ${addressKind.print(config.address)}. Set address to ${addressKind.print({ host: "0.0.0.0", port })}, or docker_access_url to a URL that leads to the server from a container.`;
 };
 
 /** Returns whether only this machine can connect directly; a reverse proxy may still let others in. */

@@ -239,7 +239,7 @@ describe("what follows from the settings", () => {
     const findAccessProblem = (argv: string[]): string | undefined =>
       findContainerAccessProblem(load(argv).config, "linux");
     expect(findAccessProblem([])).toMatch(
-      /listens on 127\.0\.0\.1:\d+ alone\. Set address to 0\.0\.0\.0:\d+, or docker_access_url/,
+      /listens only on 127\.0\.0\.1:\d+\. Set address to 0\.0\.0\.0:\d+, or docker_access_url/,
     );
     expect(findAccessProblem(["--address", "0.0.0.0:7080"])).toBeUndefined();
     expect(findAccessProblem(["--docker-access-url", "http://172.17.0.1:7080"])).toBeUndefined();

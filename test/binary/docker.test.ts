@@ -118,7 +118,7 @@ testNeeding(
     const { id } = await createWorkspace(admin, template.id, "cut");
     const { latest_build } = await awaitWorkspace(admin, id, (one) => findAgent(one)?.status === "timeout");
     const problem =
-      /Containers cannot reach the server, which listens on 127\.0\.0\.1:\d+ alone\. Set address to 0\.0\.0\.0/;
+      /Containers cannot reach the server, which listens only on 127\.0\.0\.1:\d+\. Set address to 0\.0\.0\.0/;
     const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
     expect(logs.map(({ output }) => output).join("\n")).toMatch(problem);
     expect(JSON.stringify(await admin.get<unknown>("/api/v2/debug/health"))).toMatch(problem);

@@ -113,7 +113,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await look("admin-hooks");
 
   await page.goto(at("/admin/health"));
-  await page.getByText("data directory", { exact: true }).waitFor();
+  await page.getByText("Data directory", { exact: true }).waitFor();
   await page.getByRole("switch", { name: /^Maintain prebuilt workspaces/ }).click();
   await page.getByText("Paused: none are created").waitFor();
   await look("admin-health");
@@ -163,4 +163,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
     const { left, right } = link.getBoundingClientRect();
     return left >= 0 && right <= innerWidth;
   });
+  // The name of a check is not cut off by its links.
+  const name = page.locator(".state", { hasText: "Data directory" });
+  result.isCut = await name.evaluate(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth);
 });

@@ -54,6 +54,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
   await typed("kept=$((6*7)); echo the-$kept");
   await shows("the-42");
+  result.below = await page.evaluate(() => document.documentElement.scrollHeight - innerHeight);
   await look("terminal");
   await page.reload();
   await terminal.locator(".xterm-screen").waitFor();
@@ -181,8 +182,13 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("dialog").getByText("local_process").waitFor();
   const yes = page.getByRole("button", { name: "Delete workspace" });
   result.mayNotYet = await yes.isDisabled();
+  const color = () => yes.evaluate((button) => getComputedStyle(button).backgroundColor);
+  const before = await color();
   await page.getByLabel("Type first to confirm").fill("first");
   await look("delete");
-  await yes.click();
+  result.looksDisabled = before !== (await color());
+  await page.getByLabel("Type first to confirm").press("Enter");
   await page.getByText("first was deleted").waitFor();
+  await page.getByRole("link", { name: "Open trash" }).click();
+  await page.getByRole("listitem").filter({ hasText: "/first" }).waitFor();
 });

@@ -23,6 +23,8 @@ testNeeding(
       role: "use",
       typed: "echo changed",
       mayNotYet: true,
+      below: 0,
+      looksDisabled: true,
     });
     expect(result.link).toContain("/new?template=local&param.startup_script=");
     expect(result.nodes).toBeLessThan(100);

@@ -110,7 +110,7 @@ const dataDirectory = ({ data_dir, local_workspace_user }: Config): Finding => {
 const space = (data_dir: string): Finding => {
   const { bavail, bsize } = statfsSync(data_dir);
   const free = bavail * bsize;
-  const detail = `${(free / BYTES_PER_MB).toFixed(0)} MiB free`;
+  const detail = `${(free / (1024 * BYTES_PER_MB)).toFixed(1)} GiB free`;
   return { name: "disk", status: free < MIN_FREE_BYTES ? "wrong" : "ok", detail };
 };
 

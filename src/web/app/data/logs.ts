@@ -11,6 +11,7 @@ export type LogLine = {
   readonly at: string;
   readonly text: string;
   readonly isBad: boolean;
+  readonly isWarning?: boolean;
 };
 
 type FeedOptions = {
@@ -49,7 +50,8 @@ export class LogFeed {
           const stage = "stage" in line && line.output === "" ? line.stage : line.output;
           // Each log has its own connection, so lines of one may arrive after later lines of another.
           if ((this.lines.at(-1)?.at ?? "") > line.created_at) this.#isMixed = true;
-          this.lines.push({ source, at: line.created_at, text: stage, isBad: level === "error" });
+          const [isBad, isWarning] = [level === "error", level === "warn"];
+          this.lines.push({ source, at: line.created_at, text: stage, isBad, isWarning });
         }
         this.#scheduleUpdate();
       },

@@ -123,6 +123,7 @@ const ConfirmDialog = ({ asked }: { asked: Question }) => {
   };
   const isActing = useRef(false);
   const act = async (): Promise<void> => {
+    if (isActing.current) return;
     isActing.current = true;
     try {
       await asked.act();
@@ -168,6 +169,7 @@ const ConfirmDialog = ({ asked }: { asked: Question }) => {
             spellcheck={false}
             value={typed.current.value}
             onInput={textInto(typed.current)}
+            onKeyDown={({ key, isComposing }) => key === "Enter" && !isComposing && mayAct && act()}
           />
         </div>
       )}

@@ -47,7 +47,7 @@ const Highlighted = ({ text, words }: { text: string; words: string }) => {
 };
 
 const Line = ({ line, number, words, isHit }: { line: LogLine; number: number; words: string; isHit: boolean }) => (
-  <div class={["l", isHit && "hit", line.isBad && "err"].filter(Boolean).join(" ")}>
+  <div class={["l", isHit && "hit", line.isBad && "err", line.isWarning && "warn"].filter(Boolean).join(" ")}>
     <span class="no">{number}</span>
     <time dateTime={line.at}>{formatClock(line.at)}</time>
     <span>

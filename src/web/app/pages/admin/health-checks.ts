@@ -29,7 +29,7 @@ export const toChecks = (report: HealthReport): Check[] => {
     makeSection("AccessURL", "access URL", access_url, `${access_url.access_url} answers`),
     makeSection("Database", "database", database, `a query takes ${database.latency_ms.toFixed(1)} ms`),
     makeSection("Websocket", "WebSockets", websocket, "WebSockets connect at the access URL"),
-    makeSection("DERP", "network relay", derp, `${derp.clients} connections`),
+    makeSection("DERP", "network relay", derp, derp.clients === 1 ? "1 connection" : `${derp.clients} connections`),
     makeSection(
       "ProvisionerDaemons",
       "workers",

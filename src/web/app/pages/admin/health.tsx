@@ -56,7 +56,7 @@ export const Health = () => {
           </span>
         </div>
         <p class="small mut">
-          Slipway {data.coder_version}, checked <Time at={data.time} />. <code>slipway doctor</code> runs the same
+          Slipway {data.coder_version}, checked <Time at={data.time} ago />. <code>slipway doctor</code> runs the same
           checks. To get help, attach a{" "}
           <a href="/api/v2/deployment/support-bundle" download>
             support bundle
@@ -78,9 +78,9 @@ const Row = ({ check, setAside }: { check: Check; setAside: (name: string, on: b
   const { name, title, severity, detail, dismissed } = check;
   const docs = getDocsPage(name);
   return (
-    <li class="item">
+    <li class="item check">
       <State kind={dismissed ? "stopped" : KINDS[severity]}>
-        <span class="med">{title}</span>
+        <span class="med">{title.charAt(0).toUpperCase() + title.slice(1)}</span>
       </State>
       <span class="line">
         {docs && hasPage("/docs/:page") && <a href={`/docs/${docs}`}>Documentation</a>}
