@@ -5,7 +5,7 @@ import { isEmailAddress, toEmailKey } from "./email-address.ts";
 export type ListedPerson = { readonly email: string; readonly name: string };
 export type PeopleList = {
   readonly people: readonly ListedPerson[];
-  /** Lines without an address. */
+  /** Lines without an address, and parts of other lines that look like a mistyped one. */
   readonly unreadable: readonly string[];
 };
 
@@ -25,15 +25,25 @@ const parsePerson = (cell: string): ListedPerson | undefined => {
   return isEmailAddress(email) ? { email, name: name.trim().slice(0, MAX_NAME) } : undefined;
 };
 
-const readLine = (line: string): readonly ListedPerson[] => {
+const readLine = (line: string): PeopleList => {
   const cells = splitCells(line);
   const people = cells.flatMap((cell) => parsePerson(cell) ?? []);
+  const rest = cells.filter((cell) => !parsePerson(cell));
   const [only] = people;
-  // Addresses separated by whitespace.
-  if (!only && !line.includes("<")) return line.split(/[\s,;]+/).flatMap((word) => parsePerson(word) ?? []);
-  if (people.length !== 1 || !only || only.name !== "") return people;
-  const name = cells.filter((cell) => !parsePerson(cell)).join(" ");
-  return [{ email: only.email, name: name.slice(0, MAX_NAME) }];
+  if (!only && !line.includes("<")) {
+    // Addresses separated by whitespace.
+    const words = line.split(/[\s,;]+/);
+    const found = words.flatMap((word) => parsePerson(word) ?? []);
+    const isMistyped = (word: string): boolean => word.includes("@") && !parsePerson(word);
+    return { people: found, unreadable: found.length === 0 ? [] : words.filter(isMistyped) };
+  }
+  // Next to several addresses, a cell is not a name.
+  if (people.length !== 1 || !only || only.name !== "") return { people, unreadable: only ? rest : [] };
+  const name = rest.filter((cell) => !cell.includes("@")).join(" ");
+  return {
+    people: [{ email: only.email, name: name.slice(0, MAX_NAME) }],
+    unreadable: rest.filter((cell) => cell.includes("@")),
+  };
 };
 
 /** Returns each person in the list once, in order. Skips a header line. */
@@ -45,7 +55,8 @@ export const readPeople = (text: string): PeopleList => {
   const found = new Map<string, ListedPerson>();
   const unreadable: string[] = [];
   for (const [index, line] of lines.entries()) {
-    const people = readLine(line);
+    const { people, unreadable: parts } = readLine(line);
+    unreadable.push(...parts);
     for (const one of people) if (!found.has(toEmailKey(one.email))) found.set(toEmailKey(one.email), one);
     const isHeading = index === 0 && lines.length > 1 && /mail/i.test(line);
     if (people.length === 0 && !isHeading) unreadable.push(line);

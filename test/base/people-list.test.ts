@@ -35,5 +35,8 @@ test("[IV-8] lines without an address are named, and none is invented", () => {
     people: [{ email: "ada@example.com", name: "" }],
     unreadable: ["bob at example.com", "a\u202e@example.com"],
   });
+  expect(
+    readPeople("ada@example.com, bob@, eve@example.com\nivy@example.com uma@\njo@example.com, @example.com").unreadable,
+  ).toEqual(["bob@", "uma@", "@example.com"]);
   expect(readPeople("")).toEqual({ people: [], unreadable: [] });
 });

@@ -33,6 +33,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByRole("button", { name: "Send invitations" }).click();
   await lead.getByRole("dialog", { name: "3 people invited" }).waitFor();
   result.warning = await dialog.getByText("No template is available").textContent();
+  await dialog.getByText("ada@example.com").waitFor();
   const links = await dialog.locator(".sub.mono").allTextContents();
   await look(lead, "links");
   await lead.keyboard.press("Escape");

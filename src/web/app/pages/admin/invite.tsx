@@ -165,7 +165,10 @@ export const InviteResult = ({ result, onClose }: { result: Invited; onClose: ()
 
 const LinkItem = ({ made: { invitation, link = "" } }: { made: NewInvitation }) => (
   <li class="item">
-    <span class="med clip">{invitation.name || invitation.email}</span>
+    <span class="clip">
+      <span class="med">{invitation.name || invitation.email}</span>
+      {invitation.name && <span class="mut"> {invitation.email}</span>}
+    </span>
     <IconButton
       icon="copy"
       label={`Copy the link for ${invitation.email}`}
