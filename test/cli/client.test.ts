@@ -98,7 +98,7 @@ describe("signing in", () => {
     expect(argument).toMatchObject({ code: 2, err: expect.stringContaining("--token-stdin") });
     expect(printed).not.toContain(key);
     expect(noTerminal).toMatchObject({ code: 1, err: expect.stringContaining("no terminal for prompts") });
-    expect(password).toMatchObject({ code: 1, err: expect.stringContaining("Incorrect email or password.") });
+    expect(password).toMatchObject({ code: 1, err: "slipway login: Incorrect email or password.\n" });
     await world.runOk(["logout"], { env });
     expect((await admin.withToken(key).fetch("GET", "/api/v2/users/me")).status).toBe(200);
   });

@@ -74,7 +74,7 @@ export const explainError = async (
   } catch (error) {
     if (signal.aborted) return EXIT.interrupted;
     if (error instanceof OutputClosedError) return EXIT.failed;
-    const words = formatError(error, where);
+    const words = formatError(error, where, verb);
     if (words === undefined) throw error;
     printError(`slipway ${verb}: ${words}\n`);
     return EXIT.failed;
@@ -90,21 +90,21 @@ const waitForAbort = (signal: AbortSignal): Promise<undefined> =>
   });
 
 /** Returns the message of an error that the user can fix; undefined for a bug in this program. */
-const formatError = (error: unknown, where: string): string | undefined => {
+const formatError = (error: unknown, where: string, verb: string): string | undefined => {
   if (error instanceof UsageError) return undefined;
   if (error instanceof VerbFailure) return error.message;
-  if (error instanceof ApiError) return formatApiError(error);
+  if (error instanceof ApiError) return formatApiError(error, verb);
   const { code } = error as { code?: unknown };
   return typeof code === "string" && isOfNetwork(code)
     ? `${where} does not answer (${toPlainLine(describeNetworkError(error))})`
     : undefined;
 };
 
-const formatApiError = ({ status, body, message }: ApiError): string => {
+const formatApiError = ({ status, body, message }: ApiError, verb: string): string => {
   const fields = (body.validations ?? []).map(
     ({ field, detail }) => `\n  ${toPlainLine(field)}: ${toPlainLine(detail)}`,
   );
-  const more = status === 401 ? " Run `slipway login` to sign in." : "";
+  const more = status === 401 && verb !== "login" ? " Run `slipway login` to sign in." : "";
   return `${toPlainLine(message)}${fields.join("")}${more}`;
 };
 
