@@ -85,7 +85,7 @@ test("[CV-16] in a pipe the request is printed as a line and the command continu
     const second = world.run(["chat", "send", id, "run: echo th''en"]);
     await watching.until(QUESTION);
     watching.type("n\r");
-    expect((await second).err).toContain("The person in charge has refused this call");
+    expect((await second).err).toContain("The user denied this call");
   }
   expect([await waiting.exited, await listener.ended]).toEqual([0, expect.stringContaining("\nallowed\n")]);
 

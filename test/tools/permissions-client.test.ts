@@ -60,7 +60,7 @@ test("[PE-10] a client's tools follow the chat's rules: denied calls are errors,
   expect(answered.status).toBe(204);
   await follower.until((one) => listRequests(one).length > 1);
   expect(listRequests(follower).at(-1)).toEqual([undefined, ["look", "mail"]]);
-  expect((await findResult("fax"))?.error).toContain("has refused this call");
+  expect((await findResult("fax"))?.error).toContain("The user denied this call");
   expect(await sendResults("look", "mail", "fax")).toBe(400);
   expect(await sendResults("look", "mail")).toBe(204);
   expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({ tool: "send_mail", action: "allow" });

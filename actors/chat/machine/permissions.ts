@@ -12,7 +12,7 @@ import type { PendingCall } from "./decision.ts";
 export const MAX_RULES = 200;
 
 const DENIED = "The rules of this chat do not allow this call. Do not try to get around them; go on without it or ask.";
-const REFUSED = "The person in charge has refused this call. Go on without it, or ask what to do instead.";
+const REFUSED = "The user denied this call. Continue without it, or ask what to do instead.";
 
 export type SortedCalls = {
   /** Calls that the turn handles now: it runs them, or answers them with the refusal. */

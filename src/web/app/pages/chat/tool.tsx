@@ -64,6 +64,7 @@ const Call = ({ chat, part, isLive, result }: ToolProps & { result: ChatMessageP
         {verb} {isCode ? <span class="mono">{thing.split("\n")[0]}</span> : thing}
       </span>
       <span class="push line small num">
+        {!isOpen && error !== "" && <span class="t-bad clip">{error.split(/(?<=\.)\s|\n/)[0]}</span>}
         {exit_code !== undefined && exit_code !== 0 && <span class="t-bad">exit {exit_code}</span>}
         {files.length > 0 && (
           <>
