@@ -29,6 +29,10 @@ export const formatShortTime = (at: number, now: number): string => {
   return formatDate(time, today);
 };
 
+/** Formats a past time for a sentence: now, 12 min ago, 3 h ago, Fri 18:00, 19 Oct. */
+export const formatPastTime = (at: number, now: number): string =>
+  formatShortTime(at, now).replace(/ (?:min|h)$/, "$& ago");
+
 /** Formats a duration in milliseconds: 4 ms, 41 s, 12 min, 8 h 15 min, 3 days. */
 export const formatDuration = (milliseconds: number): string => {
   if (milliseconds < 100) return `${Math.round(milliseconds)} ms`;

@@ -1,6 +1,6 @@
 // A relative time, with the exact time as its title. All times on a page are updated together every 30 seconds.
 import { signal } from "@preact/signals";
-import { formatShortTime } from "./format-time.ts";
+import { formatPastTime, formatShortTime } from "./format-time.ts";
 
 /** Milliseconds since 1970, updated so that "3 min" becomes "4 min". */
 export const now = signal(Date.now());
@@ -26,12 +26,19 @@ const onPoint = ({ target }: Event): void => {
 };
 document.addEventListener("pointerover", onPoint, { passive: true });
 
-/** `at` is RFC 3339 or milliseconds. */
-export const Time = ({ at, class: name }: { at: string | number; class?: string }) => {
+type TimeProps = {
+  /** RFC 3339 or milliseconds. */
+  readonly at: string | number;
+  /** For a past time in a sentence or after a label: "12 min ago". Columns of times are shorter without it. */
+  readonly ago?: boolean;
+  readonly class?: string;
+};
+
+export const Time = ({ at, ago, class: name }: TimeProps) => {
   const time = new Date(at);
   return (
     <time class={name} dateTime={time.toISOString()}>
-      {formatShortTime(time.getTime(), now.value)}
+      {(ago ? formatPastTime : formatShortTime)(time.getTime(), now.value)}
     </time>
   );
 };

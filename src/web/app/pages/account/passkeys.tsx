@@ -54,7 +54,7 @@ export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }
               <span class="small mut">
                 {last_used_at ? (
                   <>
-                    Used <Time at={last_used_at} />
+                    Used <Time at={last_used_at} ago />
                   </>
                 ) : (
                   "Never used"

@@ -100,7 +100,7 @@ export const Profile = () => {
         <dd>{["Member", ...user.roles.map(({ display_name }) => display_name)].join(", ")}</dd>
         <dt>Joined</dt>
         <dd>
-          <Time at={user.created_at} />
+          <Time at={user.created_at} ago />
         </dd>
       </dl>
       <Options

@@ -66,7 +66,7 @@ export const Secrets = () => {
                 ]}
               />
               <span class="small mut">
-                {formatPlaces(secret)} {secret.description} Changed <Time at={secret.updated_at} />.
+                {formatPlaces(secret)} {secret.description} Changed <Time at={secret.updated_at} ago />.
               </span>
             </li>
           ))}

@@ -69,8 +69,8 @@ const Row = ({ session, reload }: { session: Session; reload: () => Promise<void
         </Button>
       )}
       <span class="small mut">
-        {session.ip_address || "Unknown address"}, used <Time at={session.last_used} />, signed in{" "}
-        <Time at={session.created_at} />
+        {session.ip_address || "Unknown address"}, used <Time at={session.last_used} ago />, signed in{" "}
+        <Time at={session.created_at} ago />
       </span>
     </li>
   );

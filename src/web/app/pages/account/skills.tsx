@@ -69,7 +69,7 @@ export const Skills = () => {
                 ]}
               />
               <span class="small mut">
-                {skill.description} Changed <Time at={skill.updated_at} />.
+                {skill.description} Changed <Time at={skill.updated_at} ago />.
               </span>
             </li>
           ))}

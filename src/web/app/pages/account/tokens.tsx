@@ -119,7 +119,7 @@ const Row = ({ token, deleted }: { token: ApiKey; deleted: () => Promise<void> }
           "Never used"
         ) : (
           <>
-            Used <Time at={token.last_used} />
+            Used <Time at={token.last_used} ago />
           </>
         )}
         , expires <Time at={token.expires_at} />. Access: {isEverything ? "full" : token.scopes.join(", ")}

@@ -116,7 +116,7 @@ const Person = ({ user, reload, edit }: PersonProps) => {
         {[user.username, user.email].filter(Boolean).join(", ")}
         {user.last_seen_at ? (
           <>
-            , last seen <Time at={user.last_seen_at} />
+            , last seen <Time at={user.last_seen_at} ago />
           </>
         ) : (
           ", never signed in"

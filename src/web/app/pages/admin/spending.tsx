@@ -140,8 +140,8 @@ const Everybody = ({ limits, reload }: { limits: Read["limits"]; reload: () => P
         {limits.unpriced_model_count > 0 && (
           <p class="small t-attn">
             {limits.unpriced_model_count === 1 ? "One model has" : `${limits.unpriced_model_count} models have`} no
-            price, so their cost is not counted toward totals or limits. Set prices next to the{" "}
-            <a href="/admin/models">models</a>.
+            price, so {limits.unpriced_model_count === 1 ? "its" : "their"} cost is not counted toward totals or limits.
+            Set prices next to the <a href="/admin/models">models</a>.
           </p>
         )}
       </div>

@@ -108,7 +108,7 @@ export const Workers = () => {
                   </Button>
                 </span>
                 <span class="sub clip">
-                  {formatTags(one.tags) || "no tags"}, created <Time at={one.created_at} />
+                  {formatTags(one.tags) || "no tags"}, created <Time at={one.created_at} ago />
                 </span>
               </li>
             ))}
@@ -199,7 +199,7 @@ const Daemon = ({ daemon, keyName }: { daemon: ProvisionerDaemon; keyName: strin
           `idle, ${daemon.slots === 1 ? "1 job" : `${daemon.slots} jobs`} at a time`
         ) : (
           <>
-            offline, last seen <Time at={daemon.last_seen_at} />
+            offline, last seen <Time at={daemon.last_seen_at} ago />
           </>
         )}
         {keyName && `, key ${keyName}`}

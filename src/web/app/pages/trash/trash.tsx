@@ -86,7 +86,7 @@ const List = ({ trash, reload }: { trash: Trash; reload: () => Promise<void> }) 
               </Button>
             </span>
             <span class="sub">
-              {one.template_name}, {formatSize(one.bytes)}, deleted <Time at={one.deleted_at} />, kept until{" "}
+              {one.template_name}, {formatSize(one.bytes)}, deleted <Time at={one.deleted_at} ago />, kept until{" "}
               <Time at={one.kept_until} />
             </span>
           </li>

@@ -13,11 +13,11 @@ export const Facts = ({ workspace }: { workspace: Workspace }) => {
         <dl class="kv small">
           <dt>Created</dt>
           <dd>
-            <Time at={workspace.created_at} />
+            <Time at={workspace.created_at} ago />
           </dd>
           <dt>Last used</dt>
           <dd>
-            <Time at={workspace.last_used_at} />
+            <Time at={workspace.last_used_at} ago />
           </dd>
           <dt>Version</dt>
           <dd>{workspace.latest_build.template_version_name}</dd>
