@@ -9,7 +9,7 @@ import { now } from "../../parts/time.tsx";
 
 /** Shows the number large, and its unit and the rest small. A share in parentheses is omitted for lack of space. */
 const Figure = ({ text }: { text: string }) => {
-  const [, number, rest] = text.match(/^([\d.,]+)\s*(.*?)(?: \(\d+ %\))?$/s) ?? [];
+  const [, number, rest] = text.match(/^([\d.,]+)\s*(.*?)(?: \(\d+ ?%\))?$/s) ?? [];
   if (number === undefined) return <>{text || "–"}</>;
   return (
     <>
@@ -47,8 +47,8 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
   const { home, memory } = (agent?.status === "connected" && agent.resources) || {};
   // A metric of the template takes precedence: it is the workspace's own, while the agent of a workspace that shares its machine reports
   // the machine's.
-  const isMeasured = (name: string): boolean =>
-    measured.some(({ description }) => (description.display_name || description.key).toLowerCase() === name);
+  const isMeasured = (name: "disk" | "memory"): boolean =>
+    measured.some(({ description: { display_name, key } }) => RegExp(`^${name}\\b`, "i").test(display_name || key));
   const left = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
   return (
     <dl class="stats">

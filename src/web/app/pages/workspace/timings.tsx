@@ -23,7 +23,8 @@ const toSteps = (timings: BuildTimings): Step[] => {
   return [
     ...timings.provisioner_timings.map((one) => ({
       group: "Build",
-      name: one.resource || one.action || one.stage,
+      // A resource takes several steps.
+      name: [one.resource, one.action].filter(Boolean).join(": ") || one.stage,
       look: "p1",
       ...span(one),
     })),
