@@ -52,9 +52,9 @@ export const parseManifest = (text: string): ParsedManifest => {
   return toFailed(problems.sort((a, b) => a.line - b.line));
 };
 
-/** `template.yaml line 7: resources.0.name: must be ...` */
+/** `template.yaml line 7: resources.0.name: must be ...`, or `template.yaml line 7 is not ...` if it is about the file as a whole. */
 export const formatProblem = (file: string, { line, path, reason }: Problem): string =>
-  `${file} line ${line}: ${path === "" ? reason : `${path}: ${reason}`}`;
+  path === "" ? `${file} line ${line} ${reason}` : `${file} line ${line}: ${path}: ${reason}`;
 
 const toFailed = (problems: readonly Problem[]): ParsedManifest => ({ manifest: undefined, problems });
 

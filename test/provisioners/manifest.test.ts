@@ -14,11 +14,11 @@ resources:
 
 /** [the problem, the manifest, the first error]. */
 const BROKEN: [string, string, string][] = [
-  ["nothing", "", "template.yaml line 1: must be a mapping with the key `provisioner` and the list `resources`"],
-  ["a list", "- a\n- b\n", "template.yaml line 1: must be a mapping"],
-  ["a tab", "provisioner: echo\nresources:\n\t- name: a\n", "line 3: is not valid YAML: tab characters"],
-  ["an open bracket", "provisioner: echo\ntags: {a: 1\nresources: []\n", "line 2: is not valid YAML"],
-  ["two colons", "provisioner: echo\nresources:\n  - name: a: b\n", "line 3: is not valid YAML"],
+  ["nothing", "", "template.yaml line 1 must be a mapping with the key `provisioner` and the list `resources`"],
+  ["a list", "- a\n- b\n", "template.yaml line 1 must be a mapping"],
+  ["a tab", "provisioner: echo\nresources:\n\t- name: a\n", "line 3 is not valid YAML: tab characters"],
+  ["an open bracket", "provisioner: echo\ntags: {a: 1\nresources: []\n", "line 2 is not valid YAML"],
+  ["two colons", "provisioner: echo\nresources:\n  - name: a: b\n", "line 3 is not valid YAML"],
   ["a missing key", "provisioner: echo\n", "line 1: resources: is missing"],
   ["an unknown key", `${AGENT}colour: red\n`, "line 6: colour: is not a known key here"],
   ["a key given twice", `${AGENT}provisioner: local\n`, "line 6: provisioner: is given twice"],

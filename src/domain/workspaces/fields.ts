@@ -48,6 +48,6 @@ export const workspaceFields = (body: CreateWorkspace): WorkspaceFields => {
 /** Returns why this is not a valid workspace name; undefined if it is. */
 export const nameProblem = (text: string): string | undefined => {
   if (text.length < 1 || text.length > 32) return "must have 1 to 32 characters";
-  if (!name.test(text)) return "must be letters and digits in groups joined by single hyphens";
+  if (!name.test(text)) return "must contain only letters and digits, with single hyphens between them";
   return RESERVED.includes(text.toLowerCase()) ? "is reserved" : undefined;
 };

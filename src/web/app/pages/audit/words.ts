@@ -58,13 +58,29 @@ const ACTION_TEXTS: Readonly<Record<AuditAction, string>> = {
   close: "closed",
 };
 
+const ATTEMPT_TEXTS: Readonly<Record<AuditAction, string>> = {
+  create: "create",
+  write: "change",
+  delete: "delete",
+  start: "start",
+  stop: "stop",
+  login: "sign in",
+  logout: "sign out",
+  register: "register",
+  request_password_reset: "request a password reset for",
+  connect: "connect to",
+  disconnect: "disconnect from",
+  open: "open",
+  close: "close",
+};
+
 /** True if the entry records a failed attempt. */
 export const isRefused = ({ status_code }: AuditLog): boolean => status_code >= 400;
 
-export const formatVerb = (entry: AuditLog): string => {
-  const done = ACTION_TEXTS[entry.action] ?? entry.action;
-  return isRefused(entry) ? `failed: ${done}` : done;
-};
+export const formatVerb = (entry: AuditLog): string =>
+  isRefused(entry)
+    ? `failed to ${ATTEMPT_TEXTS[entry.action] ?? entry.action}`
+    : (ACTION_TEXTS[entry.action] ?? entry.action);
 
 export const formatKind = ({ resource_type }: AuditLog): string =>
   (resource_type === "ai_call" ? "recording of model call" : resource_type.replace(/^ai_/, ""))
