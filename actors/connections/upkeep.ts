@@ -30,7 +30,7 @@ export const connectionUpkeep = ({ store, clock }: Deps): Chore =>
 
 const endOrphaned = async (store: Store, now: number): Promise<void> => {
   if (!(await store.get(findConnectionOfGone()))) return;
-  const disconnect_reason = "the workspace's agent has gone";
+  const disconnect_reason = "the workspace's agent disconnected";
   await store.commit([endConnectionsOfGone({ disconnect_time: now, disconnect_reason })], { of: "deployment" });
 };
 

@@ -206,7 +206,8 @@ describe("slipway port-forward", () => {
       hostname: "127.0.0.1",
       fetch: async (request) => new Response(await request.bytes()),
     });
-    await using forward = await startForwarding("--tcp", `0:${app.port}`, "--tcp", "0:19");
+    // A port without an option is a TCP port.
+    await using forward = await startForwarding(`0:${app.port}`, "--tcp", "0:19");
     const body = new Uint8Array(1_500_000).map((_, i) => i * 7 + (i >> 9));
     const answer = await fetch(`http://127.0.0.1:${forward.ports[0]}/`, { method: "POST", body });
     expect(Buffer.compare(await answer.bytes(), body)).toBe(0);
@@ -283,6 +284,7 @@ describe("slipway port-forward", () => {
     taken.close();
     for (const odd of ["x", "1:2:3:4", "70000", "10-5", "1-3:1-2", "1:0"]) {
       expect((await world.run(["port-forward", "dev", "--tcp", odd])).code).toBe(2);
+      expect((await world.run(["port-forward", "dev", odd])).code).toBe(2);
     }
   });
 

@@ -41,7 +41,7 @@ export const NETWORK: readonly Verb[] = [
     area: "workspaces",
     help: "Forward local ports to a workspace. A connection to one of them starts the workspace when it has stopped.",
     usage:
-      "WORKSPACE[.AGENT] [--tcp [BIND:]LOCAL[:REMOTE]]... [--udp [BIND:]LOCAL[:REMOTE]]... [--disable-autostart] [settings]",
+      "WORKSPACE[.AGENT] [[BIND:]LOCAL[:REMOTE]]... [--tcp [BIND:]LOCAL[:REMOTE]]... [--udp [BIND:]LOCAL[:REMOTE]]... [--disable-autostart] [settings]",
     load: () => import("../client/network/port-forward.ts"),
   },
   {

@@ -138,7 +138,7 @@ test("[CG-6] closes the open connections of an agent that restarts or whose buil
   expect((await listConnections(seeded))[0]?.disconnect_time).toBeNull();
   await supersedeAgent(server, seeded);
   await sweep();
-  expect((await listConnections(seeded))[0]?.disconnect_reason).toBe("the workspace's agent has gone");
+  expect((await listConnections(seeded))[0]?.disconnect_reason).toBe("the workspace's agent disconnected");
 });
 
 test("[CG-7] finds by type, state, people, workspace, connection and time, and refuses unknown keys", async () => {

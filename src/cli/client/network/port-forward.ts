@@ -1,4 +1,4 @@
-// `slipway port-forward WORKSPACE --tcp 8080:80 --udp 53`: forwards local ports to a workspace. If the workspace stops, the next connection
+// `slipway port-forward WORKSPACE 8080:80 --udp 53`: forwards local ports to a workspace. If the workspace stops, the next connection
 // starts it (rules CN-6, WO-8).
 import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -24,10 +24,11 @@ export const run: RunVerb = async (input) => {
     lists: ["tcp", "udp"],
     switches: ["disable-autostart"],
   });
-  const word = takeOneWord(input, words, "the workspace");
-  const tcp = parsePortPairs("--tcp", list.tcp);
+  const [first, ...ports] = words;
+  const word = takeOneWord(input, first === undefined ? [] : [first], "the workspace");
+  const tcp = parsePortPairs("--tcp", [...ports, ...list.tcp]);
   const udp = parsePortPairs("--udp", list.udp);
-  if (tcp.length + udp.length === 0) throw usageError("--tcp", "expected at least one port, such as --tcp 8080:80");
+  if (tcp.length + udp.length === 0) throw usageError("argument", "expected at least one port, such as 8080:80");
   return withServer("port-forward", input, value, async (remote) => {
     const name = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(remote.client));
     const datagrams = new UdpForward();

@@ -41,7 +41,10 @@ export const ChatRules = () => {
           await reload();
         }}
       />
-      <p class="small mut">Applies to users who haven't set their own. Existing chats are unchanged.</p>
+      <p class="small mut">
+        Applies to users who haven't set their own. In local workspaces, a person's new chat asks before changes in any
+        case, until the person chooses another mode.
+      </p>
       <PromptSettings key={`${data.system_prompt} ${data.plan_mode_instructions}`} rules={data} reload={reload} />
       <RetentionSettings key={`${data.retention_days} ${data.auto_archive_days}`} rules={data} reload={reload} />
     </>

@@ -2,11 +2,12 @@
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { copy } from "../../parts/as-command.tsx";
-import { IconButton } from "../../parts/button.tsx";
+import { ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
+import { hasPage } from "../../shell/page-list.ts";
 
 export const ExternalAccounts = () => {
   const { state, reload } = useResource("external accounts", () => call("GET /deployment/external-auth"));
@@ -24,7 +25,9 @@ export const ExternalAccounts = () => {
             <code>external_auth</code> lists the providers; changes apply after a restart.
           </>
         }
-      />
+      >
+        {hasPage("/docs/:page") && <ButtonLink href="/docs/configuration">Documentation</ButtonLink>}
+      </Empty>
     );
   }
   const getProviderName = (id: string): string => data.providers.find((one) => one.id === id)?.display_name || id;

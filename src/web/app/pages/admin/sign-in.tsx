@@ -7,11 +7,12 @@ import { call, formatError } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { isSiteOwner } from "../../data/session.ts";
 import { copy } from "../../parts/as-command.tsx";
-import { Button, IconButton } from "../../parts/button.tsx";
+import { Button, ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Fold } from "../../parts/fold.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
+import { hasPage } from "../../shell/page-list.ts";
 
 export const SignIn = () => {
   const { params } = useRoute();
@@ -30,7 +31,9 @@ export const SignIn = () => {
             the setting <code>oidc_providers</code> and restart the server.
           </>
         }
-      />
+      >
+        {hasPage("/docs/:page") && <ButtonLink href="/docs/signing-in">Documentation</ButtonLink>}
+      </Empty>
     );
   }
   return (
