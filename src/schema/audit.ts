@@ -41,60 +41,75 @@ const Uuid = (description: string) => t.String({ format: "uuid", description });
 const Time = (description: string) => t.String({ format: "date-time", description });
 
 export const AuditChange = namedObject("AuditChange", {
-  old: t.Any({ description: "The zero value for created resources and for secrets." }),
-  new: t.Any({ description: "The zero value for deleted resources and for secrets." }),
-  secret: t.Boolean({ description: "The value changed; old and new are not recorded, or not yours to see." }),
+  old: t.Any({ description: "The previous value; the zero value for created resources and for secrets." }),
+  new: t.Any({ description: "The new value; the zero value for deleted resources and for secrets." }),
+  secret: t.Boolean({
+    description:
+      "Whether the value is a secret. Its old and new values are not recorded, or the caller can't see them.",
+  }),
 });
 
 /** The organization of the entry. */
 export const LoggedOrganization = namedObject("LoggedOrganization", {
-  id: Uuid("The organization."),
+  id: Uuid("The organization's ID."),
   name: t.String(),
   display_name: t.String(),
   icon: t.String(),
 });
 
 export const AuditLog = namedObject("AuditLog", {
-  id: Uuid("The entry."),
-  time: Time("When it happened."),
-  organization_id: Uuid("Zero for what belongs to no organization."),
+  id: Uuid("The ID of the log entry."),
+  time: Time("When the action happened."),
+  organization_id: Uuid("The ID of the resource's organization; all zeros if it belongs to none."),
   organization: t.Optional(LoggedOrganization),
-  user: t.Union([User, t.Null()], { description: "Null for the server itself, and for anonymous clients." }),
-  action: oneOf(AUDIT_ACTIONS, "What was done."),
-  resource_type: oneOf(RESOURCE_TYPES, "To what kind of thing."),
-  resource_id: Uuid("Zero for what has none."),
-  resource_target: t.String({ description: "Its name." }),
+  user: t.Union([User, t.Null()], {
+    description: "The user who acted; null for the server itself and for anonymous clients.",
+  }),
+  action: oneOf(AUDIT_ACTIONS, "The action that was performed or attempted."),
+  resource_type: oneOf(RESOURCE_TYPES, "The type of the affected resource."),
+  resource_id: Uuid("The ID of the affected resource; all zeros if it has none."),
+  resource_target: t.String({ description: "The name of the affected resource." }),
   resource_icon: t.String(),
   resource_link: t.String({
-    description: "Where it can be seen; empty when there is no such page or it is deleted.",
+    description: "The link to the resource's page; empty if it has no page or was deleted.",
   }),
   is_deleted: t.Boolean({ description: "Whether the resource has since been deleted." }),
-  diff: t.Record(t.String(), AuditChange, { description: "By field; empty for tries that failed." }),
+  diff: t.Record(t.String(), AuditChange, { description: "The changed fields, by name; empty for failed attempts." }),
   additional_fields: t.Record(t.String(), t.Any(), {
-    description: "Of builds: workspace, owner, number and reason.",
+    description: "For builds: the workspace, its owner, the build number and the reason.",
   }),
-  description: t.String({ description: "A sentence with `{user}` and `{target}` to be filled in." }),
-  status_code: t.Integer({ description: "Status of the response; 200 or 500 for actions of the server itself." }),
-  request_id: Uuid("Of the request; zero where there was none."),
-  ip: t.Union([t.String(), t.Null()], { description: "Null where there was no request." }),
+  description: t.String({
+    description: "A sentence that describes the action, with the placeholders `{user}` and `{target}`.",
+  }),
+  status_code: t.Integer({
+    description: "The HTTP status of the response; 200 or 500 for actions of the server itself.",
+  }),
+  request_id: Uuid("The ID of the request; all zeros if there was no request."),
+  ip: t.Union([t.String(), t.Null()], { description: "The client's IP address; null if there was no request." }),
   user_agent: t.String(),
 });
 export type AuditLog = Static<typeof AuditLog>;
 
 export const AuditLogs = namedObject("AuditLogs", {
   audit_logs: t.Array(AuditLog),
-  count: t.Integer({ description: "All that match; one above `count_cap` means more than that." }),
-  count_cap: t.Integer({ description: "Up to the limit of the count." }),
+  count: t.Integer({
+    description: "The number of matching entries. A value of `count_cap` + 1 means that there are more.",
+  }),
+  count_cap: t.Integer({ description: "The maximum number of entries that are counted." }),
 });
 
 /** Retention period of entries in days; 0 means forever. */
 export const AuditRetention = namedObject("AuditRetention", {
-  days: t.Integer({ minimum: 0, maximum: 36_500, description: "Retention of all entries that are not listed below." }),
+  days: t.Integer({
+    minimum: 0,
+    maximum: 36_500,
+    description: "How many days entries of all other kinds are kept; 0 keeps them forever.",
+  }),
   sign_in_days: t.Union([t.Integer({ minimum: 0, maximum: 36_500 }), t.Null()], {
-    description: "Retention of sign-ins and sign-outs; null: the general retention.",
+    description: "How many days sign-ins and sign-outs are kept; null applies `days`.",
   }),
   kinds: t.Record(t.String(), t.Integer({ minimum: 0, maximum: 36_500 }), {
-    description: "By resource_type, such as `workspace_build`.",
+    description: "How many days entries of a `resource_type` are kept, such as `workspace_build`.",
   }),
 });
 export type AuditRetention = Static<typeof AuditRetention>;

@@ -17,42 +17,46 @@ export const CONNECTION_STATUSES = ["ongoing", "completed"] as const;
 
 const Uuid = (description: string) => t.String({ format: "uuid", description });
 const Time = (description: string) => t.String({ format: "date-time", description });
-const MaybeUser = t.Union([User, t.Null()], { description: "Null if the person is unknown." });
+const MaybeUser = t.Union([User, t.Null()], { description: "The user who connected; null if unknown." });
 
 export const ConnectionWebInfo = namedObject("ConnectionWebInfo", {
   user: MaybeUser,
   user_agent: t.String(),
   slug_or_port: t.String(),
-  status_code: t.Integer({ description: "Of the first answer; 0 when it is not known." }),
+  status_code: t.Integer({ description: "The status code of the first response; 0 if unknown." }),
 });
 
 export const ConnectionSshInfo = namedObject("ConnectionSSHInfo", {
-  connection_id: Uuid("By what the agent calls it."),
-  disconnect_time: t.Optional(Time("Absent while it is open.")),
+  connection_id: Uuid("The agent's ID for the connection."),
+  disconnect_time: t.Optional(Time("When the connection ended; absent while it is open.")),
   disconnect_reason: t.Optional(t.String()),
   exit_code: t.Optional(t.Integer()),
 });
 
 export const ConnectionLog = namedObject("ConnectionLog", {
-  id: Uuid("The entry."),
-  connect_time: Time("When it began."),
-  disconnect_time: t.Union([Time("When it ended."), t.Null()], { description: "Null while it is open." }),
-  disconnect_reason: t.String({ description: "Why it ended; empty while it is open or if no reason was given." }),
-  type: oneOf(CONNECTION_TYPES, "How."),
+  id: Uuid("The ID of the log entry."),
+  connect_time: Time("When the connection began."),
+  disconnect_time: t.Union([Time("When it ended."), t.Null()], {
+    description: "When the connection ended; null while it is open.",
+  }),
+  disconnect_reason: t.String({
+    description: "Why the connection ended; empty while it is open or if no reason was given.",
+  }),
+  type: oneOf(CONNECTION_TYPES, "How the client connected."),
   organization: LoggedOrganization,
-  workspace_id: Uuid("The workspace."),
-  workspace_name: t.String({ description: "Its name at the time." }),
+  workspace_id: Uuid("The ID of the workspace."),
+  workspace_name: t.String({ description: "The name of the workspace when the connection began." }),
   workspace_deleted: t.Boolean({ description: "Whether the workspace has since been deleted." }),
-  workspace_owner_id: Uuid("Owner of the workspace."),
+  workspace_owner_id: Uuid("The ID of the workspace's owner."),
   workspace_owner_username: t.String(),
-  agent_id: Uuid("The agent."),
+  agent_id: Uuid("The ID of the agent."),
   agent_name: t.String(),
   ip: t.Union([t.String(), t.Null()], {
-    description: "Of the client; of the private network when its own is not known.",
+    description: "The client's IP address, or its address in the private network if that is all that is known.",
   }),
   user: MaybeUser,
-  user_agent: t.String({ description: "The client's name; empty if unknown." }),
-  target: t.String({ description: "The app's slug, the port, or the name of an editor." }),
+  user_agent: t.String({ description: "The user agent of the client; empty if unknown." }),
+  target: t.String({ description: "The slug of the app, the port, or the name of the editor." }),
   web_info: t.Optional(ConnectionWebInfo),
   ssh_info: t.Optional(ConnectionSshInfo),
 });
@@ -60,12 +64,18 @@ export type ConnectionLog = Static<typeof ConnectionLog>;
 
 export const ConnectionLogs = namedObject("ConnectionLogs", {
   connection_logs: t.Array(ConnectionLog),
-  count: t.Integer({ description: "All that match; one above `count_cap` means more than that." }),
-  count_cap: t.Integer({ description: "Up to the limit of the count." }),
+  count: t.Integer({
+    description: "The number of matching entries. A value of `count_cap` + 1 means that there are more.",
+  }),
+  count_cap: t.Integer({ description: "The maximum number of entries that are counted." }),
 });
 
 /** Retention period of entries in days; 0 means forever. */
 export const ConnectionRetention = namedObject("ConnectionRetention", {
-  days: t.Integer({ minimum: 0, maximum: 36_500, description: "Default 90." }),
+  days: t.Integer({
+    minimum: 0,
+    maximum: 36_500,
+    description: "How many days entries are kept, 0 keeps them forever; default 90.",
+  }),
 });
 export type ConnectionRetention = Static<typeof ConnectionRetention>;

@@ -3,19 +3,19 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "./shape-names.ts";
 
 export const Generic = namedObject("Generic", {
-  message: t.String({ description: "What happened, in one sentence." }),
+  message: t.String({ description: "A sentence that says what happened." }),
   kind: t.Optional(
     t.String({
       description:
-        "Which of several reasons it is, for programs: hook_denied, hook_dispatch_failed, usage_limit, revoked (the key has been ended; it has not merely expired).",
+        "A machine-readable reason for the error: `hook_denied`, `hook_dispatch_failed`, `usage_limit` or `revoked` (the key was revoked; it didn't merely expire).",
     }),
   ),
-  detail: t.Optional(t.String({ description: "Further details about the cause, if any." })),
+  detail: t.Optional(t.String({ description: "Details about the cause, if any." })),
   validations: t.Optional(
     t.Array(
       namedObject("Validation", {
-        field: t.String({ description: "JSON or query name of the field." }),
-        detail: t.String({ description: "The rule that it violates." }),
+        field: t.String({ description: "The name of the field in the JSON body or the query." }),
+        detail: t.String({ description: "The rule that the value violates." }),
       }),
     ),
   ),

@@ -3,12 +3,12 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "./fields.ts";
 import { named, namedObject } from "./shape-names.ts";
 
-const ids = t.Array(uuid(), { description: "Templates that were used, by id." });
+const ids = t.Array(uuid(), { description: "The IDs of the templates that were used." });
 
 export const Daus = namedObject("DailyUsers", {
   entries: t.Array(
     t.Object({
-      amount: t.Integer({ description: "Distinct users." }),
+      amount: t.Integer({ description: "The number of distinct users." }),
       date: t.String({ format: "date", description: "The day, in the requested time zone offset." }),
     }),
   ),
@@ -21,8 +21,8 @@ const AppUsage = namedObject("AppUsage", {
   seconds: t.Integer(),
   slug: t.String(),
   template_ids: ids,
-  times_used: t.Integer({ description: "The number of uses: consecutive half hours count once." }),
-  type: t.String({ description: "builtin or app." }),
+  times_used: t.Integer({ description: "The number of uses. Consecutive half hours count as one." }),
+  type: t.String({ description: "The type of the app: `builtin` or `app`." }),
 });
 
 const ParameterUsage = namedObject("ParameterUsage", {
@@ -32,7 +32,9 @@ const ParameterUsage = namedObject("ParameterUsage", {
   options: t.Array(t.Object({ description: t.String(), icon: t.String(), name: t.String(), value: t.String() })),
   template_ids: ids,
   type: t.String(),
-  values: t.Array(t.Object({ count: t.Integer({ description: "Workspaces." }), value: t.String() })),
+  values: t.Array(
+    t.Object({ count: t.Integer({ description: "The number of workspaces with this value." }), value: t.String() }),
+  ),
 });
 
 /** Upstream clients can omit sections. */
@@ -42,7 +44,7 @@ export const TemplateInsights = namedObject("TemplateInsights", {
       t.Object({
         active_users: t.Integer(),
         end_time: time(),
-        interval: t.String({ description: "day or week." }),
+        interval: t.String({ description: "The length of the interval: `day` or `week`." }),
         start_time: time(),
         template_ids: ids,
       }),
@@ -83,7 +85,7 @@ export const UserLatency = named(
   "UserLatency",
   userReport({
     latency_ms: t.Object({
-      p50: t.Number({ description: "Milliseconds; -1 when nothing was measured." }),
+      p50: t.Number({ description: "The median latency in milliseconds; -1 if nothing was measured." }),
       p95: t.Number(),
     }),
   }),
@@ -93,16 +95,17 @@ export type UserActivity = Static<typeof UserActivity>;
 
 export const UserStatusCounts = namedObject("UserStatusCounts", {
   status_counts: t.Record(t.String(), t.Array(t.Object({ count: t.Integer(), date: time() })), {
-    description: "By status: active, dormant, suspended.",
+    description: "The counts by status: `active`, `dormant` and `suspended`.",
   }),
 });
 
 const buildFigures = {
-  builds: t.Integer({ description: "Completed builds that started a workspace, including failed ones." }),
+  builds: t.Integer({ description: "The number of completed builds that started a workspace, including failed ones." }),
   failed: t.Integer(),
   canceled: t.Integer(),
   p50_ms: t.Union([t.Integer(), t.Null()], {
-    description: "Of successful builds, from the start to the end of the job; null without successful builds.",
+    description:
+      "The median duration of successful builds, from the start to the end of the job, in milliseconds; null if no build succeeded.",
   }),
   p95_ms: t.Union([t.Integer(), t.Null()]),
 };
@@ -120,24 +123,28 @@ export const BuildInsights = namedObject("BuildInsights", {
         display_name: t.String(),
         ...buildFigures,
       }),
-      { description: "Templates with at least one build, by name." },
+      { description: "Figures for templates with at least one build, sorted by name." },
     ),
   }),
 });
 export type BuildInsights = Static<typeof BuildInsights>;
 
 const spendFigures = {
-  total_cost_micros: t.Integer({ description: "Millionths of a US dollar; only calls with a price." }),
-  request_count: t.Integer({ description: "Model calls that reported their usage." }),
-  unpriced_request_count: t.Integer({ description: "Calls whose model had no price; not included in any sum." }),
-  input_tokens: t.Integer({ description: "Excludes tokens read from or written to a cache." }),
+  total_cost_micros: t.Integer({ description: "The total cost in millionths of a US dollar, of calls with a price." }),
+  request_count: t.Integer({ description: "The number of model calls that reported their usage." }),
+  unpriced_request_count: t.Integer({
+    description: "The number of calls whose model had no price. They are not included in any sum.",
+  }),
+  input_tokens: t.Integer({
+    description: "The number of input tokens, excluding tokens read from or written to a cache.",
+  }),
   output_tokens: t.Integer(),
   cache_read_tokens: t.Integer(),
   cache_creation_tokens: t.Integer(),
 };
 const people = {
-  users: t.Integer({ description: "Distinct owners of chats that a model worked for." }),
-  chats: t.Integer({ description: "Distinct root chats." }),
+  users: t.Integer({ description: "The number of distinct owners of chats with model calls." }),
+  chats: t.Integer({ description: "The number of distinct root chats." }),
 };
 
 export const ChatInsights = namedObject("ChatInsights", {
@@ -151,14 +158,17 @@ export const ChatInsights = namedObject("ChatInsights", {
       t.Object({
         model_config_id: t.String(),
         model: t.String(),
-        display_name: t.String({ description: "Empty when the model has been deleted." }),
+        display_name: t.String({ description: "The display name of the model; empty if the model was deleted." }),
         ...spendFigures,
         intervals: t.Array(
-          t.Object({ tokens: t.Integer({ description: "Of all kinds." }), total_cost_micros: t.Integer() }),
-          { description: "One for each interval of the report." },
+          t.Object({
+            tokens: t.Integer({ description: "The number of tokens of all kinds." }),
+            total_cost_micros: t.Integer(),
+          }),
+          { description: "One entry for each interval of the report." },
         ),
       }),
-      { description: "By number of tokens, highest first." },
+      { description: "Figures by model, sorted by number of tokens, highest first." },
     ),
   }),
 });

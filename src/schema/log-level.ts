@@ -7,4 +7,4 @@ import { named } from "./shape-names.ts";
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-export const LogLevel = named("LogLevel", oneOf(LOG_LEVELS, "How serious it is."));
+export const LogLevel = named("LogLevel", oneOf(LOG_LEVELS, "The severity of the log line."));

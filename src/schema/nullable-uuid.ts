@@ -8,12 +8,15 @@ export const NullableUuid = t.Union(
   [
     namedObject("OptionalUuid", {
       uuid: t.String({ format: "uuid" }),
-      valid: t.Boolean({ description: "False: none." }),
+      valid: t.Boolean({ description: "Whether there is a value. If false, ignore `uuid`." }),
     }),
     t.String({ format: "uuid" }),
     t.Null(),
   ],
-  { description: "An object {uuid, valid}; clients that sign in under the upstream names get a plain string or null." },
+  {
+    description:
+      "An object `{uuid, valid}`. Clients that sign in under the upstream names get a string or null instead.",
+  },
 );
 export type NullableUuid = Static<typeof NullableUuid>;
 

@@ -4,15 +4,18 @@ import { Generic } from "./generic.ts";
 import { oneOf } from "./one-of.ts";
 import { namedObject } from "./shape-names.ts";
 
-const Node = oneOf(["active", "spare"], "The node of a cluster that works, or one that passes everything on to it.");
+const Node = oneOf(
+  ["active", "spare"],
+  "Whether this cluster node is active, or a spare that passes all requests on to the active node.",
+);
 const Lease = oneOf(
   ["held", "lapsed", "elsewhere", "free"],
-  "Who holds the lease: this node, this node although it could not renew it, another node, or none.",
+  "Who holds the lease. `held`: this node. `lapsed`: this node, although it couldn't renew the lease. `elsewhere`: another node. `free`: no node.",
 );
-const Database = oneOf(["answers", "silent"], "Whether the database has answered this node.");
+const Database = oneOf(["answers", "silent"], "Whether the database has responded to this node.");
 const Standby = oneOf(
   ["connected", "missing", "hidden", "not required"],
-  "The synchronous standby of the database. While it is missing, writes wait; hidden: it may not be seen.",
+  "The state of the database's synchronous standby. `missing`: writes wait. `hidden`: this node isn't allowed to see it.",
 );
 
 export const Readiness = namedObject("Readiness", {
@@ -23,7 +26,7 @@ export const Readiness = namedObject("Readiness", {
   standby: t.Optional(Standby),
   parts: t.Optional(
     t.Integer({
-      description: "How many of the 256 shards this node owns, if every node is active.",
+      description: "The number of the 256 shards that this node owns. Only set if every node is active.",
     }),
   ),
 });

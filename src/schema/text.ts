@@ -38,7 +38,7 @@ const DATA = 'data:image/[\\w.+-]+[;,][^\\s"<>\\\\]*';
 const ICON = `^(?:|${PLACES}|${DATA})$`;
 const icon = new RegExp(ICON);
 
-const WHAT = "A URL (http, https), `data:image/...`, `/emojis/NAME.png` or `/icon/NAME`, or empty.";
+const WHAT = "The URL of an image: http, https, `data:image/...`, `/emojis/NAME.png` or `/icon/NAME`; may be empty.";
 
 /** The URL of an image. */
 export const iconText = ({ description = WHAT, ...options }: Options = {}): TString =>

@@ -15,29 +15,34 @@ export const Backup = namedObject("Backup", {
   version: t.String({
     description: "The version of the program that created it; empty if its manifest cannot be read.",
   }),
-  problem: t.String({ description: "Why it cannot be used; empty if there is no known reason." }),
+  problem: t.String({ description: "Why the backup can't be used; empty if there is no known reason." }),
   checked_at: orNull(
     time(),
-    "When it was last read whole by this process and found good or bad; null: not since the start.",
+    "When this process last verified the whole backup; null if it hasn't since the server started.",
   ),
 });
 export type Backup = Static<typeof Backup>;
 
 export const BackupWork = namedObject("BackupWork", {
   kind: oneOf(["make", "check"]),
-  name: t.String({ description: "Name of the backup being verified; empty while one is being created." }),
+  name: t.String({ description: "The name of the backup being verified; empty while a backup is being created." }),
   started_at: time(),
-  bytes: t.Integer({ description: "The output so far." }),
-  total_bytes: t.Integer({ description: "An estimate of the number." }),
+  bytes: t.Integer({ description: "The number of bytes written or read so far." }),
+  total_bytes: t.Integer({ description: "The estimated total number of bytes." }),
 });
 export type BackupWork = Static<typeof BackupWork>;
 
 export const Backups = namedObject("Backups", {
   folder: t.String(),
-  interval_ms: orNull(t.Integer(), "How often the server creates one automatically; null: never."),
+  interval_ms: orNull(
+    t.Integer(),
+    "How often the server creates a backup automatically, in milliseconds; null if it doesn't.",
+  ),
   keep: t.Integer({ description: "How many automatic backups are kept." }),
-  work: t.Union([BackupWork, t.Null()], { description: "The backup or restore in progress." }),
+  work: t.Union([BackupWork, t.Null()], {
+    description: "The backup being created or verified; null if no operation is in progress.",
+  }),
   failure: t.String({ description: "Why the last requested operation failed; empty if it succeeded." }),
-  backups: t.Array(Backup, { description: "Newest first." }),
+  backups: t.Array(Backup, { description: "The existing backups, newest first." }),
 });
 export type Backups = Static<typeof Backups>;

@@ -8,14 +8,14 @@ export const ExternalAccounts = namedObject("ExternalAccounts", {
     t.Object({
       ...ExternalAuthProvider.properties,
       host: t.String({ description: "The sign-in URL; empty for providers that only support device codes." }),
-      callback_url: t.String({ description: "The redirect URL to enter at the provider." }),
+      callback_url: t.String({ description: "The redirect URL to register with the provider." }),
       link_count: t.Integer(),
     }),
   ),
   links: t.Array(
     t.Object({ ...ExternalAuthLink.properties, user_id: t.String({ format: "uuid" }), username: t.String() }),
     {
-      description: "By username; the first thousand.",
+      description: "The linked accounts, sorted by username; at most 1,000.",
     },
   ),
 });

@@ -6,21 +6,23 @@ import { namedObject } from "../shape-names.ts";
 export const LOCAL_MODEL_KINDS = ["ollama", "llama.cpp", "vllm", "lm-studio", "other"] as const;
 
 export const LocalModel = namedObject("LocalModel", {
-  model: t.String({ description: "The server's name for it." }),
-  size_bytes: t.Union([t.Integer(), t.Null()], { description: "On disk; null if unknown." }),
-  parameters: t.String({ description: "Such as 30.5B; empty if unknown." }),
+  model: t.String({ description: "The name of the model on its server." }),
+  size_bytes: t.Union([t.Integer(), t.Null()], { description: "The model's size on disk in bytes; null if unknown." }),
+  parameters: t.String({ description: "The number of parameters, such as `30.5B`; empty if unknown." }),
   context_limit: t.Union([t.Integer(), t.Null()]),
-  tools: t.Union([t.Boolean(), t.Null()], { description: "It supports tools, which working chats need." }),
+  tools: t.Union([t.Boolean(), t.Null()], {
+    description: "Whether the model supports tools, which chats need to work in a workspace.",
+  }),
 });
 export type LocalModel = Static<typeof LocalModel>;
 
 export const LocalModelServer = namedObject("LocalModelServer", {
   kind: oneOf(LOCAL_MODEL_KINDS),
-  name: t.String({ description: "For display." }),
-  version: t.String({ description: "Empty if it is not reported." }),
-  base_url: t.String({ description: "What a provider of the kind `openai-compat` is given." }),
+  name: t.String({ description: "The display name of the server." }),
+  version: t.String({ description: "The server's version; empty if it doesn't report one." }),
+  base_url: t.String({ description: "The base URL to use for a provider of kind `openai-compat`." }),
   provider_id: t.Union([t.String({ format: "uuid" }), t.Null()], {
-    description: "The existing provider with this address.",
+    description: "The ID of the existing provider with this base URL.",
   }),
   models: t.Array(LocalModel),
 });

@@ -9,11 +9,13 @@ export const MAX_BATCH_LINES = 10_000;
 export const MAX_LINE_LENGTH = 1_048_576;
 
 export const AgentLog = namedObject("AgentLog", {
-  id: t.Integer({ description: "Increases with each line; the cursor for `before` and `after`." }),
+  id: t.Integer({
+    description: "The line's ID, which increases with each line. Used as the cursor in `before` and `after`.",
+  }),
   created_at: t.String({ format: "date-time" }),
   level: LogLevel,
-  output: t.String({ description: "One line, without its line feed; may hold ANSI colours." }),
-  source_id: t.String({ format: "uuid", description: "The log source it came from." }),
+  output: t.String({ description: "The text of one line, without the line feed. May contain ANSI color codes." }),
+  source_id: t.String({ format: "uuid", description: "The ID of the log source that the line came from." }),
 });
 export type AgentLog = Static<typeof AgentLog>;
 
@@ -21,10 +23,11 @@ export const NewAgentLog = namedObject("NewAgentLog", {
   created_at: t.Optional(
     t.String({
       maxLength: 64,
-      description: "Kept when it is within a day of the server's time, else the server's time is used.",
+      description:
+        "When the line was logged. Replaced with the server's time if it differs from it by more than a day.",
     }),
   ),
-  level: t.Optional({ ...LogLevel, description: "Default: info." }),
+  level: t.Optional({ ...LogLevel, description: "The level of the line; default `info`." }),
   output: t.String({ maxLength: MAX_LINE_LENGTH }),
 });
 export type NewAgentLog = Static<typeof NewAgentLog>;
@@ -33,7 +36,7 @@ export const PatchLogs = namedObject("AddLogs", {
   log_source_id: t.Optional(
     t.String({
       maxLength: 64,
-      description: "An existing source; absent or all zeros: the default source, `External`.",
+      description: "The ID of an existing log source. If absent or all zeros, the default source, `External`.",
     }),
   ),
   logs: t.Array(NewAgentLog, { minItems: 1, maxItems: MAX_BATCH_LINES }),

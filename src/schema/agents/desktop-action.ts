@@ -15,16 +15,26 @@ export const DESKTOP_FIELDS = {
   y: coordinate("Pixels from its top."),
   to_x: coordinate("For drag: where to release."),
   to_y: coordinate("For drag."),
-  text: t.Optional(t.String({ maxLength: 10_000, description: "For type: the text; a line end presses Return." })),
+  text: t.Optional(
+    t.String({ maxLength: 10_000, description: "For `type`: the text to type. A line break presses Return." }),
+  ),
   keys: t.Optional(
-    t.String({ maxLength: 256, description: 'For key: such as "Return", "ctrl+c" or "alt+Tab"; several with blanks.' }),
+    t.String({
+      maxLength: 256,
+      description:
+        'For `key`: the keys to press, such as "Return", "ctrl+c" or "alt+Tab"; separate several with spaces.',
+    }),
   ),
   direction: t.Optional(oneOf(["up", "down", "left", "right"], "For scroll.")),
   amount: t.Optional(
-    t.Integer({ minimum: 1, maximum: 100, description: "For scroll: clicks of the wheel, 3 by default." }),
+    t.Integer({ minimum: 1, maximum: 100, description: "For `scroll`: the number of wheel clicks; default 3." }),
   ),
   duration_ms: t.Optional(
-    t.Integer({ minimum: 0, maximum: 30_000, description: "For wait: how long; 1000 by default." }),
+    t.Integer({
+      minimum: 0,
+      maximum: 30_000,
+      description: "For `wait`: how long to wait, in milliseconds; default 1000.",
+    }),
   ),
 };
 

@@ -4,15 +4,15 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../shape-names.ts";
 
 const GitRepository = namedObject("GitRepository", {
-  repo_root: t.String({ description: "Absolute path in the workspace." }),
-  branch: t.String({ description: "Empty when no branch is checked out." }),
+  repo_root: t.String({ description: "The absolute path of the repository in the workspace." }),
+  branch: t.String({ description: "The current branch; empty if none is checked out." }),
   remote_origin: t.String({
-    description: "Where `origin` points to, without credentials; empty without an `origin`.",
+    description: "The URL of the remote `origin`, without credentials; empty if there is no `origin`.",
   }),
   unified_diff: t.String({
-    description: "The changes in the working tree since the last commit, including new files.",
+    description: "The changes in the working tree since the last commit, including new files, as a unified diff.",
   }),
-  removed: t.Boolean({ description: "The repository was removed; only `repo_root` is set then." }),
+  removed: t.Boolean({ description: "Whether the repository was removed. If true, only `repo_root` is set." }),
 });
 export type GitRepository = Static<typeof GitRepository>;
 

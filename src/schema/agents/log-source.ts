@@ -10,7 +10,7 @@ export const DEFAULT_SOURCE = {
 } as const;
 
 export const LogSource = namedObject("LogSource", {
-  id: t.String({ format: "uuid", description: "Chosen by the agent; unique within it." }),
+  id: t.String({ format: "uuid", description: "The ID of the log source, chosen by the agent and unique within it." }),
   workspace_agent_id: t.String({ format: "uuid" }),
   display_name: t.String(),
   icon: t.String(),
@@ -19,8 +19,12 @@ export const LogSource = namedObject("LogSource", {
 export type LogSource = Static<typeof LogSource>;
 
 export const CreateLogSource = namedObject("CreateLogSource", {
-  id: t.String({ format: "uuid", description: "Chosen by the agent." }),
-  display_name: t.Optional(t.String({ maxLength: 127, description: "May be empty." })),
-  icon: t.Optional(t.String({ maxLength: 1024, description: "A URL or a path of this server, or empty." })),
+  id: t.String({ format: "uuid", description: "The ID of the log source, chosen by the agent." }),
+  display_name: t.Optional(
+    t.String({ maxLength: 127, description: "The display name of the log source; may be empty." }),
+  ),
+  icon: t.Optional(
+    t.String({ maxLength: 1024, description: "The icon of the log source: a URL, a path on this server, or empty." }),
+  ),
 });
 export type CreateLogSource = Static<typeof CreateLogSource>;

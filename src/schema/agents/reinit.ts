@@ -7,7 +7,7 @@ export const ReinitEvent = namedObject("ReinitEvent", {
   workspace_id: t.String({ format: "uuid" }),
   owner_id: t.String({
     format: "uuid",
-    description: "The workspace's current owner. Ignore it if the agent already has this owner.",
+    description: "The ID of the workspace's current owner. An agent that already has this owner can ignore the event.",
   }),
 });
 export type ReinitEvent = Static<typeof ReinitEvent>;

@@ -36,12 +36,15 @@ export const AgentResources = namedObject("AgentResources", {
       "AgentHome",
       t.Object({
         path: t.String(),
-        used_bytes: bytes("Of the file system that the home is on."),
-        total_bytes: bytes("What is used and what the workspace's user can still use."),
+        used_bytes: bytes("The used space of the file system that contains the home directory, in bytes."),
+        total_bytes: bytes("The used space plus the space that the workspace's user can still use, in bytes."),
         level: t.Unsafe<SpaceLevel>(
           t.Union(
             SPACE_LEVELS.map((level) => t.Literal(level)),
-            { description: "low: less than 1 GiB or 10 % is free, whichever is less; full: less than 64 MiB or 1 %." },
+            {
+              description:
+                "`low`: less than 1 GiB or 10% is free, whichever is less. `full`: less than 64 MiB or 1% is free, whichever is less.",
+            },
           ),
         ),
       }),
@@ -51,8 +54,8 @@ export const AgentResources = namedObject("AgentResources", {
     named(
       "AgentMemory",
       t.Object({
-        used_bytes: bytes("Without files that are only kept in memory."),
-        total_bytes: bytes("The limit of the workspace, or the memory of its machine."),
+        used_bytes: bytes("The used memory in bytes, excluding the file cache."),
+        total_bytes: bytes("The memory limit of the workspace, or the memory of its machine, in bytes."),
       }),
     ),
   ),
@@ -60,11 +63,14 @@ export const AgentResources = namedObject("AgentResources", {
     named(
       "MemoryKill",
       t.Object({
-        process: t.String({ description: "A few words of its command; empty if unknown." }),
+        process: t.String({ description: "The beginning of the process's command; empty if unknown." }),
         killed_at: time(),
       }),
     ),
-    { description: "The last processes that the kernel killed because memory ran out, newest first; at most 5." },
+    {
+      description:
+        "The processes that the kernel most recently killed because the workspace ran out of memory, newest first; at most 5.",
+    },
   ),
   reported_at: time(),
 });

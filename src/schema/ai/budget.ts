@@ -21,10 +21,11 @@ const MAX_AMOUNT = 1_000_000_000_000_000;
 const scope = () =>
   oneOf(
     BUDGET_SCOPES,
-    "Whose calls count. `chat`: a chat with its sub-chats. `template`: the workspaces of a template.",
+    "Whose calls count toward the budget. `chat`: a chat and its sub-chats. `template`: all workspaces of a template.",
   );
-const period = () => oneOf(USAGE_PERIODS, "In UTC; weeks begin on Monday.");
-const unit = () => oneOf(BUDGET_UNITS, "`usd`: amounts are millionths of a US dollar. `tokens`: tokens of all kinds.");
+const period = () => oneOf(USAGE_PERIODS, "The budget's period, in UTC. Weeks begin on Monday.");
+const unit = () =>
+  oneOf(BUDGET_UNITS, "The unit of amounts. `usd`: millionths of a US dollar. `tokens`: tokens of all kinds.");
 const amount = (minimum: number, description: string) => t.Integer({ minimum, maximum: MAX_AMOUNT, description });
 
 export const PutBudget = named(
@@ -52,10 +53,12 @@ export const RaiseBudget = named(
 export const Budget = namedObject("Budget", {
   id: t.String(),
   scope: scope(),
-  scope_id: t.String({ description: "Empty for `everyone`." }),
+  scope_id: t.String({
+    description: "The ID of the user, group, organization, template or chat; empty for `everyone`.",
+  }),
   name: t.String({
     description:
-      "The name of the person, group, organization, template or chat; empty for `everyone` and after it was deleted.",
+      "The name of the user, group, organization, template or chat; empty for `everyone` and if it was deleted.",
   }),
   period: period(),
   unit: unit(),
@@ -75,14 +78,14 @@ export const BudgetPause = namedObject("ChatBudgetPause", {
   budget_id: t.String({ description: "Raise this budget to let the turn continue." }),
   scope: oneOf([...BUDGET_SCOPES, "person"], "`person`: the spend limit of the chat's owner."),
   name: t.String({
-    description: "The name of the limited person, group, organization, template or chat; empty for `everyone`.",
+    description: "The name of the limited user, group, organization, template or chat; empty for `everyone`.",
   }),
   period: period(),
   unit: unit(),
   limit: t.Integer(),
   spent: t.Integer(),
   suggested: t.Integer({ description: "A suggested amount to add." }),
-  resets_at: time("The turn continues at this time at the latest."),
-  deciders: t.Array(Decider, { description: "People who can raise it; at most 10." }),
+  resets_at: time("The latest time at which the turn continues."),
+  deciders: t.Array(Decider, { description: "Users who can raise the budget; at most 10." }),
 });
 export type BudgetPause = Static<typeof BudgetPause>;

@@ -15,13 +15,16 @@ const homePath = (description: string) =>
   t.String({ maxLength: 256, pattern: `^(${SEGMENT}(/${SEGMENT})*/?)?$`, description });
 
 const fields = {
-  display_name: lineText({ minLength: 1, maxLength: 64, description: "The display name." }),
-  icon: iconText({ maxLength: 2_048, description: "URL or path of an image; empty: a default icon." }),
-  enabled: t.Boolean({ description: "Whether people can start chats with it. Existing chats keep it." }),
+  display_name: lineText({ minLength: 1, maxLength: 64, description: "The display name of the agent." }),
+  icon: iconText({
+    maxLength: 2_048,
+    description: "The URL or path of the agent's icon. If empty, a default icon is used.",
+  }),
+  enabled: t.Boolean({ description: "Whether users can start chats with the agent. Existing chats keep it." }),
   command: lineText({
     minLength: 1,
     maxLength: 4_096,
-    description: "The program that speaks the Agent Client Protocol on stdio.",
+    description: "The command that starts the agent, which uses the Agent Client Protocol over stdio.",
   }),
   arguments: t.Array(t.String({ maxLength: 10_000 }), { maxItems: 100 }),
   variables: t.Record(
@@ -31,39 +34,41 @@ const fields = {
       maxProperties: 100,
       additionalProperties: false,
       description:
-        "Environment variables, readable by administrators and by the workspace. `$NAME` refers to a variable of the workspace, such as `$OPENAI_BASE_URL`.",
+        "The agent's environment variables, readable by administrators and by the workspace. `$NAME` refers to a variable of the workspace, such as `$OPENAI_BASE_URL`.",
     },
   ),
   install_script: t.String({
     maxLength: 20_000,
     description:
-      "Run by `sh` once in each workspace, and again after it changes. Programs that it puts into `$SLIPWAY_INSTALL_DIR/bin` or `$SLIPWAY_INSTALL_DIR/node_modules/.bin` are on the agent's PATH.",
+      "A script that `sh` runs once in each workspace, and again after the script changes. Programs that it installs into `$SLIPWAY_INSTALL_DIR/bin` or `$SLIPWAY_INSTALL_DIR/node_modules/.bin` are on the agent's PATH.",
   }),
-  dialect: oneOf(AGENT_DIALECTS, "The API that it uses to call models."),
+  dialect: oneOf(AGENT_DIALECTS, "The API that the agent uses to call models."),
   auth_method: t.String({
     maxLength: 256,
-    description: "The method of `authenticate` to send before a session; empty: none.",
+    description: "The `authenticate` method that is sent before a session starts; empty if none is.",
   }),
-  mode: t.String({ maxLength: 256, description: "The mode in which its sessions start; empty: the agent's default." }),
+  mode: t.String({
+    maxLength: 256,
+    description: "The mode in which the agent's sessions start. If empty, the agent's default.",
+  }),
   instructions_file: t.Optional(
     homePath(
-      "A file in the home directory that the agent reads as instructions, such as `.codex/AGENTS.md`. Slipway writes the chat's instructions to it. Empty: they are part of the first prompt.",
+      "The file in the home directory that the agent reads instructions from, such as `.codex/AGENTS.md`. Slipway writes the chat's instructions to it. If empty, they are part of the first prompt.",
     ),
   ),
   skills_folder: t.Optional(
     homePath(
-      "A folder in the home directory where the agent looks for skills, such as `.claude/skills`. Empty: skills are listed in the instructions.",
+      "The folder in the home directory where the agent looks for skills, such as `.claude/skills`. If empty, skills are listed in the instructions.",
     ),
   ),
   own_instructions: t.Optional(
     t.Array(t.String({ minLength: 1, maxLength: 256, pattern: "^[^/]+$" }), {
       maxItems: 20,
-      description:
-        "Files in the workspace's folder that the agent reads on its own, so Slipway doesn't send them again.",
+      description: "Files in the workspace's folder that the agent reads on its own. Slipway doesn't send them again.",
     }),
   ),
   starts_workspace: t.Optional(
-    t.Boolean({ description: "Whether a message starts the chat's workspace when it is stopped. Absent: yes." }),
+    t.Boolean({ description: "Whether a message starts the chat's workspace if it is stopped; default true." }),
   ),
 };
 
@@ -76,7 +81,9 @@ export type CodingAgentInput = Static<typeof CodingAgentInput>;
 
 export const CodingAgent = namedObject("CodingAgent", {
   name: codingAgentName(),
-  is_preset: t.Boolean({ description: "Ships with Slipway. Deleting it restores its original settings." }),
+  is_preset: t.Boolean({
+    description: "Whether the agent ships with Slipway. Deleting a preset restores its original settings.",
+  }),
   ...fields,
 });
 export type CodingAgent = Static<typeof CodingAgent>;
@@ -87,8 +94,8 @@ export type CodingAgents = Static<typeof CodingAgents>;
 /** The default coding agent of a template for new chats and tasks. */
 export const DefaultAgent = namedObject("DefaultCodingAgent", {
   name: t.String(),
-  display_name: t.String({ description: "Its name if the agent doesn't exist." }),
-  problem: t.String({ description: "Why it can't be chosen now, in a sentence; empty when it can." }),
+  display_name: t.String({ description: "The agent's display name, or its name if it doesn't exist." }),
+  problem: t.String({ description: "Why the agent can't be selected now, as a sentence; empty if it can." }),
 });
 export type DefaultAgent = Static<typeof DefaultAgent>;
 

@@ -16,7 +16,7 @@ const Target = strictObject({
   model: t.Optional(
     lineText({
       maxLength: 256,
-      description: "The provider's name for the model. Absent: the requested name.",
+      description: "The provider's name for the model. If absent, the requested name.",
     }),
   ),
 });
@@ -30,24 +30,26 @@ const Name = strictObject({
     minItems: 1,
     maxItems: MAX_TARGETS,
     description:
-      "Where calls go. The next one is tried if a provider is unreachable, overloaded or rate-limits requests.",
+      "The models that calls are sent to. The next one is tried if a provider is unreachable, overloaded or rate-limits requests.",
   }),
   group_ids: t.Optional(
     t.Array(t.String({ format: "uuid" }), {
       maxItems: MAX_IDS,
-      description: "Only members of these groups may use the name. Absent: everyone.",
+      description: "The groups whose members can use the name. If absent, everyone can.",
     }),
   ),
   template_ids: t.Optional(
     t.Array(t.String({ format: "uuid" }), {
       maxItems: MAX_IDS,
       description:
-        "Only workspaces of these templates may use the name. Absent: every workspace, and tokens of people.",
+        "The templates whose workspaces can use the name. If absent, every workspace and users' own tokens can.",
     }),
   ),
 });
 
-const defaultName = t.Optional(lineText({ maxLength: 256, description: "Used for names that match nothing else." }));
+const defaultName = t.Optional(
+  lineText({ maxLength: 256, description: "The model to use for names that match nothing else." }),
+);
 
 const fields = {
   enabled: t.Boolean({ description: "Whether the gateway is enabled." }),
@@ -64,14 +66,15 @@ const fields = {
   recording: t.Optional(
     strictObject({
       enabled: t.Boolean({
-        description: "Whether prompts and answers of calls are recorded. Without `recording` they are not.",
+        description: "Whether prompts and responses are recorded. Without `recording` they are not.",
       }),
-      days: t.Integer({ minimum: 1, maximum: 365, description: "How long recordings are kept." }),
+      days: t.Integer({ minimum: 1, maximum: 365, description: "How many days recordings are kept." }),
       max_mib: t.Optional(
         t.Integer({
           minimum: 1,
           maximum: 102_400,
-          description: "Maximum total size of stored recordings in MiB; 1024 by default. The oldest are deleted first.",
+          description:
+            "The maximum total size of stored recordings, in MiB; default 1024. The oldest are deleted first.",
         }),
       ),
     }),
@@ -84,47 +87,58 @@ export type GatewayName = GatewaySettings["names"][number];
 
 const counts = {
   request_count: t.Integer(),
-  unpriced_request_count: t.Integer({ description: "Calls of models without a price, which count as 0 in the sum." }),
-  total_cost_micros: t.Integer({ description: "Millionths of a US dollar." }),
-  input_tokens: t.Integer({ description: "Excludes tokens read from or written to a cache." }),
+  unpriced_request_count: t.Integer({
+    description: "The number of calls of models without a price, which count as 0 in the sum.",
+  }),
+  total_cost_micros: t.Integer({ description: "The total cost in millionths of a US dollar." }),
+  input_tokens: t.Integer({
+    description: "The number of input tokens, excluding tokens read from or written to a cache.",
+  }),
   output_tokens: t.Integer(),
   cache_read_tokens: t.Integer(),
   cache_creation_tokens: t.Integer(),
 };
 
 export const GatewayCall = namedObject("GatewayCall", {
-  id: t.Integer({ description: "Increases with each entry." }),
+  id: t.Integer({ description: "The call's ID, which increases with each call." }),
   user_id: t.String({ format: "uuid" }),
   username: t.String(),
   workspace_id: t.Union([t.String({ format: "uuid" }), t.Null()], {
-    description: "The workspace whose token called; null for a person's token.",
+    description: "The ID of the workspace whose token was used; null for a user's token.",
   }),
   workspace_name: t.String(),
   chat_id: t.Union([t.String({ format: "uuid" }), t.Null()], {
-    description: "The chat whose coding agent called; null for other callers.",
+    description: "The ID of the chat whose coding agent made the call; null for other callers.",
   }),
   provider_id: t.String(),
   provider_name: t.String(),
   asked_model: t.String(),
-  model: t.String({ description: "The model that was used." }),
-  outcome: oneOf(CALL_OUTCOMES, "`lost`: the server stopped during the call; the cost is the reserved amount."),
-  is_estimated: t.Boolean({ description: "Whether the provider did not report the usage, so that it was estimated." }),
+  model: t.String({ description: "The model that answered the call." }),
+  outcome: oneOf(
+    CALL_OUTCOMES,
+    "How the call ended. `lost`: the server stopped during the call; the cost is the reserved amount.",
+  ),
+  is_estimated: t.Boolean({ description: "Whether the usage is an estimate, because the provider did not report it." }),
   input_tokens: t.Integer(),
   output_tokens: t.Integer(),
   cache_read_tokens: t.Integer(),
   cache_creation_tokens: t.Integer(),
-  cost_micros: t.Union([t.Integer(), t.Null()], { description: "Null: the model has no price." }),
+  cost_micros: t.Union([t.Integer(), t.Null()], {
+    description: "The cost in millionths of a US dollar; null if the model has no price.",
+  }),
   first_byte_ms: t.Union([t.Integer(), t.Null()]),
   duration_ms: t.Union([t.Integer(), t.Null()]),
-  provider_request_id: t.String({ description: "The provider's ID of the request; empty if it has none." }),
-  is_recorded: t.Boolean({ description: "Whether its prompt and its answer are recorded." }),
+  provider_request_id: t.String({ description: "The provider's ID for the request; empty if it has none." }),
+  is_recorded: t.Boolean({ description: "Whether the prompt and the response are recorded." }),
   created_at: t.String({ format: "date-time", description: "When the call ended." }),
 });
 export type GatewayCall = Static<typeof GatewayCall>;
 
 export const GatewayCalls = namedObject("GatewayCalls", {
-  calls: t.Array(GatewayCall, { description: "Newest first." }),
-  next_before: t.Optional(t.Integer({ description: "Send it as `before` for the next page. Absent on the last one." })),
+  calls: t.Array(GatewayCall, { description: "The calls, newest first." }),
+  next_before: t.Optional(
+    t.Integer({ description: "The value of `before` for the next page; absent on the last page." }),
+  ),
 });
 export type GatewayCalls = Static<typeof GatewayCalls>;
 
@@ -133,11 +147,12 @@ export const GatewayRecording = namedObject("GatewayRecording", {
   user_id: t.String({ format: "uuid" }),
   username: t.String(),
   prompt: t.String({
-    description: "The body of the request. The middle of a body above 512 KiB is omitted, and a line says how much.",
+    description:
+      "The request body. If it is larger than 512 KiB, its middle is replaced with a line that says how much was omitted.",
   }),
-  answer: t.String({ description: "The first 512 KiB of the response body; the events of a stream." }),
-  prompt_bytes: t.Integer({ description: "Of the whole prompt." }),
-  answer_bytes: t.Integer({ description: "Of the whole answer." }),
+  answer: t.String({ description: "The first 512 KiB of the response body, or of the events of a stream." }),
+  prompt_bytes: t.Integer({ description: "The full size of the prompt, in bytes." }),
+  answer_bytes: t.Integer({ description: "The full size of the response, in bytes." }),
   created_at: t.String({ format: "date-time" }),
 });
 export type GatewayRecording = Static<typeof GatewayRecording>;
@@ -150,19 +165,19 @@ export const AiUsage = namedObject("AiUsage", {
   start_date: t.String({ format: "date-time" }),
   end_date: t.String({ format: "date-time" }),
   by: oneOf(USAGE_DIMENSIONS),
-  total: t.Object(counts, { description: "Each call once." }),
+  total: t.Object(counts, { description: "The totals, with each call counted once." }),
   rows: t.Array(
     t.Object({
       key: t.String({
         description:
-          "The id of the user, group, workspace, template or provider; the model; the day, which begins at the offset of `start_date`; the kind. Empty: the call has none.",
+          "The ID of the user, group, workspace, template or provider; the model; the day, which begins at the offset of `start_date`; or the kind. Empty for calls that have none.",
       }),
       name: t.String(),
       ...counts,
     }),
     {
       description:
-        "The most expensive first; days in their order. 1,000 at most. A call of someone who is in several groups is in the row of each.",
+        "The usage by key, most expensive first, or days in order; at most 1,000. A call by a user in several groups is counted for each group.",
     },
   ),
 });

@@ -6,10 +6,11 @@ export const AgentOption = namedObject("ChatAgentOption", {
   id: t.String(),
   name: t.String(),
   category: t.String({
-    description: "As the agent names it, such as `mode`, `model` or `thought_level`; may be empty.",
+    description:
+      "The category of the option, as named by the agent, such as `mode`, `model` or `thought_level`; may be empty.",
   }),
   current: t.String({
-    description: "The ID of the current choice, which applies now or from the next message.",
+    description: "The ID of the selected choice. It applies now or from the next message.",
   }),
   choices: t.Array(t.Object({ id: t.String(), name: t.String(), description: t.String() })),
 });
@@ -19,7 +20,7 @@ export type AgentOption = Static<typeof AgentOption>;
 export const ChosenOptions = t.Record(t.String({ maxLength: 256 }), t.String({ maxLength: 1_024 }), {
   maxProperties: 50,
   description:
-    "Options of the coding agent by the IDs of `agent_options`. Applies from the next message. Omitted options are unchanged.",
+    "The selected options of the coding agent, by the IDs of `agent_options`. They apply from the next message. Omitted options are unchanged.",
 });
 export type ChosenOptions = Static<typeof ChosenOptions>;
 

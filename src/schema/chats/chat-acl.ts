@@ -6,11 +6,16 @@ import { strictObject } from "../strict.ts";
 import { MinimalUser } from "../users/user.ts";
 import { WorkspaceAcl } from "../workspaces/acl.ts";
 
-const role = named("ChatRole", oneOf(["read"], "See the chat, its messages and its files; not write in it."));
+const role = named(
+  "ChatRole",
+  oneOf(["read"], "The role on the chat. `read`: can see the chat, its messages and files, but can't write."),
+);
 const Roles = t.Record(t.String(), role);
 
 export const ChatAcl = namedObject("ChatAcl", {
-  users: t.Array(t.Object({ ...MinimalUser.properties, role }), { description: "By username." }),
+  users: t.Array(t.Object({ ...MinimalUser.properties, role }), {
+    description: "The users with access, sorted by username.",
+  }),
   groups: t.Array(t.Object({ ...WorkspaceAcl.properties.groups.items.properties, role })),
   user_roles: Roles,
   group_roles: Roles,
@@ -18,14 +23,18 @@ export const ChatAcl = namedObject("ChatAcl", {
 export type ChatAcl = Static<typeof ChatAcl>;
 
 const changes = (whose: string) =>
-  t.Optional(t.Record(t.String(), t.String(), { description: `${whose} id -> read, or an empty text to remove.` }));
+  t.Optional(
+    t.Record(t.String(), t.String(), {
+      description: `Roles by ${whose}: \`read\`, or an empty string to remove the role.`,
+    }),
+  );
 
 // Strict, like all bodies that decide who sees what.
 export const PatchChatAcl = named(
   "PatchChatAcl",
   strictObject({
-    user_roles: changes("User"),
-    group_roles: changes("Group (an organization's id is the group of all its members)"),
+    user_roles: changes("user ID"),
+    group_roles: changes("group ID (an organization's ID is the group of all its members)"),
   }),
 );
 export type PatchChatAcl = Static<typeof PatchChatAcl>;

@@ -5,31 +5,32 @@ import { PermissionRule } from "./chat-permissions.ts";
 
 const EditedFile = namedObject("ApprovalFile", {
   path: t.String(),
-  diff: t.String({ description: "Unified diff against the current file; truncated to 256 KiB." }),
+  diff: t.String({ description: "A unified diff against the current file, truncated to 256 KiB." }),
   is_new: t.Boolean(),
 });
 
 export const ChatApproval = namedObject("ChatApproval", {
   tool_call_id: t.String(),
   tool_name: t.String(),
-  args: t.String({ description: "JSON." }),
-  files: t.Optional(t.Array(EditedFile, { description: "The changes of an edit or a new file." })),
+  args: t.String({ description: "The arguments of the call, as JSON." }),
+  files: t.Optional(t.Array(EditedFile, { description: "The changes that the call makes to files." })),
   command: t.Optional(
     t.Object(
       {
         text: t.String(),
-        folder: t.String({ description: "Where it runs; empty where that is not known." }),
-        parts: t.Array(t.String(), { description: "The simple commands in it, as written." }),
+        folder: t.String({ description: "The folder that the command runs in; empty if unknown." }),
+        parts: t.Array(t.String(), { description: "The simple commands in the command line, as written." }),
         in_background: t.Boolean(),
       },
-      { description: "What `execute` runs." },
+      { description: "The command that `execute` runs." },
     ),
   ),
   problem: t.Optional(
-    t.String({ description: "Why the effect of the call cannot be shown, such as an edit that does not apply." }),
+    t.String({ description: "Why the effect of the call can't be shown, such as an edit that does not apply." }),
   ),
   always: t.Array(PermissionRule, {
-    description: "The rules that an answer with the scope `always` keeps; empty where none can be kept.",
+    description:
+      "The rules that are stored if the call is answered with the scope `always`; empty if none can be stored.",
   }),
 });
 export type ChatApproval = Static<typeof ChatApproval>;

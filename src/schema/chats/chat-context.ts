@@ -10,9 +10,9 @@ export const RESOURCE_STATUSES = ["ok", "oversize", "unreadable", "invalid", "ex
 export const ContextResource = namedObject("ChatContextResource", {
   kind: oneOf(RESOURCE_KINDS),
   status: oneOf(RESOURCE_STATUSES),
-  source: t.String({ description: "Path of the file or of the skill's folder, or the MCP server's name." }),
+  source: t.String({ description: "The path of the file or the skill's folder, or the name of the MCP server." }),
   size_bytes: t.Integer(),
-  error: t.String({ description: "Why the status is not ok; with ok, a warning." }),
+  error: t.String({ description: "Why the status is not `ok`. If it is `ok`, a warning." }),
   skill_name: t.Optional(t.String()),
   skill_description: t.Optional(t.String()),
   tools: t.Optional(t.Array(namedObject("ChatContextTool", { name: t.String(), description: t.String() }))),
@@ -20,10 +20,12 @@ export const ContextResource = namedObject("ChatContextResource", {
 export type ContextResource = Static<typeof ContextResource>;
 
 export const ChatContext = namedObject("ChatContext", {
-  dirty: t.Boolean({ description: "The workspace's context differs from the one the chat has pinned." }),
+  dirty: t.Boolean({ description: "Whether the workspace's context differs from the one pinned to the chat." }),
   dirty_since: t.Optional(t.String({ format: "date-time" })),
-  error: t.String({ description: "Why the scan failed as a whole; empty when it succeeded." }),
-  resources: t.Array(ContextResource, { description: "Set only when a single chat is read." }),
+  error: t.String({ description: "Why the whole scan failed; empty if it succeeded." }),
+  resources: t.Array(ContextResource, {
+    description: "The files, skills and MCP servers in the context. Only returned for a single chat.",
+  }),
 });
 export type ChatContext = Static<typeof ChatContext>;
 

@@ -4,13 +4,17 @@ import { time, uuid } from "../fields.ts";
 import { namedObject } from "../shape-names.ts";
 
 const counts = {
-  request_count: t.Integer({ description: "Model calls that reported their usage." }),
-  unpriced_request_count: t.Integer({ description: "Calls whose model had no price; not included in any sum." }),
+  request_count: t.Integer({ description: "The number of model calls that reported their usage." }),
+  unpriced_request_count: t.Integer({
+    description: "The number of calls whose model had no price. They are not included in any sum.",
+  }),
 };
 const sums = {
-  total_cost_micros: t.Integer({ description: "Millionths of a US dollar; only calls with a price." }),
+  total_cost_micros: t.Integer({ description: "The total cost in millionths of a US dollar, of calls with a price." }),
   ...counts,
-  input_tokens: t.Integer({ description: "Excludes tokens read from or written to a cache." }),
+  input_tokens: t.Integer({
+    description: "The number of input tokens, excluding tokens read from or written to a cache.",
+  }),
   output_tokens: t.Integer(),
   cache_read_tokens: t.Integer(),
   cache_creation_tokens: t.Integer(),
@@ -23,7 +27,7 @@ const byModel = t.Array(
     display_name: t.String(),
     ...sums,
   }),
-  { description: "Most expensive first." },
+  { description: "The cost by model, most expensive first." },
 );
 
 export const ChatCost = namedObject("ChatCost", {
@@ -32,33 +36,35 @@ export const ChatCost = namedObject("ChatCost", {
   by_model: byModel,
   turns: t.Array(
     t.Object({
-      message_id: t.Integer({ description: "The user's message that began the turn." }),
-      cost_micros: t.Union([t.Integer(), t.Null()], { description: "null if no call of the turn had a price." }),
+      message_id: t.Integer({ description: "The ID of the user's message that began the turn." }),
+      cost_micros: t.Union([t.Integer(), t.Null()], {
+        description: "The cost of the turn in millionths of a US dollar; null if none of its calls had a price.",
+      }),
       ...counts,
     }),
-    { description: "The chat's latest 100 turns, newest first; excludes sub-chats." },
+    { description: "The cost of the chat's latest 100 turns, newest first, excluding sub-chats." },
   ),
 });
 export type ChatCost = Static<typeof ChatCost>;
 
 const range = {
   start_date: time(),
-  end_date: time("Not included."),
+  end_date: time("The end of the period, exclusive."),
 };
 
 export const UserCosts = namedObject("UserCosts", {
   ...range,
-  count: t.Integer({ description: "Users who have spent something in the period." }),
+  count: t.Integer({ description: "The number of users with spending in the period." }),
   users: t.Array(
     t.Object({
       user_id: uuid(),
       username: t.String(),
       name: t.String(),
       avatar_url: t.String(),
-      chat_count: t.Integer({ description: "Root chats." }),
+      chat_count: t.Integer({ description: "The number of the user's root chats." }),
       ...sums,
     }),
-    { description: "Most expensive first." },
+    { description: "The users with spending in the period, most expensive first." },
   ),
 });
 export type UserCosts = Static<typeof UserCosts>;
@@ -72,11 +78,11 @@ export const CostSummary = namedObject("CostSummary", {
   by_chat: t.Array(
     t.Object({
       root_chat_id: t.String(),
-      title: t.String({ description: "Empty when the chat has been deleted." }),
+      title: t.String({ description: "The chat's title; empty if the chat was deleted." }),
       ...sums,
     }),
-    { description: "Root chats with their sub-chats, most expensive first." },
+    { description: "The cost by root chat, including sub-chats, most expensive first." },
   ),
-  by_month: t.Array(t.Object({ month: t.String({ description: "YYYY-MM in UTC." }), ...sums })),
+  by_month: t.Array(t.Object({ month: t.String({ description: "The month in UTC, as YYYY-MM." }), ...sums })),
 });
 export type CostSummary = Static<typeof CostSummary>;

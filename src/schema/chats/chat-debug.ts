@@ -12,12 +12,12 @@ export const ChatRun = namedObject("ChatRun", {
   chat_id: uuid(),
   parent_chat_id: t.Optional(uuid()),
   root_chat_id: t.Optional(uuid()),
-  trigger_message_id: t.Optional(t.Integer({ description: "The user's newest message when it started." })),
-  history_tip_message_id: t.Optional(t.Integer({ description: "The newest message when it started." })),
+  trigger_message_id: t.Optional(t.Integer({ description: "The ID of the newest user message when the run started." })),
+  history_tip_message_id: t.Optional(t.Integer({ description: "The ID of the newest message when the run started." })),
   kind: oneOf(RUN_KINDS),
   status: oneOf(RUN_STATUSES),
   provider: t.String(),
-  model: t.String({ description: "Model config id." }),
+  model: t.String({ description: "The ID of the model configuration." }),
   summary: t.String(),
   started_at: time(),
   updated_at: time(),
@@ -26,17 +26,17 @@ export const ChatRun = namedObject("ChatRun", {
 export type ChatRun = Static<typeof ChatRun>;
 
 const recordedValue = (what: string) =>
-  t.Unknown({ description: `${what} At most 64 KiB: long texts and lists are cut.` });
+  t.Unknown({ description: `${what} Limited to 64 KiB: long texts and lists are truncated.` });
 
 export const ChatRunStep = namedObject("ChatRunStep", {
   run_id: uuid(),
-  step_number: t.Integer({ description: "From 1." }),
+  step_number: t.Integer({ description: "The number of the step, starting at 1." }),
   operation: oneOf(["stream", "generate"]),
   status: oneOf(RUN_STATUSES),
-  request: recordedValue("What the model was asked: messages, tools, effort."),
-  response: recordedValue("What it said: `content` and `finish`."),
+  request: recordedValue("The request to the model: messages, tools and effort."),
+  response: recordedValue("The response of the model: `content` and `finish`."),
   usage: t.Optional(t.Record(t.String(), t.Integer())),
-  error: t.Optional(recordedValue("Why it failed.")),
+  error: t.Optional(recordedValue("Why the step failed.")),
   started_at: time(),
   finished_at: time(),
 });

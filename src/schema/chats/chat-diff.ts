@@ -8,8 +8,10 @@ const absent = t.Optional;
 
 export const DiffStatus = namedObject("ChatDiffStatus", {
   chat_id: uuid(),
-  url: absent(t.String({ description: "The page of the pull request." })),
-  pull_request_state: absent(oneOf(["open", "closed", "merged"], "Absent while there is no pull request.")),
+  url: absent(t.String({ description: "The URL of the pull request's page." })),
+  pull_request_state: absent(
+    oneOf(["open", "closed", "merged"], "The state of the pull request; absent without a pull request."),
+  ),
   pull_request_title: t.String(),
   pull_request_draft: t.Boolean(),
   pr_number: absent(t.Integer()),
@@ -24,17 +26,19 @@ export const DiffStatus = namedObject("ChatDiffStatus", {
   author_avatar_url: absent(t.String()),
   base_branch: absent(t.String()),
   head_branch: absent(t.String()),
-  refreshed_at: absent(time("When the git host reported it.")),
-  stale_at: absent(time("When it is next refreshed.")),
+  refreshed_at: absent(time("When the git host last reported the status.")),
+  stale_at: absent(time("When the status is next refreshed.")),
 });
 export type DiffStatus = Static<typeof DiffStatus>;
 
 export const ChatDiff = namedObject("ChatDiff", {
   chat_id: uuid(),
-  provider: t.String({ description: "The kind of git host, such as github." }),
+  provider: t.String({ description: "The kind of git host, such as `github`." }),
   remote_origin: t.String(),
   branch: t.String(),
   pull_request_url: absent(t.String()),
-  diff: t.String({ description: "Unified diff of the pull request, or of the branch without one." }),
+  diff: t.String({
+    description: "The unified diff of the pull request, or of the branch if there is no pull request.",
+  }),
 });
 export type ChatDiff = Static<typeof ChatDiff>;

@@ -22,10 +22,10 @@ export type ChatErrorKind = (typeof CHAT_ERROR_KINDS)[number];
 
 export const ChatError = namedObject("ChatError", {
   kind: named("ChatErrorKind", oneOf(CHAT_ERROR_KINDS)),
-  message: t.String({ description: "A sentence to display; never the provider's own text." }),
+  message: t.String({ description: "A sentence to display. Never contains the provider's own text." }),
   detail: t.Optional(t.String({ description: "The provider's own message." })),
   provider: t.Optional(t.String()),
-  retryable: t.Boolean({ description: "A retry may succeed." }),
-  status_code: t.Optional(t.Integer({ description: "The provider's HTTP status, if it responded." })),
+  retryable: t.Boolean({ description: "Whether a retry may succeed." }),
+  status_code: t.Optional(t.Integer({ description: "The HTTP status that the provider returned, if it responded." })),
 });
 export type ChatError = Static<typeof ChatError>;

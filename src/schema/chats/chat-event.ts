@@ -10,13 +10,13 @@ import { ChatMessagePart } from "./chat-part.ts";
 export const ToolCallRequest = namedObject("ToolCallRequest", {
   tool_call_id: t.String(),
   tool_name: t.String(),
-  args: t.String({ description: "JSON." }),
+  args: t.String({ description: "The arguments of the call, as JSON." }),
 });
 export type ToolCallRequest = Static<typeof ToolCallRequest>;
 
 const kind = oneOf(
   ["permission", "budget"],
-  "`permission`: a person is asked whether these calls may run. `budget`: the turn waits for a budget, and there are no calls. Absent: the client is asked for their results.",
+  "What the chat waits for. `permission`: approval to run these calls. `budget`: a budget; there are no calls. Absent: the client must submit the results of the calls.",
 );
 
 export const ActionRequired = namedObject("ChatActionRequired", {
@@ -50,13 +50,13 @@ export const ChatEvent = named(
           t.Unsafe<readonly string[]>(
             t.Array(t.String(), {
               description:
-                "Current problems of the turn, such as an MCP server it waits for. Absent: unchanged; empty: none.",
+                "Current problems of the turn, such as an MCP server it waits for. Unchanged if absent; none if empty.",
             }),
           ),
         ),
         queued_for_capacity: t.Optional(
           t.Boolean({
-            description: "The turn waits until others end, which `warnings` say, too; absent: as before.",
+            description: "Whether the turn waits until others end; `warnings` also says so. Unchanged if absent.",
           }),
         ),
       }),
@@ -82,7 +82,8 @@ export type ChatEvent = Static<typeof ChatEvent>;
 
 export const WatchEvent = namedObject("ChatWatchEvent", {
   kind: t.String({
-    description: "created, deleted, status_change, title_change, action_required, trial_change and others.",
+    description:
+      "What happened: `created`, `deleted`, `status_change`, `title_change`, `action_required`, `trial_change` and others.",
   }),
   chat: Chat,
   action_kind: t.Optional(kind),

@@ -42,25 +42,25 @@ export const MessagePart = t.Object({
   parsed_commands: t.Optional(
     t.Array(t.Array(t.String()), {
       description:
-        "For `execute`: the program of each simple command in it, and its first argument that is not a flag.",
+        "For `execute`: the program of each simple command in the call, and its first argument that is not a flag.",
     }),
   ),
-  args_delta: text("Live only: the next part of the call's arguments, as JSON text."),
+  args_delta: text("Only while streaming: the next part of the call's arguments, as JSON text."),
   result: json("The result of the call."),
-  result_delta: text("Live only: the next part of the result."),
-  result_reset: t.Optional(t.Boolean({ description: "Live only: discard the result so far." })),
+  result_delta: text("Only while streaming: the next part of the result."),
+  result_reset: t.Optional(t.Boolean({ description: "Only while streaming: discard the result received so far." })),
   is_error: t.Optional(t.Boolean()),
   is_media: t.Optional(t.Boolean()),
   provider_executed: t.Optional(t.Boolean()),
-  context_file_path: text("The instruction file that the chat follows."),
+  context_file_path: text("The path of the instruction file that the chat follows."),
   context_file_agent_id: text("The agent of the workspace that contains it."),
   context_file_truncated: t.Optional(
-    t.Boolean({ description: "The file is larger than 64 KiB: only its beginning is used." }),
+    t.Boolean({ description: "Whether the file is larger than 64 KiB, so that only its beginning is used." }),
   ),
   skill_name: text(),
   skill_description: text(),
-  hook_rewritten: t.Optional(t.Boolean({ description: "A lifecycle hook replaced the model's arguments." })),
-  created_at: optionalTime("When the call or result arrived, or reasoning began."),
+  hook_rewritten: t.Optional(t.Boolean({ description: "Whether a lifecycle hook replaced the model's arguments." })),
+  created_at: optionalTime("When the call or result arrived, or when reasoning began."),
   completed_at: optionalTime("When reasoning ended or was interrupted."),
 });
 /** A part as stored. `provider_metadata` is kept for the provider that sent it and never shown. */
@@ -99,7 +99,7 @@ export const presentPart = (part: MessagePart, compat: boolean): ChatMessagePart
 
 /** A part sent by a client; other fields are ignored (facts/chats 3.3). */
 export const InputPart = namedObject("ChatInputPart", {
-  type: t.String({ description: "text, file or file-reference." }),
+  type: t.String({ description: "The type of the part: `text`, `file` or `file-reference`." }),
   text: text(),
   content: text(),
   file_id: text(),

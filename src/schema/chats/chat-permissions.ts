@@ -10,7 +10,7 @@ export const PermissionMode = named(
   "PermissionMode",
   oneOf(
     PERMISSION_MODES,
-    "ask: asks before it changes or runs anything. accept_edits: edits files of the workspace without asking. allow: asks for nothing. plan: only looks around and proposes a plan. Rules of `permissions` go first.",
+    "What the model may do without approval. `ask`: read only. `accept_edits`: also edit files in the workspace. `allow`: everything. `plan`: the model only explores and proposes a plan. Rules in `permissions` take precedence.",
   ),
 );
 export type PermissionMode = Static<typeof PermissionMode>;
@@ -20,21 +20,21 @@ const commandWords = () =>
   t.Optional(
     t.String({
       maxLength: 4_096,
-      description: "Only for `execute`: the words that the command must begin with, such as `git status`.",
+      description: "For `execute` only: the words that the command must begin with, such as `git status`.",
     }),
   );
 
 export const PermissionRule = named(
   "PermissionRule",
   strictObject({
-    tool: t.String({ maxLength: 128, description: "A tool's name; a `*` at the end stands for any rest." }),
+    tool: t.String({ maxLength: 128, description: "The name of a tool. A trailing `*` matches any suffix." }),
     command: commandWords(),
     exact: t.Optional(
       t.Boolean({
-        description: "If true, the command must consist of exactly these words; otherwise, it must begin with them.",
+        description: "Whether the command must consist of exactly these words. Otherwise, it must begin with them.",
       }),
     ),
-    action: action("allow runs the call, ask waits for a person, deny answers it with an error."),
+    action: action("`allow` runs the call, `ask` waits for approval, and `deny` returns an error to the model."),
   }),
 );
 export type PermissionRule = Static<typeof PermissionRule>;
@@ -46,7 +46,7 @@ export const ChatPermissions = named(
       ["allow", "accept_edits", "ask_changes", "ask", "deny"],
       "What happens to calls that no rule names. accept_edits and ask_changes are the permission modes accept_edits and ask: they allow what only looks, accept_edits also edits below the agent's folder; ask and deny are about every call.",
     ),
-    rules: t.Array(PermissionRule, { maxItems: 200, description: "The first matching rule applies." }),
+    rules: t.Array(PermissionRule, { maxItems: 200, description: "The permission rules; the first match applies." }),
   }),
 );
 export type ChatPermissions = Static<typeof ChatPermissions>;
@@ -62,7 +62,7 @@ export const PermissionAnswers = named(
           tool_call_id: t.String({ maxLength: 1_024 }),
           decision: oneOf(["allow", "deny"]),
           scope: t.Optional(
-            oneOf(["once", "always"], "always also puts a rule in front of the chat's others; once by default."),
+            oneOf(["once", "always"], "`always` also adds a rule before the chat's other rules; default `once`."),
           ),
           command: commandWords(),
         }),

@@ -8,7 +8,7 @@ const MEANINGS: Readonly<Record<Status, string>> = {
   waiting: "no turn is running; the chat waits for the next message",
   running: "a turn is running or queued",
   interrupting: "the turn is being interrupted",
-  requires_action: "an approval, or the result of a tool that a client runs, is missing",
+  requires_action: "the chat waits for an approval, or for the result of a tool that a client runs",
   error: "the last turn failed",
 };
 
@@ -17,7 +17,7 @@ export const ChatStatus = named(
   "ChatStatus",
   oneOf(
     CHAT_STATUSES,
-    CHAT_STATUSES.map((one) => `${one} (shown as "${CHAT_STATUS_LABELS[one]}"): ${MEANINGS[one]}.`).join(" "),
+    CHAT_STATUSES.map((one) => `\`${one}\` (shown as "${CHAT_STATUS_LABELS[one]}"): ${MEANINGS[one]}.`).join(" "),
   ),
 );
 

@@ -22,7 +22,7 @@ const Awaits = named(
   "ChatAwaits",
   oneOf(
     ["answer", "approval"],
-    "Its last turn ended with questions to its owner, or with a plan; absent once something was said since.",
+    "Set if the last turn ended with questions for the owner or with a plan. Absent after the next message.",
   ),
 );
 const Labels = t.Record(t.String(), t.String());
@@ -44,7 +44,7 @@ const chatSchema = <C extends TSchema>(children: C) =>
     agent_options: absent(
       t.Array(AgentOption, {
         description:
-          "What can be chosen of the coding agent, once it has started; set only when a single chat is read. Change it with `agent_options` of `PATCH /api/v2/chats/{chat}`.",
+          "The options of the coding agent, available once it has started. Only returned for a single chat; update them with `agent_options` of `PATCH /api/v2/chats/{chat}`.",
       }),
     ),
     last_model_config_id: uuid(),
@@ -55,16 +55,18 @@ const chatSchema = <C extends TSchema>(children: C) =>
     created_at: time(),
     updated_at: time(),
     archived: t.Boolean(),
-    has_unread: t.Boolean({ description: "There are assistant messages the owner has not seen." }),
+    has_unread: t.Boolean({
+      description: "Whether the chat has messages from the assistant that the owner hasn't read.",
+    }),
     shared: t.Boolean(),
     queued_for_capacity: t.Boolean({
-      description: "Whether the chat waits for a slot; set only when a single chat is read.",
+      description: "Whether the chat waits for capacity. Only returned for a single chat.",
     }),
     client_type,
     plan_mode: absent(PlanMode),
     status: ChatStatus,
     awaits: absent(Awaits),
-    pin_order: t.Integer({ description: "Position among the owner's pinned chats; 0: not pinned." }),
+    pin_order: t.Integer({ description: "The position among the owner's pinned chats; 0 if the chat is not pinned." }),
     labels: Labels,
     permission_mode: PermissionMode,
     permissions: absent(ChatPermissions),
@@ -84,17 +86,25 @@ export const Chat = named("Chat", chatSchema(t.Array(ChildChat, { description: "
 export type Chat = Static<typeof Chat>;
 
 export const ChatMessage = namedObject("ChatMessage", {
-  id: t.Integer({ description: "Increases with each message; the cursor for `after_id` and `before_id`." }),
+  id: t.Integer({
+    description:
+      "The message's ID, which increases with each message. Used as the cursor in `after_id` and `before_id`.",
+  }),
   chat_id: uuid(),
   created_by: absent(uuid()),
   model_config_id: absent(uuid()),
   created_at: time(),
   role: named("ChatMessageRole", oneOf(["assistant", "system", "tool", "user"])),
   content: t.Array(ChatMessagePart),
-  usage: absent(t.Record(t.String(), t.Integer(), { description: "Tokens; counters of 0 are omitted." })),
+  usage: absent(
+    t.Record(t.String(), t.Integer(), {
+      description: "The number of tokens used, by kind. Counters of 0 are omitted.",
+    }),
+  ),
   cost_micros: absent(
     t.Integer({
-      description: "Cost of its model call in millionths of a US dollar; absent if the model has no price.",
+      description:
+        "The cost of the message's model call in millionths of a US dollar; absent if the model has no price.",
     }),
   ),
 });
@@ -111,13 +121,19 @@ export type QueuedMessage = Static<typeof QueuedMessage>;
 
 const effort = () =>
   absent(
-    t.String({ maxLength: 64, description: "none, minimal, low, medium, high, xhigh or max; empty: the default." }),
+    t.String({
+      maxLength: 64,
+      description: "The reasoning effort: none, minimal, low, medium, high, xhigh or max. If empty, the default.",
+    }),
   );
-const planMode = () => absent(t.String({ maxLength: 64, description: "`plan`; empty clears it." }));
+const planMode = () =>
+  absent(t.String({ maxLength: 64, description: "`plan` enables plan mode; an empty string disables it." }));
 const servers = () => absent(t.Union([t.Array(uuid(), { maxItems: 100 }), t.Null()]));
 const permissions = () =>
   absent(
-    t.Union([ChatPermissions, t.Null()], { description: "What the model may do without asking; null: everything." }),
+    t.Union([ChatPermissions, t.Null()], {
+      description: "What the model may do without approval; null allows everything.",
+    }),
   );
 const content = () => t.Array(InputPart, { maxItems: 1_000 });
 
@@ -127,10 +143,12 @@ export const CreateChat = namedObject("CreateChat", {
   coding_agent: absent(
     t.String({
       maxLength: 64,
-      description: "The coding agent of the chat, which runs in its workspace; see `GET /api/v2/ai/agents`.",
+      description: "The coding agent of the chat, which runs in the chat's workspace. See `GET /api/v2/ai/agents`.",
     }),
   ),
-  client_type: absent(t.String({ maxLength: 64, description: "api (default) or ui; cannot be changed." })),
+  client_type: absent(
+    t.String({ maxLength: 64, description: "The client type: `api` (default) or `ui`. It can't be changed." }),
+  ),
   labels: absent(Labels),
   mcp_server_ids: servers(),
   model_config_id: absent(uuid()),
@@ -141,8 +159,7 @@ export const CreateChat = namedObject("CreateChat", {
   system_prompt: absent(t.String()),
   unsafe_dynamic_tools: absent(
     t.Array(t.Object({ name: t.String(), description: absent(t.String()), input_schema: absent(t.Unknown()) }), {
-      description:
-        "Tools that the client runs; their calls come as `action_required`, where the chat's permissions allow them.",
+      description: "Tools that the client runs. Calls that the chat's permissions allow are sent as `action_required`.",
     }),
   ),
   workspace_id: absent(uuid()),
@@ -151,7 +168,9 @@ export type CreateChat = Static<typeof CreateChat>;
 
 export const CreateMessage = namedObject("CreateChatMessage", {
   content: content(),
-  busy_behavior: absent(t.String({ maxLength: 64, description: "queue (default) or interrupt." })),
+  busy_behavior: absent(
+    t.String({ maxLength: 64, description: "What to do while the chat is busy: `queue` (default) or `interrupt`." }),
+  ),
   mcp_server_ids: servers(),
   model_config_id: absent(uuid()),
   plan_mode: planMode(),
@@ -171,7 +190,9 @@ export type CreatedMessage = Static<typeof CreatedMessage>;
 export const EditMessage = namedObject("EditChatMessage", {
   content: content(),
   restore_files: absent(
-    t.Boolean({ description: "Also restores the workspace's files to their state when the message was sent." }),
+    t.Boolean({
+      description: "Whether to also restore the workspace's files to their state when the message was sent.",
+    }),
   ),
   mcp_server_ids: servers(),
   model_config_id: absent(uuid()),
@@ -189,7 +210,7 @@ export type EditedMessage = Static<typeof EditedMessage>;
 
 export const MessagePage = namedObject("ChatMessages", {
   messages: t.Array(ChatMessage),
-  queued_messages: t.Array(QueuedMessage, { description: "Only when no cursor is given." }),
+  queued_messages: t.Array(QueuedMessage, { description: "The queued messages. Only returned if no cursor is given." }),
   has_more: t.Boolean(),
 });
 export type MessagePage = Static<typeof MessagePage>;
@@ -198,20 +219,32 @@ export const UpdateChat = namedObject("UpdateChat", {
   title: absent(lineText()),
   archived: absent(t.Boolean()),
   agent_options: absent(ChosenOptions),
-  labels: absent(t.Union([Labels, t.Null()], { description: "Replaces all; null changes nothing." })),
+  labels: absent(
+    t.Union([Labels, t.Null()], {
+      description: "The chat's labels. Replaces all existing labels; null changes nothing.",
+    }),
+  ),
   permission_mode: absent(PermissionMode),
   permissions: permissions(),
-  pin_order: absent(t.Integer({ description: "0 unpins; an unpinned chat becomes the last pinned one." })),
+  pin_order: absent(
+    t.Integer({ description: "0 unpins the chat. Any other value pins an unpinned chat in the last position." }),
+  ),
   plan_mode: planMode(),
   workspace_id: absent(
-    t.String({ format: "uuid", description: "All zeros detaches the workspace.", "x-zero": "detaches" }),
+    t.String({
+      format: "uuid",
+      description: "The ID of the chat's workspace. All zeros detaches the workspace.",
+      "x-zero": "detaches",
+    }),
   ),
 });
 export type UpdateChat = Static<typeof UpdateChat>;
 
 export const ForkChat = namedObject("ForkChat", {
-  message_id: absent(t.Integer({ description: "The last message that is copied; all of them when absent." })),
-  title: absent(lineText({ description: "The title of the new chat; that of the old one when absent." })),
+  message_id: absent(
+    t.Integer({ description: "The ID of the last message to copy. If absent, all messages are copied." }),
+  ),
+  title: absent(lineText({ description: "The title of the new chat; default: the title of the original chat." })),
 });
 export type ForkChat = Static<typeof ForkChat>;
 
@@ -227,7 +260,7 @@ export const ToolResults = namedObject("ToolResults", {
   results: t.Array(
     t.Object({
       tool_call_id: t.String({ maxLength: 1_024 }),
-      output: t.Unknown({ description: "Any JSON." }),
+      output: t.Unknown({ description: "The result of the call, as any JSON value." }),
       is_error: absent(t.Boolean()),
     }),
     { maxItems: 1_000 },

@@ -4,47 +4,55 @@ import { oneOf } from "../one-of.ts";
 import { namedObject } from "../shape-names.ts";
 
 export const HookDispatch = namedObject("HookDispatch", {
-  id: t.String({ format: "uuid", description: "The dispatch_id of the request." }),
-  event: t.String({ description: "Of the seven events." }),
+  id: t.String({ format: "uuid", description: "The `dispatch_id` of the request." }),
+  event: t.String({ description: "The name of the lifecycle event." }),
   chat_id: t.String({
     format: "uuid",
-    description: "The chat; it may never have been created, or been deleted since.",
+    description: "The ID of the chat. The chat may have been deleted, or never created.",
   }),
-  owner_id: t.String({ format: "uuid", description: "Whose chat." }),
-  tool_name: t.Optional(t.String({ description: "Of the events of tools." })),
-  mode: oneOf(["enforce", "observe"], "Whether the decision counted."),
-  source: oneOf(["deployment", "workspace"], "Who decided: the deployment's consumer, or a program in the workspace."),
+  owner_id: t.String({ format: "uuid", description: "The ID of the chat's owner." }),
+  tool_name: t.Optional(t.String({ description: "The name of the tool. Only for tool events." })),
+  mode: oneOf(["enforce", "observe"], "Whether the decision took effect (`enforce`) or was only recorded (`observe`)."),
+  source: oneOf(
+    ["deployment", "workspace"],
+    "What made the decision: the deployment's consumer, or a program in the workspace.",
+  ),
   result: t.String({
     description:
-      "none, allow, rewrite or deny; or why there was no decision: connection_failed, timeout, http_error, signature_invalid, protocol_error, over_capacity, program_failed, cancelled.",
+      "The decision: `none`, `allow`, `rewrite` or `deny`. If there was no decision, the reason: `connection_failed`, `timeout`, `http_error`, `signature_invalid`, `protocol_error`, `over_capacity`, `program_failed` or `cancelled`.",
   }),
   created_at: t.String({ format: "date-time" }),
   duration_ms: t.Integer(),
-  request: t.Optional(t.String({ description: "The request body; only if contents are recorded." })),
-  response: t.Optional(t.String({ description: "The response body; only if contents are recorded." })),
+  request: t.Optional(t.String({ description: "The request body. Only set if contents are recorded." })),
+  response: t.Optional(t.String({ description: "The response body. Only set if contents are recorded." })),
 });
 export type HookDispatch = Static<typeof HookDispatch>;
 
 export const HookDispatches = namedObject("HookDispatches", {
   dispatches: t.Array(HookDispatch),
-  has_more: t.Boolean({ description: "Older entries exist." }),
+  has_more: t.Boolean({ description: "Whether there are older entries." }),
 });
 
 export const HookConsumer = namedObject("HookConsumer", {
-  configured: t.Boolean({ description: "The settings name a consumer." }),
+  configured: t.Boolean({ description: "Whether the settings define a consumer." }),
   enabled: t.Boolean(),
-  mode: oneOf(["enforce", "observe"], "Whether its decisions count."),
-  url: t.String({ description: "Without credentials and query; empty without a consumer." }),
+  mode: oneOf(
+    ["enforce", "observe"],
+    "Whether the consumer's decisions take effect (`enforce`) or are only recorded (`observe`).",
+  ),
+  url: t.String({ description: "The consumer's URL, without credentials and query; empty if there is no consumer." }),
   timeout_ms: t.Integer(),
-  has_previous_secret: t.Boolean({ description: "The secret is being changed: both are accepted." }),
-  keeps_contents: t.Boolean({ description: "The ledger stores the request and the response." }),
-  ledger_days: t.Integer({ description: "How long dispatches are kept." }),
+  has_previous_secret: t.Boolean({
+    description: "Whether a previous secret is also accepted, while the secret is being rotated.",
+  }),
+  keeps_contents: t.Boolean({ description: "Whether request and response bodies are stored." }),
+  ledger_days: t.Integer({ description: "How many days dispatches are kept." }),
 });
 export type HookConsumer = Static<typeof HookConsumer>;
 
 export const TriedHookConsumer = namedObject("TriedHookConsumer", {
   works: t.Boolean(),
-  problem: t.Optional(t.String({ description: "Why its response is not valid." })),
+  problem: t.Optional(t.String({ description: "Why the response is invalid." })),
   took_ms: t.Integer(),
 });
 export type TriedHookConsumer = Static<typeof TriedHookConsumer>;

@@ -19,8 +19,8 @@ export const McpOAuth = named(
   "McpOAuth",
   strictObject({
     client_id: t.String({ maxLength: 1_024 }),
-    auth_url: address("Where people sign in."),
-    token_url: address("Where the code is changed into tokens."),
+    auth_url: address("The authorization URL, where users sign in."),
+    token_url: address("The token URL, where authorization codes are exchanged for tokens."),
     scopes: t.Array(t.String({ maxLength: 256 }), { maxItems: 100 }),
   }),
 );
@@ -30,25 +30,36 @@ const editable = {
   display_name: lineText({ maxLength: 256 }),
   description: linesText({ maxLength: 4_096 }),
   icon: iconText({ maxLength: 2_048 }),
-  url: address("Where the server is."),
-  transport: t.String({ maxLength: 64, description: "streamable_http (default) or sse." }),
-  auth_type: t.String({ maxLength: 64, description: "none (default), api_key, custom_headers or oauth2." }),
-  api_key_header: t.String({ maxLength: 256, description: "The header of the API key; Authorization by default." }),
-  api_key: t.String({ maxLength: 10_240, description: "As sent in the header. Write-only." }),
-  custom_headers: t.Record(t.String(), t.String(), { description: "Names and values. Write-only." }),
+  url: address("The URL of the MCP server."),
+  transport: t.String({ maxLength: 64, description: "The transport: `streamable_http` (default) or `sse`." }),
+  auth_type: t.String({
+    maxLength: 64,
+    description: "How Slipway authenticates: `none` (default), `api_key`, `custom_headers` or `oauth2`.",
+  }),
+  api_key_header: t.String({
+    maxLength: 256,
+    description: "The header that the API key is sent in; default `Authorization`.",
+  }),
+  api_key: t.String({ maxLength: 10_240, description: "The API key, as sent in the header. Write-only." }),
+  custom_headers: t.Record(t.String(), t.String(), {
+    description: "Names and values of additional headers. Write-only.",
+  }),
   oauth2: McpOAuth,
-  oauth2_client_secret: t.String({ maxLength: 10_240, description: "Write-only." }),
+  oauth2_client_secret: t.String({ maxLength: 10_240, description: "The client secret. Write-only." }),
   tool_allow_list: names(),
   tool_deny_list: names(),
-  availability: t.String({ maxLength: 64, description: "force_on, default_on or default_off (default)." }),
+  availability: t.String({
+    maxLength: 64,
+    description: "Which chats can use the server: `force_on`, `default_on` or `default_off` (default).",
+  }),
   enabled: t.Boolean(),
   model_intent: t.Boolean({
-    description: "The model states why it calls a tool; the server does not receive the reason.",
+    description: "Whether the model states why it calls a tool. The reason is not sent to the server.",
   }),
-  allow_in_plan_mode: t.Boolean({ description: "Chats in plan mode can also use it." }),
+  allow_in_plan_mode: t.Boolean({ description: "Whether chats in plan mode can also use the server." }),
 };
 
-const slug = t.String({ maxLength: 64, description: "The prefix of its tools' names." });
+const slug = t.String({ maxLength: 64, description: "The prefix of the server's tool names." });
 
 // Strict: a misspelled `tool_allow_list` would allow every tool of the server.
 const changes = t.Partial(t.Object(editable)).properties;
@@ -68,9 +79,9 @@ export const McpServerConfig = namedObject("McpServerConfig", {
   auth_type: named("McpAuth", oneOf(MCP_AUTHS)),
   availability: named("McpAvailability", oneOf(MCP_AVAILABILITIES)),
   oauth2: t.Optional(McpOAuth),
-  has_secret: t.Boolean({ description: "An API key, headers or a client secret is stored." }),
+  has_secret: t.Boolean({ description: "Whether an API key, headers or a client secret is stored." }),
   custom_header_names: t.Array(t.String()),
-  auth_connected: t.Boolean({ description: "The caller has signed in there, or does not need to." }),
+  auth_connected: t.Boolean({ description: "Whether the caller has signed in to the server, or doesn't need to." }),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
 });
@@ -78,14 +89,14 @@ export type McpServerConfig = Static<typeof McpServerConfig>;
 
 export const TriedMcpServer = namedObject("TriedMcpServer", {
   works: t.Boolean(),
-  problem: t.Optional(t.String({ description: "Why it is not responding, as text." })),
+  problem: t.Optional(t.String({ description: "Why the server is not responding." })),
   tools: t.Array(
     t.Object({
       name: t.String(),
       description: t.String(),
-      offered: t.Boolean({ description: "The allow and deny lists permit chats to use it." }),
+      offered: t.Boolean({ description: "Whether the allow and deny lists let chats use the tool." }),
     }),
   ),
-  took_ms: t.Integer({ description: "Until it had named its tools." }),
+  took_ms: t.Integer({ description: "How long the server took to list its tools, in milliseconds." }),
 });
 export type TriedMcpServer = Static<typeof TriedMcpServer>;

@@ -21,16 +21,16 @@ const absent = <T extends TSchema>(schema: T) => t.Optional(schema);
 export const CallConfig = named(
   "ModelCallConfig",
   strictObject({
-    max_output_tokens: tokens("At most so many tokens in one answer."),
-    temperature: number("0 to 2."),
-    top_p: number("0 to 1."),
-    top_k: tokens("1 or more."),
-    presence_penalty: number("-2 to 2."),
-    frequency_penalty: number("-2 to 2."),
+    max_output_tokens: tokens("The maximum number of tokens in a response."),
+    temperature: number("The sampling temperature, 0 to 2."),
+    top_p: number("The nucleus sampling threshold, 0 to 1."),
+    top_k: tokens("The number of most likely tokens to sample from, 1 or more."),
+    presence_penalty: number("The presence penalty, -2 to 2."),
+    frequency_penalty: number("The frequency penalty, -2 to 2."),
     reasoning: absent(
       strictObject({
         default: effort("When a chat does not say how hard to think."),
-        max: effort("Requests for more are capped to this."),
+        max: effort("The maximum reasoning effort. Requests for more are capped."),
       }),
     ),
     cost: absent(ModelCost),
@@ -39,13 +39,13 @@ export const CallConfig = named(
         maxItems: MODEL_FEATURES.length,
         uniqueItems: true,
         description:
-          "Left out of every request to this model because its server refuses it. Slipway adds what a server refuses; remove an entry to try it again.",
+          "Parameters that are omitted from every request to this model because its server rejects them. Slipway adds entries automatically; remove one to try it again.",
       }),
     ),
     provider_options: absent(
       t.Record(t.String(), t.Unknown(), {
         description:
-          "Provider-specific options, passed through unchanged. Slipway reads web_search_enabled (the provider searches the web), allowed_domains, blocked_domains, use_responses_api (OpenAI; true when absent).",
+          "Provider-specific options, passed through unchanged. Slipway reads `web_search_enabled` (the provider searches the web), `allowed_domains`, `blocked_domains` and `use_responses_api` (OpenAI; default true).",
       }),
     ),
   }),
@@ -59,18 +59,18 @@ export const listAllowedEfforts = ({ reasoning }: CallConfig): Effort[] =>
 const fields = {
   model: lineText({
     maxLength: 256,
-    description: "The provider's name for it; unique within a provider (otherwise 409).",
+    description: "The provider's name for the model; unique within a provider (otherwise 409).",
   }),
   display_name: lineText({ maxLength: 128 }),
   enabled: t.Boolean(),
   is_default: t.Boolean({
     description:
-      "Chats that name no model use it; there is at most one. Only a model that responds becomes the default.",
+      "Whether chats that name no model use this one. At most one model is the default, and only a model that responds can become it.",
   }),
-  context_limit: t.Integer({ description: "Maximum number of tokens of the history; more than 0." }),
+  context_limit: t.Integer({ description: "The maximum number of tokens in the history; more than 0." }),
   compression_threshold: t.Union([t.Integer(), t.Null()], {
     description:
-      "Percentage of the context at which the history is compacted, 0 to 100; null: depends on the context's size.",
+      "The percentage of the context window at which the history is compacted, 0 to 100. If null, it depends on the size of the context window.",
   }),
   model_config: CallConfig,
 };
@@ -86,7 +86,7 @@ export const ModelConfig = namedObject("ModelConfig", {
   context_limit: t.Integer(),
   compression_threshold: absent(t.Integer()),
   model_config: CallConfig,
-  reasoning_efforts: t.Array(t.String(), { description: "The values that a chat can request." }),
+  reasoning_efforts: t.Array(t.String(), { description: "The reasoning efforts that a chat can request." }),
   price: absent(ModelPrice),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
@@ -94,8 +94,12 @@ export const ModelConfig = namedObject("ModelConfig", {
 export type ModelConfig = Static<typeof ModelConfig>;
 
 export const CreateModelConfig = namedObject("CreateModelConfig", {
-  provider: absent(t.String({ maxLength: 64, description: "The provider's kind, if only one provider has it." })),
-  provider_id: absent(t.String({ format: "uuid", description: "The provider; required if several have the kind." })),
+  provider: absent(
+    t.String({ maxLength: 64, description: "The provider's kind. Sufficient if only one provider is of this kind." }),
+  ),
+  provider_id: absent(
+    t.String({ format: "uuid", description: "The provider's ID. Required if several providers are of the same kind." }),
+  ),
   model: fields.model,
   display_name: absent(fields.display_name),
   enabled: absent(fields.enabled),
@@ -112,11 +116,13 @@ export type UpdateModelConfig = Static<typeof UpdateModelConfig>;
 /** The result of a test prompt to a model. */
 export const TriedModel = namedObject("TriedModel", {
   works: t.Boolean(),
-  answer: t.String({ description: "Its text, at most 400 characters." }),
-  problem: absent(t.String({ description: "Why it did not answer." })),
-  first_ms: t.Integer({ description: "Milliseconds until its first token." }),
+  answer: t.String({ description: "The text of the model's response, at most 400 characters." }),
+  problem: absent(t.String({ description: "Why the model did not respond." })),
+  first_ms: t.Integer({ description: "The time until the first token, in milliseconds." }),
   total_ms: t.Integer(),
-  output_tokens: t.Integer({ description: "As counted by the provider; 0 if it does not report it." }),
+  output_tokens: t.Integer({
+    description: "The number of output tokens, as reported by the provider; 0 if it doesn't report it.",
+  }),
 });
 export type TriedModel = Static<typeof TriedModel>;
 
@@ -132,7 +138,7 @@ export const AvailableModels = namedObject("AvailableModels", {
       unavailable_reason: absent(oneOf(UNAVAILABLE_REASONS)),
       models: t.Array(
         t.Object({
-          id: t.String({ format: "uuid", description: "What chats take as `model_config_id`." }),
+          id: t.String({ format: "uuid", description: "The ID that chats send as `model_config_id`." }),
           provider: oneOf(PROVIDER_KINDS),
           model: t.String(),
           display_name: t.String(),

@@ -12,7 +12,7 @@ const mode = named(
   "ModelOverrideMode",
   oneOf(
     OVERRIDE_MODES,
-    "deployment_default: as the deployment says (not for root); chat_default: as the chat or, for root, the default model; model: this one.",
+    "How the model is chosen. `deployment_default`: the deployment's choice (not for `root`). `chat_default`: the chat's model or, for `root`, the default model. `model`: the model in `model_config_id`.",
   ),
 );
 
@@ -26,9 +26,14 @@ export type ModelOverride = Static<typeof ModelOverride>;
 
 export const PutModelOverride = namedObject("PutModelOverride", {
   mode,
-  model_config_id: t.Optional(t.String({ format: "uuid", description: "For the mode `model`." })),
+  model_config_id: t.Optional(
+    t.String({ format: "uuid", description: "The ID of the model. Only for the mode `model`." }),
+  ),
   reasoning_effort: t.Optional(
-    t.String({ maxLength: 64, description: "For the mode `model`: none, minimal, low, medium, high, xhigh or max." }),
+    t.String({
+      maxLength: 64,
+      description: "The reasoning effort, only for the mode `model`: none, minimal, low, medium, high, xhigh or max.",
+    }),
   ),
 });
 export type PutModelOverride = Static<typeof PutModelOverride>;
@@ -40,7 +45,10 @@ export const ORGANIZATION_MODES = ["chat_default", "model"] as const;
 
 const organizationMode = named(
   "OrganizationOverrideMode",
-  oneOf(ORGANIZATION_MODES, "chat_default: as the chat; model: this one."),
+  oneOf(
+    ORGANIZATION_MODES,
+    "How the model is chosen. `chat_default`: the chat's model. `model`: the model in `model_config_id`.",
+  ),
 );
 
 export const OrganizationOverride = namedObject("OrganizationOverride", {

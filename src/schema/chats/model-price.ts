@@ -9,10 +9,14 @@ export const MAX_PRICE = 1_000_000_000_000;
 
 const price = (description: string) => t.Integer({ minimum: 0, maximum: MAX_PRICE, description });
 const prices = {
-  input: price("Prompt tokens that neither came from nor went into a cache; micros per million tokens."),
-  output: price("Tokens of the answer, those of its reasoning included."),
-  cache_read: t.Optional(price("Prompt tokens that came from a cache; absent: as `input`.")),
-  cache_write: t.Optional(price("Prompt tokens that went into a cache; absent: as `input`.")),
+  input: price(
+    "The price of prompt tokens that were neither read from nor written to a cache, in millionths of a US dollar per million tokens.",
+  ),
+  output: price(
+    "The price of output tokens, including reasoning tokens, in millionths of a US dollar per million tokens.",
+  ),
+  cache_read: t.Optional(price("The price of prompt tokens read from a cache; default: the price of `input`.")),
+  cache_write: t.Optional(price("The price of prompt tokens written to a cache; default: the price of `input`.")),
 };
 
 /** The prices of a model as an administrator enters them. */
@@ -22,7 +26,10 @@ export type ModelCost = Static<typeof ModelCost>;
 /** The effective prices. */
 export const ModelPrice = namedObject("ModelPrice", {
   ...prices,
-  source: oneOf(["model", "list"], "model: entered with it. list: the provider's public list price."),
-  as_of: t.Optional(t.String({ description: "The date of the list." })),
+  source: oneOf(
+    ["model", "list"],
+    "Where the price comes from. `model`: the model's configuration. `list`: the provider's public price list.",
+  ),
+  as_of: t.Optional(t.String({ description: "The date of the price list." })),
 });
 export type ModelPrice = Static<typeof ModelPrice>;

@@ -8,14 +8,19 @@ export const PROVIDER_KINDS = ["anthropic", "openai", "google", "openai-compat",
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
 const fields = {
-  display_name: lineText({ maxLength: 128, description: "Unique among providers of one kind (otherwise 409)." }),
+  display_name: lineText({
+    maxLength: 128,
+    description: "The display name; unique among providers of the same kind (otherwise 409).",
+  }),
   base_url: t.String({
     maxLength: 2_048,
     description:
-      "Where its API begins, such as http://127.0.0.1:11434/v1. Empty: the provider's own address; openai-compat has none.",
+      "The base URL of the provider's API, such as http://127.0.0.1:11434/v1. If empty, the provider's own URL; openai-compat has none.",
   }),
-  api_key: t.String({ description: "Stored encrypted and never shown again. An empty text removes it." }),
-  enabled: t.Boolean({ description: "Chats cannot use a disabled provider." }),
+  api_key: t.String({
+    description: "The provider's API key. Stored encrypted and never returned. An empty string removes it.",
+  }),
+  enabled: t.Boolean({ description: "Whether chats can use the provider." }),
 };
 
 export const ModelProvider = namedObject("ModelProvider", {
@@ -31,7 +36,7 @@ export const ModelProvider = namedObject("ModelProvider", {
 export type ModelProvider = Static<typeof ModelProvider>;
 
 export const CreateModelProvider = namedObject("CreateModelProvider", {
-  provider: t.String({ maxLength: 64, description: `${PROVIDER_KINDS.join(", ")}.` }),
+  provider: t.String({ maxLength: 64, description: `The provider's kind: ${PROVIDER_KINDS.join(", ")}.` }),
   display_name: t.Optional(fields.display_name),
   base_url: t.Optional(fields.base_url),
   api_key: t.Optional(fields.api_key),
@@ -44,9 +49,17 @@ export type UpdateModelProvider = Static<typeof UpdateModelProvider>;
 
 export const TryModelProvider = namedObject("TryModelProvider", {
   provider_id: t.Optional(
-    t.String({ format: "uuid", description: "An existing provider; other members replace its stored values." }),
+    t.String({
+      format: "uuid",
+      description: "The ID of an existing provider. The other fields replace its stored values.",
+    }),
   ),
-  provider: t.Optional(t.String({ maxLength: 64, description: `${PROVIDER_KINDS.join(", ")}; needed without an id.` })),
+  provider: t.Optional(
+    t.String({
+      maxLength: 64,
+      description: `The provider's kind: ${PROVIDER_KINDS.join(", ")}. Needed if there is no provider_id.`,
+    }),
+  ),
   base_url: t.Optional(fields.base_url),
   api_key: t.Optional(fields.api_key),
   model: t.Optional(lineText({ maxLength: 256, description: "The model to test." })),
@@ -56,8 +69,8 @@ export type TryModelProvider = Static<typeof TryModelProvider>;
 /** The result of testing a provider that is not saved yet. */
 export const TriedProvider = namedObject("TriedProvider", {
   works: t.Boolean(),
-  models: t.Array(t.String(), { description: "From the provider's own list; empty if it has none." }),
-  answer: t.Optional(t.String({ description: "What the model said." })),
-  problem: t.Optional(t.String({ description: "Why it does not work." })),
+  models: t.Array(t.String(), { description: "The models that the provider lists; empty if it doesn't list models." }),
+  answer: t.Optional(t.String({ description: "The text of the model's response." })),
+  problem: t.Optional(t.String({ description: "Why the provider does not work." })),
 });
 export type TriedProvider = Static<typeof TriedProvider>;

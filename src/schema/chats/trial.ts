@@ -27,17 +27,19 @@ export const TRIAL_STATUSES = ["running", "ready", "keeping", "discarding", "kep
 export type TrialStatus = (typeof TRIAL_STATUSES)[number];
 
 const TrialCheck = namedObject("TrialCheck", {
-  exit_code: t.Union([t.Integer(), t.Null()], { description: "null if it was stopped before it exited." }),
+  exit_code: t.Union([t.Integer(), t.Null()], {
+    description: "The exit code of the check; null if it was stopped before it exited.",
+  }),
   timed_out: t.Boolean(),
-  output: t.String({ description: `The end of its output, at most ${CHECK_OUTPUT_BYTES} bytes.` }),
+  output: t.String({ description: `The end of the check's output, at most ${CHECK_OUTPUT_BYTES} bytes.` }),
   duration_ms: t.Integer({ minimum: 0 }),
 });
 export type TrialCheck = Static<typeof TrialCheck>;
 
 const TrialChanges = namedObject("TrialChanges", {
-  files: t.Integer({ minimum: 0, description: "Files that were changed, added or removed." }),
-  added: t.Integer({ minimum: 0, description: "Lines." }),
-  removed: t.Integer({ minimum: 0, description: "Lines." }),
+  files: t.Integer({ minimum: 0, description: "The number of files that were changed, added or removed." }),
+  added: t.Integer({ minimum: 0, description: "The number of added lines." }),
+  removed: t.Integer({ minimum: 0, description: "The number of removed lines." }),
 });
 export type TrialChanges = Static<typeof TrialChanges>;
 
@@ -47,51 +49,51 @@ const TrialWay = namedObject("TrialWay", {
     "TrialWayStatus",
     oneOf(
       WAY_STATUSES,
-      "`waiting`: its fork is being created. `needs_you`: its chat waits for an approval. `checking`: the check command runs. `passed`, `failed`: the result of the check. `finished`: there is no check. `error`: it failed for the reason in `error`.",
+      "The state of the way. `waiting`: its fork is being created. `needs_you`: its chat waits for an approval. `checking`: the check command is running. `passed`, `failed`: the result of the check. `finished`: there is no check. `error`: it failed for the reason in `error`.",
     ),
   ),
-  error: t.String({ description: "Why it failed or could not be deleted; empty otherwise." }),
+  error: t.String({ description: "Why the way failed or could not be deleted; empty otherwise." }),
   prompt: t.String(),
-  model_config_id: t.Optional(uuid("Its model; absent: the chat's model.")),
-  coding_agent: t.Optional(t.String({ description: "The coding agent of its chat." })),
-  workspace_id: uuid("The fork, once it exists."),
+  model_config_id: t.Optional(uuid("The ID of the model that the way uses; default: the chat's model.")),
+  coding_agent: t.Optional(t.String({ description: "The coding agent of the way's chat." })),
+  workspace_id: uuid("The ID of the fork; set once it exists."),
   workspace_name: t.String(),
-  chat_id: uuid("The copy of the chat, once it exists."),
+  chat_id: uuid("The ID of the copied chat; set once it exists."),
   changes: t.Optional(TrialChanges),
-  changes_error: t.String({ description: "Why its changes are unknown; empty otherwise." }),
+  changes_error: t.String({ description: "Why the changes are unknown; empty otherwise." }),
   check: t.Optional(TrialCheck),
   cost_micros: t.Integer({
-    description: "Cost of its chat in millionths of a US dollar; calls without a price count as 0.",
+    description: "The cost of the way's chat in millionths of a US dollar. Calls without a price count as 0.",
   }),
-  started_at: t.Optional(time("When the prompt was sent to its chat.")),
-  ended_at: t.Optional(time("When its last turn ended.")),
-  deleted: t.Boolean({ description: "Its workspace was deleted." }),
+  started_at: t.Optional(time("When the prompt was sent to the way's chat.")),
+  ended_at: t.Optional(time("When the way's last turn ended.")),
+  deleted: t.Boolean({ description: "Whether the way's workspace was deleted." }),
 });
 export type TrialWay = Static<typeof TrialWay>;
 
 export const Trial = namedObject("Trial", {
   id: uuid(),
-  chat_id: uuid("The chat that the ways start from."),
-  workspace_id: uuid("The workspace that the ways start from."),
+  chat_id: uuid("The ID of the chat that the ways start from."),
+  workspace_id: uuid("The ID of the workspace that the ways start from."),
   owner_id: uuid(),
   status: named(
     "TrialStatus",
     oneOf(
       TRIAL_STATUSES,
-      "`ready`: all ways are done, and one of them can be kept. `keeping`, `discarding`: the forks are being deleted.",
+      "The state of the trial. `ready`: all ways are done, and one of them can be kept. `keeping`, `discarding`: the forks are being deleted.",
     ),
   ),
   error: t.String({ description: "Why the last attempt to keep a way failed; empty otherwise." }),
-  check_command: t.String({ description: "Empty if there is no check." }),
+  check_command: t.String({ description: "The command that checks each way; empty if there is no check." }),
   check_timeout_seconds: t.Integer(),
-  kept_way: t.Optional(t.Integer({ description: "The way that is being kept, or was kept." })),
+  kept_way: t.Optional(t.Integer({ description: "The number of the way that is being kept or was kept." })),
   ways: t.Array(TrialWay),
   created_at: time(),
   updated_at: time(),
 });
 export type Trial = Static<typeof Trial>;
 
-export const Trials = namedObject("Trials", { trials: t.Array(Trial, { description: "Newest first." }) });
+export const Trials = namedObject("Trials", { trials: t.Array(Trial, { description: "The trials, newest first." }) });
 export type Trials = Static<typeof Trials>;
 
 const prompt = (description: string) => t.Optional(t.String({ maxLength: 100_000, description }));
@@ -99,11 +101,11 @@ const prompt = (description: string) => t.Optional(t.String({ maxLength: 100_000
 const CreateTrialWay = named(
   "CreateTrialWay",
   strictObject({
-    prompt: prompt("Default: the prompt of the trial."),
-    model_config_id: t.Optional(uuid("Default: the model of the chat.")),
+    prompt: prompt("The prompt of this way; default: the trial's prompt."),
+    model_config_id: t.Optional(uuid("The ID of the model; default: the chat's model.")),
     coding_agent: t.Optional(
       t.Union([t.String({ maxLength: 64 }), t.Null()], {
-        description: "Default: as the chat. null: a model instead of a coding agent.",
+        description: "The coding agent; default: the chat's. Null selects a model instead.",
       }),
     ),
   }),
@@ -113,23 +115,30 @@ export type CreateTrialWay = Static<typeof CreateTrialWay>;
 export const CreateTrial = named(
   "CreateTrial",
   strictObject({
-    prompt: prompt("The prompt of ways without one of their own."),
-    count: t.Optional(t.Integer({ minimum: MIN_WAYS, maximum: MAX_WAYS, description: "How many ways; default 3." })),
+    prompt: prompt("The prompt for ways that don't have their own."),
+    count: t.Optional(
+      t.Integer({ minimum: MIN_WAYS, maximum: MAX_WAYS, description: "The number of ways; default 3." }),
+    ),
     ways: t.Optional(
       t.Array(CreateTrialWay, {
         minItems: MIN_WAYS,
         maxItems: MAX_WAYS,
-        description: "The ways, if they have prompts or models of their own.",
+        description: "The ways. Needed only if they have their own prompts, models or agents.",
       }),
     ),
     check_command: t.Optional(
       t.String({
         maxLength: 10_000,
-        description: "Runs with `sh -c` in the agent's folder of each fork when its turn ends. Empty: no check.",
+        description:
+          "A command that runs with `sh -c` in the agent's folder of each fork when its turn ends. If empty, there is no check.",
       }),
     ),
     check_timeout_seconds: t.Optional(
-      t.Integer({ minimum: 1, maximum: MAX_CHECK_SECONDS, description: `Default ${CHECK_SECONDS}.` }),
+      t.Integer({
+        minimum: 1,
+        maximum: MAX_CHECK_SECONDS,
+        description: `The timeout of the check command, in seconds; default ${CHECK_SECONDS}.`,
+      }),
     ),
   }),
 );
@@ -137,12 +146,14 @@ export type CreateTrial = Static<typeof CreateTrial>;
 
 export const KeepWay = named(
   "KeepWay",
-  strictObject({ way: t.Integer({ minimum: 1, maximum: MAX_WAYS, description: "Its number." }) }),
+  strictObject({ way: t.Integer({ minimum: 1, maximum: MAX_WAYS, description: "The number of the way to keep." }) }),
 );
 
 const TrialFolderDiff = namedObject("TrialFolderDiff", {
-  root: t.String({ description: "Absolute path of the folder or repository in the workspace." }),
-  unified_diff: t.String({ description: "Omits files that are too large and says so." }),
+  root: t.String({ description: "The absolute path of the folder or repository in the workspace." }),
+  unified_diff: t.String({
+    description: "The changes as a unified diff. Files that are too large are omitted and noted.",
+  }),
 });
 
 export const TrialDiff = namedObject("TrialDiff", { folders: t.Array(TrialFolderDiff) });

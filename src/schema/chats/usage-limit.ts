@@ -13,12 +13,12 @@ export type UsagePeriod = (typeof USAGE_PERIODS)[number];
 /** A billion dollars. */
 const MAX_LIMIT_MICROS = 1_000_000_000_000_000;
 
-const period = () => oneOf(USAGE_PERIODS, "In UTC; weeks begin on Monday.");
+const period = () => oneOf(USAGE_PERIODS, "The period of the limits, in UTC. Weeks begin on Monday.");
 const limit = (minimum: number) => t.Integer({ minimum, maximum: MAX_LIMIT_MICROS });
 const everybodys = () =>
   t.Union([limit(0), t.Null()], {
     description:
-      "The limit of everyone without a limit of their own or of an organization; 0: nothing, null: no limit.",
+      "The limit of users without a limit of their own or of a group, in millionths of a US dollar. 0 allows no usage; null means no limit.",
   });
 
 export const PutUsageLimits = named(
@@ -30,9 +30,11 @@ export const PutLimit = named("PutLimit", strictObject({ spend_limit_micros: lim
 export const UsageLimits = namedObject("UsageLimits", {
   spend_limit_micros: everybodys(),
   period: period(),
-  updated_at: t.Union([time(), t.Null()], { description: "null: not set yet." }),
+  updated_at: t.Union([time(), t.Null()], {
+    description: "When the limits were last updated; null if they have never been set.",
+  }),
   unpriced_model_count: t.Integer({
-    description: "Enabled models without a price, whose cost is not included in sums.",
+    description: "The number of enabled models without a price. Their cost is not included in sums.",
   }),
   overrides: t.Array(
     t.Object({
@@ -42,27 +44,29 @@ export const UsageLimits = namedObject("UsageLimits", {
       avatar_url: t.String(),
       spend_limit_micros: t.Integer(),
     }),
-    { description: "Limits of users." },
+    { description: "The limits of individual users." },
   ),
   group_overrides: t.Array(
     t.Object({
-      group_id: uuid("The organization's id: the group of all its members."),
+      group_id: uuid("The ID of the group, or of an organization for the group of all its members."),
       group_name: t.String(),
       group_display_name: t.String(),
       spend_limit_micros: t.Integer(),
     }),
-    { description: "Limits of each member of an organization." },
+    { description: "Limits that apply to each member of a group." },
   ),
 });
 export type UsageLimits = Static<typeof UsageLimits>;
 
 export const UsageLimitStatus = namedObject("UsageLimitStatus", {
-  is_limited: t.Boolean({ description: "A limit applies." }),
+  is_limited: t.Boolean({ description: "Whether a spend limit applies to the user." }),
   period: period(),
-  spend_limit_micros: t.Union([t.Integer(), t.Null()], { description: "null: no limit." }),
-  current_spend: t.Integer({ description: "Micros spent in this period." }),
+  spend_limit_micros: t.Union([t.Integer(), t.Null()], {
+    description: "The user's spend limit in millionths of a US dollar; null if there is no limit.",
+  }),
+  current_spend: t.Integer({ description: "The amount spent in this period, in millionths of a US dollar." }),
   period_start: time(),
-  period_end: time("Not included."),
+  period_end: time("The end of the period, exclusive."),
 });
 export type UsageLimitStatus = Static<typeof UsageLimitStatus>;
 
@@ -75,5 +79,5 @@ export const LimitReached = namedObject(
     limit_micros: t.Optional(t.Integer()),
     resets_at: t.Optional(time()),
   },
-  { description: "It conflicts with the current state, or the spend limit is reached." },
+  { description: "The request conflicts with the current state, or the spend limit is reached." },
 );

@@ -5,20 +5,23 @@ import { iconText, linesText, lineText, trimmedText } from "../text.ts";
 
 export const Banner = namedObject("Banner", {
   enabled: t.Boolean(),
-  message: linesText({ maxLength: 3_000, description: "Plain text." }),
+  message: linesText({ maxLength: 3_000, description: "The banner's message, as plain text." }),
   background_color: t.String({
     pattern: "^$|^#[0-9a-fA-F]{6}$",
     error: "must be empty or a color such as #1f6feb",
-    description: "A color such as #1f6feb, or empty.",
+    description: "The background color, such as `#1f6feb`; may be empty.",
   }),
 });
 export type Banner = Static<typeof Banner>;
 
 const editableFields = {
-  application_name: trimmedText({ maxLength: 64, description: "The name that pages show; empty means Slipway." }),
+  application_name: trimmedText({
+    maxLength: 64,
+    description: "The application name that pages show. If empty, Slipway.",
+  }),
   logo_url: iconText({ maxLength: 2_048 }),
   service_banner: Banner,
-  announcement_banners: t.Array(Banner, { maxItems: 5, description: "Shown to all signed-in users." }),
+  announcement_banners: t.Array(Banner, { maxItems: 5, description: "Banners that are shown to all signed-in users." }),
 };
 
 export const Appearance = namedObject("Appearance", {

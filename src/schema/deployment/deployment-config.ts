@@ -4,21 +4,27 @@ import { oneOf } from "../one-of.ts";
 import { namedObject } from "../shape-names.ts";
 
 export const DeploymentOption = namedObject("DeploymentOption", {
-  name: t.String({ description: "The key in the settings file." }),
+  name: t.String({ description: "The name of the setting, which is its key in the settings file." }),
   description: t.String(),
   flag: t.String(),
   env: t.String(),
-  yaml: t.String({ description: "The key in the settings file; empty if it cannot be set there." }),
+  yaml: t.String({ description: "The setting's key in the settings file." }),
   default: t.String(),
-  value: t.Union([t.String(), t.Null()], { description: "Null when it is not set, `(hidden)` for secrets." }),
-  value_source: oneOf(["flag", "env", "yaml", "default", ""], "Where the value comes from; empty: the default."),
-  value_origin: t.String({ description: "The flag, the variable, or the place in the file." }),
-  hidden: t.Boolean({ description: "It is a secret." }),
+  value: t.Union([t.String(), t.Null()], {
+    description: "The setting's key in the settings file; empty if it can't be set there.",
+  }),
+  value_source: oneOf(["flag", "env", "yaml", "default", ""], "Where the value comes from; empty for the default."),
+  value_origin: t.String({
+    description: "The flag, the environment variable, or the place in the file that sets the value.",
+  }),
+  hidden: t.Boolean({ description: "Whether the value is a secret." }),
   group: t.Object({ name: t.String() }),
 });
 
 export const DeploymentConfig = namedObject("DeploymentConfig", {
-  config: t.Record(t.String(), t.Union([t.String(), t.Null()]), { description: "Effective values by name." }),
+  config: t.Record(t.String(), t.Union([t.String(), t.Null()]), {
+    description: "The effective values, by setting name.",
+  }),
   options: t.Array(DeploymentOption),
 });
 export type DeploymentConfig = Static<typeof DeploymentConfig>;

@@ -10,7 +10,7 @@ export const Entitlements = namedObject("Entitlements", {
   }),
   warnings: t.Array(t.String()),
   errors: t.Array(t.String()),
-  has_license: t.Boolean({ description: "Slipway has no licenses." }),
+  has_license: t.Boolean({ description: "Always false: Slipway has no licenses." }),
   trial: t.Boolean(),
   require_telemetry: t.Boolean(),
   refreshed_at: t.String({ format: "date-time" }),

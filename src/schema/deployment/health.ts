@@ -6,56 +6,61 @@ import { named, namedObject } from "../shape-names.ts";
 export const SEVERITIES = ["ok", "warning", "error"] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
-const severity = named("HealthSeverity", oneOf(SEVERITIES, "How bad it is."));
+const severity = named("HealthSeverity", oneOf(SEVERITIES, "The severity of the finding."));
 const section = {
   healthy: t.Boolean(),
   severity,
   warnings: t.Array(namedObject("HealthWarning", { code: t.String(), message: t.String() })),
-  dismissed: t.Boolean({ description: "An administrator has dismissed it." }),
-  error: t.Optional(t.String({ description: "What went wrong." })),
+  dismissed: t.Boolean({ description: "Whether an administrator has dismissed the finding." }),
+  error: t.Optional(t.String({ description: "A description of the error." })),
 };
 
 export const HealthFinding = namedObject("HealthFinding", {
-  name: t.String({ description: "What was checked." }),
+  name: t.String({ description: "The name of the check." }),
   severity,
-  detail: t.String({ description: "What was found." }),
+  detail: t.String({ description: "The result of the check." }),
   dismissed: t.Boolean(),
 });
 export type HealthFinding = Static<typeof HealthFinding>;
 
 export const HealthReport = namedObject("HealthReport", {
-  time: t.String({ format: "date-time", description: "When it was checked." }),
-  healthy: t.Boolean({ description: "There are no errors, except dismissed ones." }),
+  time: t.String({ format: "date-time", description: "When the checks ran." }),
+  healthy: t.Boolean({ description: "Whether there are no errors other than dismissed ones." }),
   severity,
   coder_version: t.String({ description: "The version of this server." }),
-  findings: t.Array(HealthFinding, { description: "As `slipway doctor` words them." }),
+  findings: t.Array(HealthFinding, { description: "The findings, worded as in `slipway doctor`." }),
   access_url: t.Object({
     ...section,
     access_url: t.String(),
-    reachable: t.Boolean({ description: "The server can reach itself at this address." }),
+    reachable: t.Boolean({ description: "Whether the server can reach itself at the access URL." }),
     status_code: t.Integer(),
     healthz_response: t.String(),
   }),
   database: t.Object({
     ...section,
     reachable: t.Boolean(),
-    latency: t.String({ description: "Median of five reads." }),
+    latency: t.String({ description: "The median latency of five reads." }),
     latency_ms: t.Number(),
-    threshold_ms: t.Integer({ description: "Higher values are a warning." }),
+    threshold_ms: t.Integer({ description: "The latency above which there is a warning, in milliseconds." }),
   }),
   derp: t.Object({
     ...section,
-    clients: t.Integer({ description: "Connections to the relay." }),
-    peers: t.Integer({ description: "Peers at the coordinator." }),
+    clients: t.Integer({ description: "The number of connections to the relay." }),
+    peers: t.Integer({ description: "The number of peers at the coordinator." }),
     tunnels: t.Integer(),
   }),
   websocket: t.Object({
     ...section,
-    code: t.Integer({ description: "101 when a WebSocket opens at the access URL." }),
+    code: t.Integer({ description: "The status code; 101 if a WebSocket opens at the access URL." }),
   }),
   provisioner_daemons: t.Object({
     ...section,
-    items: t.Array(t.Object({ name: t.String(), running: t.Integer({ description: "Jobs it works on." }) })),
+    items: t.Array(
+      t.Object({
+        name: t.String(),
+        running: t.Integer({ description: "The number of jobs that the provisioner is running." }),
+      }),
+    ),
   }),
 });
 export type HealthReport = Static<typeof HealthReport>;
@@ -63,7 +68,8 @@ export type HealthReport = Static<typeof HealthReport>;
 export const HealthSettings = namedObject("HealthSettings", {
   dismissed_healthchecks: t.Array(t.String({ maxLength: 64 }), {
     maxItems: 50,
-    description: "Names of sections (AccessURL, Database, DERP, Websocket, ProvisionerDaemons) and of findings.",
+    description:
+      "The names of dismissed sections (AccessURL, Database, DERP, Websocket, ProvisionerDaemons) and findings.",
   }),
 });
 export type HealthSettings = Static<typeof HealthSettings>;

@@ -17,7 +17,7 @@ export const DeploymentStats = namedObject("DeploymentStats", {
     stopped: count,
     connection_latency_ms: t.Object(
       { P50: t.Number(), P95: t.Number() },
-      { description: "-1 if there are no connections." },
+      { description: "The connection latency in milliseconds; -1 if there are no connections." },
     ),
     rx_bytes: count,
     tx_bytes: count,

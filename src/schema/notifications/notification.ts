@@ -6,18 +6,22 @@ import { namedObject } from "../shape-names.ts";
 export const InboxNotification = namedObject("InboxNotification", {
   id: t.String({ format: "uuid" }),
   user_id: t.String({ format: "uuid" }),
-  template_id: t.String({ format: "uuid", description: "Its kind." }),
-  targets: t.Array(t.String({ format: "uuid" }), { description: "The subject." }),
+  template_id: t.String({ format: "uuid", description: "The ID of the kind of notification." }),
+  targets: t.Array(t.String({ format: "uuid" }), {
+    description: "The IDs of the resources that the notification is about.",
+  }),
   title: t.String(),
   content: t.String(),
   icon: t.String(),
   actions: t.Array(t.Object({ label: t.String(), url: t.String() })),
-  read_at: t.Union([t.String({ format: "date-time" }), t.Null()], { description: "Null: unread." }),
+  read_at: t.Union([t.String({ format: "date-time" }), t.Null()], {
+    description: "When the notification was read; null if it is unread.",
+  }),
   created_at: t.String({ format: "date-time" }),
 });
 export type InboxNotification = Static<typeof InboxNotification>;
 
-const unread_count = t.Integer({ description: "All unread notifications, regardless of filters." });
+const unread_count = t.Integer({ description: "The number of all unread notifications, regardless of filters." });
 
 export const Inbox = namedObject("Inbox", { notifications: t.Array(InboxNotification), unread_count });
 export type Inbox = Static<typeof Inbox>;
@@ -38,7 +42,10 @@ export const NotificationTemplate = namedObject("NotificationTemplate", {
   group: t.String(),
   title_template: t.String(),
   body_template: t.String(),
-  method: oneOf(["", ...METHODS], "inbox: nowhere else. smtp: by email, too. Empty: as it is by default."),
+  method: oneOf(
+    ["", ...METHODS],
+    "How this kind is delivered. `inbox`: only to the inbox. `smtp`: also by email. Empty: the default method.",
+  ),
   default_method: oneOf(METHODS),
   kind: oneOf(["system"]),
   enabled_by_default: t.Boolean(),
@@ -47,28 +54,30 @@ export type NotificationTemplate = Static<typeof NotificationTemplate>;
 
 export const NotificationSettings = namedObject("NotificationSettings", {
   notifier_paused: t.Boolean({
-    description: "Nothing is sent outside of the server; inboxes still receive notifications.",
+    description: "Whether delivery outside the server is paused. Inboxes still receive notifications.",
   }),
 });
 export const DispatchMethods = namedObject("DispatchMethods", { available: t.Array(t.String()), default: t.String() });
 
 export const NotificationPreference = namedObject("NotificationPreference", {
-  id: t.String({ format: "uuid", description: "The kind of notification." }),
+  id: t.String({ format: "uuid", description: "The ID of the kind of notification." }),
   disabled: t.Boolean(),
   updated_at: t.String({ format: "date-time" }),
 });
 export type NotificationPreference = Static<typeof NotificationPreference>;
 export const UpdatePreferences = namedObject("UpdatePreferences", {
-  template_disabled_map: t.Record(t.String(), t.Boolean(), { description: "By the id of the kind." }),
+  template_disabled_map: t.Record(t.String(), t.Boolean(), {
+    description: "Whether each kind of notification is disabled, by the ID of the kind.",
+  }),
 });
 
 export const WebpushSubscription = namedObject("WebpushSubscription", {
   endpoint: t.String({
     maxLength: 2_048,
-    description: "URL of the browser's push service; https.",
+    description: "The URL of the browser's push service. Must use https.",
   }),
-  auth_key: t.String({ maxLength: 64, description: "base64url." }),
-  p256dh_key: t.String({ maxLength: 128, description: "base64url." }),
+  auth_key: t.String({ maxLength: 64, description: "The subscription's authentication secret, in base64url." }),
+  p256dh_key: t.String({ maxLength: 128, description: "The subscription's public key, in base64url." }),
 });
 export type WebpushSubscription = Static<typeof WebpushSubscription>;
 export const WebpushEndpoint = namedObject("WebpushEndpoint", { endpoint: t.String({ maxLength: 2_048 }) });

@@ -15,29 +15,40 @@ export const MAX_REDIRECTS = 10;
 export const MAX_SCOPES = 64;
 
 export const OAuth2App = namedObject("OAuth2ProviderApp", {
-  id: uuid("Its `client_id`."),
+  id: uuid("The application's ID, which is its `client_id`."),
   name: t.String(),
   icon: t.String(),
-  callback_url: t.String({ description: "The first of `redirect_uris`." }),
+  callback_url: t.String({ description: "The first URL of `redirect_uris`." }),
   redirect_uris: t.Array(t.String(), { description: "The allowed redirect URLs." }),
-  scopes: t.Array(t.String(), { description: "The maximum scopes that it can request; empty: all." }),
-  token_endpoint_auth_method: oneOf(AUTH_METHODS, "How it proves who it is; `none`: by PKCE alone."),
-  self_registered: t.Boolean({ description: "The application registered itself; its name is unverified." }),
+  scopes: t.Array(t.String(), {
+    description: "The maximum scopes that the application can request. If empty, all scopes.",
+  }),
+  token_endpoint_auth_method: oneOf(
+    AUTH_METHODS,
+    "How the application authenticates at the token endpoint. `none`: with PKCE only.",
+  ),
+  self_registered: t.Boolean({
+    description: "Whether the application registered itself. If so, its name is unverified.",
+  }),
   created_at: time(),
-  updated_at: time("Includes the time of the last grant."),
-  endpoints: t.Object({ authorization: t.String(), token: t.String() }, { description: "Where it asks." }),
+  updated_at: time("When the application was last changed or last granted access."),
+  endpoints: t.Object(
+    { authorization: t.String(), token: t.String() },
+    { description: "The authorization and token endpoints for the application." },
+  ),
 });
 export type OAuth2App = Static<typeof OAuth2App>;
 
 const name = trimmedText({ minLength: 1, maxLength: 64 });
 const address = t.String({
   maxLength: 1024,
-  description: "https, http on this machine (`http://127.0.0.1`, any port), or a custom scheme.",
+  description: "A redirect URL: https, http on the local machine (`http://127.0.0.1`, any port), or a custom scheme.",
 });
-const redirect_uris = t.Array(address, { maxItems: MAX_REDIRECTS, description: "More entries exist." });
+const redirect_uris = t.Array(address, { maxItems: MAX_REDIRECTS, description: "Additional redirect URLs." });
 const scopes = t.Array(t.String({ maxLength: 64 }), {
   maxItems: MAX_SCOPES,
-  description: "The maximum scopes that it can request, by the names of `GET /auth/scopes`; empty: anything.",
+  description:
+    "The maximum scopes that the application can request, by the names of `GET /auth/scopes`. If empty, all scopes.",
 });
 const icon = iconText({ maxLength: 8_192 });
 
@@ -49,7 +60,9 @@ export const CreateOAuth2App = named(
     redirect_uris: t.Optional(redirect_uris),
     icon: t.Optional(icon),
     scopes: t.Optional(scopes),
-    token_endpoint_auth_method: t.Optional(oneOf(AUTH_METHODS, "Default `client_secret_basic`.")),
+    token_endpoint_auth_method: t.Optional(
+      oneOf(AUTH_METHODS, "How the application authenticates at the token endpoint; default `client_secret_basic`."),
+    ),
   }),
 );
 export type CreateOAuth2App = Static<typeof CreateOAuth2App>;
@@ -68,15 +81,15 @@ export type UpdateOAuth2App = Static<typeof UpdateOAuth2App>;
 
 export const OAuth2Secret = namedObject("OAuth2ProviderAppSecret", {
   id: uuid(),
-  client_secret_truncated: t.String({ description: "Its last characters." }),
+  client_secret_truncated: t.String({ description: "The last characters of the secret." }),
   created_at: time(),
   last_used_at: t.Union([t.String({ format: "date-time" }), t.Null()], {
-    description: "Updated at most once an hour; null: never.",
+    description: "When the secret was last used, updated at most once an hour; null if never.",
   }),
 });
 export type OAuth2Secret = Static<typeof OAuth2Secret>;
 
 export const NewOAuth2Secret = namedObject("NewOAuth2ProviderAppSecret", {
   id: uuid(),
-  client_secret_full: t.String({ description: "It is shown only this once." }),
+  client_secret_full: t.String({ description: "The client secret. It is returned only once." }),
 });

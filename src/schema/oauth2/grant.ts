@@ -8,18 +8,21 @@ const parameter = (maxLength: number, description: string) => t.Optional(t.Strin
 
 /** The parameters of an authorization request (RFC 6749 4.1.1, RFC 7636, RFC 8707). Errors in them are returned by redirect. */
 const parameters = {
-  client_id: t.String({ maxLength: 64, description: "The application." }),
-  redirect_uri: t.String({ maxLength: 1024, description: "One of its addresses." }),
-  response_type: parameter(64, "`code`."),
-  response_mode: parameter(64, "`query`, or nothing."),
+  client_id: t.String({ maxLength: 64, description: "The client ID of the application." }),
+  redirect_uri: t.String({
+    maxLength: 1024,
+    description: "The redirect URL. Must be one of the application's `redirect_uris`.",
+  }),
+  response_type: parameter(64, "Must be `code`."),
+  response_mode: parameter(64, "Must be `query` or absent."),
   scope: parameter(
     4096,
-    "Names of scopes, separated by spaces. Default: the scopes that the application registered with.",
+    "The requested scopes, separated by spaces; default: the scopes that the application registered with.",
   ),
   state: parameter(4096, "Returned unchanged with the response."),
-  code_challenge: parameter(256, "SHA-256 of the verifier, base64url."),
-  code_challenge_method: parameter(16, "`S256`."),
-  resource: parameter(1024, "An address of this server, or nothing."),
+  code_challenge: parameter(256, "The SHA-256 hash of the code verifier, in base64url."),
+  code_challenge_method: parameter(16, "Must be `S256`."),
+  resource: parameter(1024, "Must be a URL of this server, or absent."),
 } as const;
 
 export const AuthorizationParameters = t.Object(parameters);
@@ -27,7 +30,7 @@ export type AuthorizationParameters = Static<typeof AuthorizationParameters>;
 
 export const AuthorizationAnswer = named(
   "OAuth2AuthorizationAnswer",
-  strictObject({ ...parameters, approve: t.Boolean({ description: "Whether the user approves." }) }),
+  strictObject({ ...parameters, approve: t.Boolean({ description: "Whether the user approves the request." }) }),
 );
 
 export const AuthorizationRequest = namedObject("OAuth2AuthorizationRequest", {
@@ -35,26 +38,32 @@ export const AuthorizationRequest = namedObject("OAuth2AuthorizationRequest", {
     id: uuid(),
     name: t.String(),
     icon: t.String(),
-    self_registered: t.Boolean({ description: "Its name is unverified." }),
+    self_registered: t.Boolean({
+      description: "Whether the application registered itself. If so, its name is unverified.",
+    }),
   }),
-  scopes: t.Array(t.String(), { description: "The scopes it requests; `all` is everything." }),
-  sends_to: t.String({ description: "Display text of the redirect target: a host, or the scheme of a program." }),
+  scopes: t.Array(t.String(), { description: "The requested scopes; `all` means full access." }),
+  sends_to: t.String({ description: "Display text for the redirect target: a host, or the scheme of a program." }),
   error_redirect: t.Optional(
-    t.String({ description: "Set if the request is invalid: the browser is redirected there with the reason." }),
+    t.String({
+      description: "Only set if the request is invalid: the URL to redirect the browser to, with the reason.",
+    }),
   ),
 });
 export type AuthorizationRequest = Static<typeof AuthorizationRequest>;
 
 export const AuthorizationRedirect = namedObject("OAuth2AuthorizationRedirect", {
-  redirect_to: t.String({ description: "The URL to which the browser is redirected." }),
+  redirect_to: t.String({ description: "The URL to redirect the browser to." }),
 });
 
 export const OAuth2Grant = namedObject("OAuth2Grant", {
-  id: t.String({ description: "The ten characters before the hyphen of its access token." }),
+  id: t.String({
+    description: "The ID of the grant: the first ten characters of its access token, before the hyphen.",
+  }),
   app: t.Object({ id: uuid(), name: t.String(), icon: t.String(), self_registered: t.Boolean() }),
   scopes: t.Array(t.String()),
   created_at: time(),
-  last_used: time("Updated at most once an hour."),
-  expires_at: time("Unless it is used before then."),
+  last_used: time("When the grant was last used; updated at most once an hour."),
+  expires_at: time("When the grant expires if it isn't used."),
 });
 export type OAuth2Grant = Static<typeof OAuth2Grant>;

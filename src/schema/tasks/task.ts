@@ -24,11 +24,11 @@ export const TaskState = namedObject("TaskState", {
     "TaskStateName",
     oneOf(
       TASK_STATES,
-      `working: a turn is running. idle (shown as "${TASK_STATE_WORDS.idle}"): the chat waits for its owner. complete (shown as "${TASK_STATE_WORDS.complete}"): the turn has ended. failed: the turn failed.`,
+      `The state of the task. \`working\`: a turn is running. \`idle\` (shown as "${TASK_STATE_WORDS.idle}"): the chat waits for its owner. \`complete\` (shown as "${TASK_STATE_WORDS.complete}"): the turn has ended. \`failed\`: the turn failed.`,
     ),
   ),
-  message: t.String({ description: "In a sentence; may be empty." }),
-  uri: t.String({ description: "Where to look, such as a pull request; empty for none." }),
+  message: t.String({ description: "A sentence about the state; may be empty." }),
+  uri: t.String({ description: "A link to the result, such as a pull request; may be empty." }),
 });
 export type TaskState = Static<typeof TaskState>;
 
@@ -36,7 +36,7 @@ export const Task = namedObject("Task", {
   id: uuid(),
   organization_id: uuid(),
   owner_id: uuid(),
-  owner_name: t.String({ description: "The owner's username." }),
+  owner_name: t.String({ description: "The username of the task's owner." }),
   owner_avatar_url: t.String(),
   name: t.String(),
   display_name: t.String(),
@@ -50,23 +50,34 @@ export const Task = namedObject("Task", {
   workspace_status: t.Optional(oneOf(BUILD_STATUSES)),
   workspace_build_number: t.Optional(t.Integer()),
   workspace_agent_id: NullableUuid,
-  workspace_agent_status: t.Optional(oneOf(AGENT_STATUSES, "Absent if there is no agent.")),
-  workspace_agent_lifecycle: t.Optional(oneOf(LIFECYCLE_STATES, "Absent if there is no agent.")),
+  workspace_agent_status: t.Optional(
+    oneOf(AGENT_STATUSES, "The connection status of the workspace's agent; absent if there is no agent."),
+  ),
+  workspace_agent_lifecycle: t.Optional(
+    oneOf(LIFECYCLE_STATES, "The lifecycle state of the workspace's agent; absent if there is no agent."),
+  ),
   workspace_agent_health: t.Optional(
-    t.Object({ healthy: t.Boolean(), reason: t.Optional(t.String()) }, { description: "Absent if there is no agent." }),
+    t.Object(
+      { healthy: t.Boolean(), reason: t.Optional(t.String()) },
+      { description: "The health of the workspace's agent; absent if there is no agent." },
+    ),
   ),
   workspace_app_id: NullableUuid,
   chat_id: NullableUuid,
-  coding_agent: t.Optional(t.String({ description: "The coding agent of its chat; absent if the chat uses a model." })),
+  coding_agent: t.Optional(
+    t.String({ description: "The coding agent of the task's chat; absent if the chat uses a model." }),
+  ),
   initial_prompt: t.String(),
   status: named(
     "TaskStatus",
     oneOf(
       TASK_STATUSES,
-      "pending: a build waits, or the workspace is being stopped. initializing: the workspace starts. active: the chat has the prompt and can be talked to. paused: the workspace is stopped. error: the build has failed, or the prompt cannot be given. unknown: none of these, such as a lost agent.",
+      "The status of the task. `pending`: a build is queued, or the workspace is stopping. `initializing`: the workspace is starting. `active`: the chat has the prompt and accepts messages. `paused`: the workspace is stopped. `error`: the build failed, or the prompt can't be delivered. `unknown`: none of these, such as a lost agent.",
     ),
   ),
-  current_state: t.Union([TaskState, t.Null()], { description: "Null until the chat has started." }),
+  current_state: t.Union([TaskState, t.Null()], {
+    description: "The state of the task's chat; null until the chat has started.",
+  }),
   created_at: time(),
   updated_at: time(),
 });
@@ -74,57 +85,68 @@ export type Task = Static<typeof Task>;
 
 export const Tasks = namedObject("Tasks", {
   tasks: t.Array(Task),
-  count: t.Integer({ description: "The number of all matches, not only of this page." }),
+  count: t.Integer({ description: "The total number of matches, not only on this page." }),
 });
 export type Tasks = Static<typeof Tasks>;
 
 export const CreateTask = namedObject("CreateTaskRequest", {
-  input: Prompt("The prompt that the chat begins with."),
+  input: Prompt("The prompt that starts the chat."),
   template_id: t.Optional(
-    t.String({ format: "uuid", description: "Its active version is used. May be left out with `repository`." }),
+    t.String({
+      format: "uuid",
+      description: "The ID of a template, whose active version is used. Can be omitted with `repository`.",
+    }),
   ),
-  template_version_id: t.Optional(t.String({ format: "uuid", description: "Instead of template_id." })),
-  template_version_preset_id: t.Optional(t.String({ format: "uuid", description: "A preset of that version." })),
+  template_version_id: t.Optional(
+    t.String({ format: "uuid", description: "The ID of a template version. Use instead of `template_id`." }),
+  ),
+  template_version_preset_id: t.Optional(
+    t.String({ format: "uuid", description: "The ID of a preset of the template version." }),
+  ),
   repository: t.Optional(RepositoryAsked),
   rich_parameter_values: t.Optional(t.Array(ParameterValue, { maxItems: 256 })),
   name: t.Optional(
     lineText({
       description:
-        "Follows the rule for workspace names, since the workspace gets the same name. Generated from the prompt if absent or empty.",
+        "The name of the task and its workspace, under the rules for workspace names. Generated from the prompt if absent or empty.",
     }),
   ),
-  display_name: t.Optional(lineText({ maxLength: 64, description: "Default: the beginning of the prompt." })),
+  display_name: t.Optional(
+    lineText({ maxLength: 64, description: "The display name of the task; default: the beginning of the prompt." }),
+  ),
   coding_agent: t.Optional(
     t.String({
       maxLength: 64,
       description:
-        "The coding agent that leads the chat. With neither this nor `model_config_id` it is the template's default agent, or else a model as in new chats.",
+        "The coding agent of the chat. Without this and `model_config_id`, the template's default agent; if it has none, a model is chosen as in new chats.",
     }),
   ),
   model_config_id: t.Optional(
-    t.String({ format: "uuid", description: "The model of the chat, instead of a coding agent." }),
+    t.String({ format: "uuid", description: "The ID of the chat's model. Use instead of a coding agent." }),
   ),
-  reasoning_effort: t.Optional(t.String({ maxLength: 16, description: "As in new chats." })),
+  reasoning_effort: t.Optional(
+    t.String({ maxLength: 16, description: "The reasoning effort, with the same values as in new chats." }),
+  ),
 });
 export type CreateTask = Static<typeof CreateTask>;
 
-export const TaskInput = namedObject("TaskInputRequest", { input: Prompt("What is said.") });
+export const TaskInput = namedObject("TaskInputRequest", { input: Prompt("The text of the message or prompt.") });
 export type TaskInput = Static<typeof TaskInput>;
 
 export const TaskLog = namedObject("TaskLogEntry", {
   id: t.Integer(),
   content: t.String(),
-  type: oneOf(["input", "output"], "input: what people have said. output: what the model has."),
+  type: oneOf(["input", "output"], "The author of the entry. `input`: users. `output`: the model."),
   time: time(),
 });
 export type TaskLog = Static<typeof TaskLog>;
 
 export const TaskLogs = namedObject("TaskLogs", {
-  count: t.Integer({ description: "Of the entries in this answer." }),
-  logs: t.Array(TaskLog, { description: "Oldest first." }),
+  count: t.Integer({ description: "The number of entries in this response." }),
+  logs: t.Array(TaskLog, { description: "The log entries, oldest first." }),
   snapshot: t.Optional(
     t.Boolean({
-      description: "True if an agent in the workspace stored the logs, because the chat has not started yet.",
+      description: "Whether the log was stored by an agent in the workspace, because the chat has not started yet.",
     }),
   ),
   snapshot_at: t.Optional(time()),

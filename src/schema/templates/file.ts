@@ -6,6 +6,6 @@ export const ARCHIVE_TYPES = ["application/x-tar", "application/zip"] as const;
 export type ArchiveType = (typeof ARCHIVE_TYPES)[number];
 
 export const UploadedFile = namedObject("UploadedFile", {
-  hash: t.String({ format: "uuid", description: "The id of the file; named `hash` for older clients." }),
+  hash: t.String({ format: "uuid", description: "The ID of the file. Named `hash` for older clients." }),
 });
 export type UploadedFile = Static<typeof UploadedFile>;

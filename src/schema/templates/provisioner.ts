@@ -4,14 +4,14 @@ import { oneOf } from "../one-of.ts";
 import { namedObject } from "../shape-names.ts";
 
 const Tags = t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 256 }), {
-  description: "What a job can request.",
+  description: "The tags of the workers, which jobs can require.",
 });
 const Name = t.String({
   minLength: 1,
   maxLength: 64,
   pattern: "^[a-zA-Z0-9]+(?:[-_.][a-zA-Z0-9]+)*$",
   description:
-    "Letters and digits, in groups joined by single hyphens, dots or underscores. Unique in its organization.",
+    "The name of the key: letters and digits in groups joined by single hyphens, dots or underscores. Unique in its organization.",
 });
 
 export const ProvisionerKey = namedObject("ProvisionerKey", {
@@ -31,7 +31,7 @@ export const CreateProvisionerKeyRequest = namedObject("CreateProvisionerKeyRequ
 export const NewProvisionerKey = namedObject("NewProvisionerKey", {
   id: t.String({ format: "uuid" }),
   name: t.String(),
-  key: t.String({ description: "Shown only once." }),
+  key: t.String({ description: "The provisioner key. It is returned only once." }),
 });
 export type NewProvisionerKey = Static<typeof NewProvisionerKey>;
 
@@ -40,10 +40,14 @@ const DAEMON_STATUSES = ["offline", "idle", "busy"] as const;
 const CurrentJob = namedObject("ProvisionerCurrentJob", {
   id: t.String({ format: "uuid" }),
   status: t.Literal("running"),
-  type: t.String({ description: "workspace_build, template_version_import or template_version_dry_run." }),
-  workspace_id: t.Union([t.String({ format: "uuid" }), t.Null()], { description: "Of a build." }),
-  workspace_name: t.String({ description: "Empty for jobs that are not builds." }),
-  template_name: t.String({ description: "Empty for a template that does not exist yet." }),
+  type: t.String({
+    description: "The type of the job: `workspace_build`, `template_version_import` or `template_version_dry_run`.",
+  }),
+  workspace_id: t.Union([t.String({ format: "uuid" }), t.Null()], {
+    description: "The ID of the workspace. Only for builds.",
+  }),
+  workspace_name: t.String({ description: "The name of the workspace; empty for jobs that are not builds." }),
+  template_name: t.String({ description: "The name of the template; empty if it doesn't exist yet." }),
   started_at: t.Union([t.String({ format: "date-time" }), t.Null()]),
 });
 export type CurrentJob = Static<typeof CurrentJob>;
@@ -51,14 +55,16 @@ export type CurrentJob = Static<typeof CurrentJob>;
 export const ProvisionerDaemon = namedObject("ProvisionerDaemon", {
   id: t.String({ format: "uuid" }),
   organization_id: t.String({ format: "uuid" }),
-  key_id: t.String({ format: "uuid", description: "The provisioner key it signed in with." }),
+  key_id: t.String({ format: "uuid", description: "The ID of the provisioner key that the worker signed in with." }),
   name: t.String(),
   version: t.String(),
-  provisioners: t.Array(t.String(), { description: "The provisioners it supports: local, docker, echo." }),
+  provisioners: t.Array(t.String(), {
+    description: "The provisioners that the worker supports: local, docker or echo.",
+  }),
   tags: Tags,
   slots: t.Integer({ description: "The maximum number of concurrent jobs." }),
-  status: oneOf(DAEMON_STATUSES, "`busy` while it works on a job."),
-  current_job: t.Union([CurrentJob, t.Null()], { description: "The first of the jobs it works on." }),
+  status: oneOf(DAEMON_STATUSES, "The worker's status; `busy` while it is running a job."),
+  current_job: t.Union([CurrentJob, t.Null()], { description: "The first of the jobs that the worker is running." }),
   created_at: t.String({ format: "date-time" }),
   last_seen_at: t.String({ format: "date-time" }),
 });
@@ -66,6 +72,6 @@ export type ProvisionerDaemon = Static<typeof ProvisionerDaemon>;
 
 export const ProvisionerKeyDaemons = namedObject("ProvisionerKeyDaemons", {
   key: ProvisionerKey,
-  daemons: t.Array(ProvisionerDaemon, { description: "Workers that have signed in with this key." }),
+  daemons: t.Array(ProvisionerDaemon, { description: "The workers that have signed in with this key." }),
 });
 export type ProvisionerKeyDaemons = Static<typeof ProvisionerKeyDaemons>;

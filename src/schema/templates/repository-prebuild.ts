@@ -17,17 +17,17 @@ export type RepositoryPrebuildStatus = (typeof REPOSITORY_PREBUILD_STATES)[numbe
 const interval = t.Integer({
   minimum: 0,
   maximum: 720,
-  description: "Check for a new commit every this many hours. 0 (default): only after a push or manually.",
+  description: "How often to check for a new commit, in hours. 0 (default) builds only after a push or manually.",
 });
-const keptImages = t.Integer({ minimum: 1, maximum: 20, description: "How many images to keep; 3 by default." });
+const keptImages = t.Integer({ minimum: 1, maximum: 20, description: "How many images to keep; default 3." });
 
 export const NewRepositoryPrebuild = namedObject("NewRepositoryPrebuild", {
   url: lineText({
     minLength: 1,
     maxLength: MAX_ADDRESS,
-    description: "A link to the repository. Its default branch is built.",
+    description: "A link to the repository, whose default branch is built.",
   }),
-  organization_id: t.Optional(uuid("Default: the caller's default organization.")),
+  organization_id: t.Optional(uuid("The ID of the organization; default: the caller's default organization.")),
   interval_hours: t.Optional(interval),
   keep: t.Optional(keptImages),
 });
@@ -36,26 +36,26 @@ export type NewRepositoryPrebuild = Static<typeof NewRepositoryPrebuild>;
 export const RepositoryPrebuild = namedObject("RepositoryPrebuild", {
   id: uuid(),
   organization_id: uuid(),
-  owner_id: uuid("The person whose linked account reads the repository."),
+  owner_id: uuid("The ID of the user whose linked account reads the repository."),
   owner_name: t.String(),
   url: t.String(),
   name: t.String({ description: "The last part of the repository's path." }),
   interval_hours: interval,
   keep: keptImages,
-  webhook_url: t.String({ description: "Where the repository's host sends push events." }),
+  webhook_url: t.String({ description: "The webhook URL, to which the repository's host sends push events." }),
   status: oneOf(REPOSITORY_PREBUILD_STATES),
-  error: t.String({ description: "Why the last build failed; empty when it succeeded." }),
-  commit: t.String({ description: "The commit whose image was built last; empty before the first build." }),
-  images: t.Integer({ minimum: 0, description: "How many images are kept." }),
+  error: t.String({ description: "Why the last build failed; empty if it succeeded." }),
+  commit: t.String({ description: "The commit of the last built image; empty before the first build." }),
+  images: t.Integer({ minimum: 0, description: "The number of images that are kept." }),
   log: t.String({ description: "The end of the last build's log." }),
   built_at: optionalTime("When the last build ended."),
-  next_at: optionalTime("When the repository is next looked at without a push."),
+  next_at: optionalTime("When the repository is next checked without a push."),
   created_at: time(),
 });
 export type RepositoryPrebuild = Static<typeof RepositoryPrebuild>;
 
 export const CreatedRepositoryPrebuild = namedObject("CreatedRepositoryPrebuild", {
   prebuild: RepositoryPrebuild,
-  secret: t.String({ description: "The webhook's secret. Shown only now." }),
+  secret: t.String({ description: "The webhook's secret. It is returned only once." }),
 });
 export type CreatedRepositoryPrebuild = Static<typeof CreatedRepositoryPrebuild>;

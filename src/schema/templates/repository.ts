@@ -29,23 +29,35 @@ export const RepositoryAsked = namedObject("RepositoryAsked", {
     minLength: 1,
     maxLength: MAX_ADDRESS,
     description:
-      "A link to a repository, as copied from GitHub, GitLab, Gitea or Bitbucket: also of a branch, a commit, a pull request or a folder.",
+      "A link to a repository, a branch, a commit, a pull request or a folder, as copied from GitHub, GitLab, Gitea or Bitbucket.",
   }),
-  branch: t.Optional(lineText({ maxLength: 256, description: "A branch or tag, instead of the one in the link." })),
+  branch: t.Optional(
+    lineText({ maxLength: 256, description: "A branch or tag. Takes precedence over the one in the link." }),
+  ),
   commit: t.Optional(
     t.String({
       pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$",
-      description: "A full commit id, instead of the one in the link.",
+      description: "A full commit ID. Takes precedence over the one in the link.",
     }),
   ),
   pull_request: t.Optional(
     t.Integer({ minimum: 1, maximum: 9_999_999_999, description: "The number of a pull or merge request." }),
   ),
-  path: t.Optional(lineText({ maxLength: 1_024, description: "A folder in the repository to open and to read." })),
-  configuration: t.Optional(
-    lineText({ maxLength: 1_024, description: "The path of a devcontainer.json, if the repository has several." }),
+  path: t.Optional(
+    lineText({
+      maxLength: 1_024,
+      description: "The folder in the repository to open and to read the configuration from.",
+    }),
   ),
-  full_history: t.Optional(t.Boolean({ description: "Clone every commit; otherwise only the newest one (default)." })),
+  configuration: t.Optional(
+    lineText({
+      maxLength: 1_024,
+      description: "The path of a devcontainer.json. Needed if the repository has several.",
+    }),
+  ),
+  full_history: t.Optional(
+    t.Boolean({ description: "Whether to clone the whole history. By default, only the newest commit is cloned." }),
+  ),
 });
 export type RepositoryAsked = Static<typeof RepositoryAsked>;
 
@@ -92,18 +104,28 @@ export const RepositoryPlan = namedObject("RepositoryPlan", {
     t.String({
       pattern: "^ssh://\\w[\\w.-]*@\\w[\\w.-]*(?::\\d{1,5})?/[\\w.~/-]+$",
       maxLength: MAX_ADDRESS,
-      description: "The URL to clone with a deploy key instead.",
+      description: "The URL to clone with a deploy key.",
     }),
   ),
-  name: t.String({ pattern: "^[\\w.~][\\w.~-]*$", maxLength: 256, description: "The name of the clone's folder." }),
-  ref: t.String({ maxLength: 512, description: "The reference that is cloned; HEAD for the default branch." }),
+  name: t.String({
+    pattern: "^[\\w.~][\\w.~-]*$",
+    maxLength: 256,
+    description: "The name of the folder that the repository is cloned into.",
+  }),
+  ref: t.String({ maxLength: 512, description: "The Git reference to clone; HEAD for the default branch." }),
   ref_kind: oneOf(["default", "branch", "tag", "commit", "pull_request"]),
-  commit: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "The commit whose configuration this is." }),
+  commit: t.String({
+    pattern: "^[0-9a-f]{40,64}$",
+    description: "The ID of the commit that the configuration was read from.",
+  }),
   path: t.Optional(path),
   full_history: t.Optional(t.Boolean()),
   source: oneOf(SOURCES),
-  configuration: t.Optional(t.String({ maxLength: 1_024, description: "The file that was read." })),
-  choices: t.Array(path, { maxItems: 64, description: "Files of the same kind that could be read instead." }),
+  configuration: t.Optional(t.String({ maxLength: 1_024, description: "The path of the configuration file." })),
+  choices: t.Array(path, {
+    maxItems: 64,
+    description: "Other configuration files of the same kind in the repository.",
+  }),
   title: t.Optional(name),
   image: t.Optional(t.String({ maxLength: 512 })),
   build: t.Optional(
@@ -112,8 +134,8 @@ export const RepositoryPlan = namedObject("RepositoryPlan", {
       context: path,
       args: variables,
       target: t.Optional(name),
-      tree: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "Git object ID of the context's files." }),
-      dockerfile_id: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "Git object ID of the Dockerfile." }),
+      tree: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "The Git object ID of the build context." }),
+      dockerfile_id: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "The Git object ID of the Dockerfile." }),
     }),
   ),
   features: t.Array(
@@ -121,7 +143,10 @@ export const RepositoryPlan = namedObject("RepositoryPlan", {
       id: t.String({ pattern: "^[\\w.~/:@-]+$", maxLength: 512 }),
       options: t.Record(t.String({ pattern: "^[A-Za-z_][\\w-]*$", maxLength: 128 }), t.String({ maxLength: 4_096 })),
       tree: t.Optional(
-        t.String({ pattern: "^[0-9a-f]{40,64}$", description: "Of one in the repository: Git's id of its files." }),
+        t.String({
+          pattern: "^[0-9a-f]{40,64}$",
+          description: "For a feature in the repository: the Git object ID of its folder.",
+        }),
       ),
     }),
     { maxItems: 32 },
@@ -130,9 +155,11 @@ export const RepositoryPlan = namedObject("RepositoryPlan", {
     t.String({ pattern: "^[a-zA-Z0-9_][a-zA-Z0-9_.-]*(?::[a-zA-Z0-9_][a-zA-Z0-9_.-]*)?$", maxLength: 64 }),
   ),
   root: t.Optional(
-    t.String({ pattern: "^/[^:\\u0000]+$", maxLength: 1_024, description: "Where the clone is in a container." }),
+    t.String({ pattern: "^/[^:\\u0000]+$", maxLength: 1_024, description: "The path of the clone in the container." }),
   ),
-  folder: t.Optional(t.String({ maxLength: 1_024, description: "The folder that is opened in a container." })),
+  folder: t.Optional(
+    t.String({ maxLength: 1_024, description: "The path of the folder that is opened in the container." }),
+  ),
   container_env: variables,
   remote_env: variables,
   lifecycle: t.Object({
@@ -141,7 +168,7 @@ export const RepositoryPlan = namedObject("RepositoryPlan", {
     post_create: lifecycle,
     post_start: lifecycle,
   }),
-  wait_for: oneOf(LIFECYCLE_STEPS, "The last step that a start waits for."),
+  wait_for: oneOf(LIFECYCLE_STEPS, "The last step that must finish before the workspace is ready."),
   ports: t.Array(RepositoryPort, { maxItems: 32 }),
   volumes: t.Array(
     t.Object({
@@ -154,32 +181,37 @@ export const RepositoryPlan = namedObject("RepositoryPlan", {
   secrets: t.Array(t.Object({ name, description: t.String({ maxLength: 1_024 }) }), { maxItems: 64 }),
   extensions: t.Array(name, { maxItems: 256 }),
   hints: t.Array(t.String({ maxLength: 1_024 }), { maxItems: 16 }),
-  dropped: t.Array(note, { maxItems: 64, description: "Unsupported parts of the configuration, and why." }),
+  dropped: t.Array(note, {
+    maxItems: 64,
+    description: "The unsupported parts of the configuration, each with the reason.",
+  }),
 });
 export type RepositoryPlan = Static<typeof RepositoryPlan>;
 
 /** The preview shown before a workspace is created from a repository. */
 export const RepositoryFound = namedObject("RepositoryFound", {
   plan: t.Optional(RepositoryPlan),
-  problem: t.String({ description: "Why the repository cannot be read; empty when it was." }),
-  provisioner: t.Optional(oneOf(["docker", "local"], "How it would be opened; absent when nothing here can.")),
-  notes: t.Array(note, { description: "Unsupported parts of the configuration, and why." }),
+  problem: t.String({ description: "Why the repository can't be read; empty if it was read." }),
+  provisioner: t.Optional(
+    oneOf(["docker", "local"], "The provisioner that would build the workspace; absent if none on this server can."),
+  ),
+  notes: t.Array(note, { description: "The unsupported parts of the configuration, each with the reason." }),
   templates: t.Array(t.Object({ id: t.String({ format: "uuid" }), display_name: t.String(), icon: t.String() }), {
     description:
-      "Templates that the repository can be opened with instead of the default one: they take a repository and need no other value.",
+      "The templates that can open the repository instead of the default one. They accept a repository and need no other value.",
   }),
   missing_secrets: t.Array(t.String(), {
-    description: "Secrets that the configuration requires and the caller does not have.",
+    description: "The names of secrets that the configuration requires and the caller doesn't have.",
   }),
   deploy_key: t.Optional(Object.assign({}, DeployKey, { description: "The caller's deploy key for this repository." })),
   may_create_deploy_key: t.Boolean({
     description:
-      "Whether the problem may be that the repository is private, and the caller has neither an account at the host nor a deploy key.",
+      "Whether the repository may be private, and the caller has neither a linked account at the host nor a deploy key.",
   }),
   account: t.Optional(
     t.Object(
       { id: t.String(), display_name: t.String(), linked: t.Boolean() },
-      { description: "The account that reads repositories at this host." },
+      { description: "The account used to read repositories from this host." },
     ),
   ),
 });
@@ -188,12 +220,12 @@ export type RepositoryFound = Static<typeof RepositoryFound>;
 /** A repository that the caller has opened before. */
 export const RecentRepository = namedObject("RecentRepository", {
   repository: RepositoryAsked,
-  name: t.String({ description: "The last part of its path." }),
-  used_at: t.String({ format: "date-time", description: "When a workspace of it was last used." }),
+  name: t.String({ description: "The last part of the repository's path." }),
+  used_at: t.String({ format: "date-time", description: "When a workspace with the repository was last used." }),
   workspace: t.Optional(
     t.Object(
       { id: t.String({ format: "uuid" }), name: t.String() },
-      { description: "The caller's most recently used workspace with it; absent if all were deleted." },
+      { description: "The caller's most recently used workspace with the repository; absent if all were deleted." },
     ),
   ),
 });

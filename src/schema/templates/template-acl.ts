@@ -9,15 +9,18 @@ import { WORKSPACE_ROLES } from "../workspaces/acl.ts";
 
 const role = oneOf(
   WORKSPACE_ROLES,
-  "`use`: make workspaces of it; `admin`: also change it, its versions and this list.",
+  "The role on the template. `use`: create workspaces from it. `admin`: also manage the template, its versions and its access list.",
 );
 
 export const TemplateAcl = named(
   "TemplateAcl",
   t.Object({
-    users: t.Array(named("TemplateUser", t.Object({ ...User.properties, role })), { description: "By username." }),
+    users: t.Array(named("TemplateUser", t.Object({ ...User.properties, role })), {
+      description: "The users with access, sorted by username.",
+    }),
     group: t.Array(named("TemplateGroup", t.Object({ ...Group.properties, role })), {
-      description: "The group of all members, which may use a template at first, has the organization's id.",
+      description:
+        "The groups with access. The group of all members, which can use a template by default, has the organization's ID.",
     }),
   }),
 );
@@ -32,14 +35,16 @@ export type TemplateAclAvailable = Static<typeof TemplateAclAvailable>;
 
 const Changes = (whose: string) =>
   t.Optional(
-    t.Record(t.String(), t.String(), { description: `${whose} id -> admin, use, or an empty text to remove.` }),
+    t.Record(t.String(), t.String(), {
+      description: `Roles by ${whose}: \`admin\`, \`use\`, or an empty string to remove the role.`,
+    }),
   );
 
 export const PatchTemplateAcl = named(
   "UpdateTemplateAclRequest",
   strictObject({
-    user_perms: Changes("User"),
-    group_perms: Changes("Group (the organization's id is the group of all members)"),
+    user_perms: Changes("user ID"),
+    group_perms: Changes("group ID (the organization's ID is the group of all members)"),
   }),
 );
 export type PatchTemplateAcl = Static<typeof PatchTemplateAcl>;

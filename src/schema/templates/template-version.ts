@@ -10,46 +10,57 @@ import { MatchedProvisioners, ProvisionerJob } from "../workspaces/job.ts";
 const VersionName = t.String({
   pattern: "^[a-zA-Z0-9]+(?:[_.-]{1}[a-zA-Z0-9]+)*$",
   maxLength: 64,
-  description: "Up to 64 letters, digits and single `_`, `.` or `-` between them; unique within the template.",
+  description:
+    "The name of the version: up to 64 letters and digits, with single `_`, `.` or `-` between them. Unique within the template.",
 });
-const Message = linesText({ maxLength: 1_048_576, description: "What this version changes." });
+const Message = linesText({ maxLength: 1_048_576, description: "A description of what changed in this version." });
 
 export const TemplateVersion = namedObject("TemplateVersion", {
   id: uuid(),
-  template_id: t.Optional(uuid("Absent if it does not belong to a template yet.")),
+  template_id: t.Optional(uuid("The ID of the template; absent if the version doesn't belong to a template yet.")),
   organization_id: uuid(),
   name: t.String(),
   message: t.String(),
   created_at: time(),
   updated_at: time(),
   job: ProvisionerJob,
-  readme: t.String({ description: "README.md of the upload; empty when it has none or is not imported yet." }),
+  readme: t.String({
+    description: "The README.md of the upload; empty if the upload has none or the import has not finished.",
+  }),
   created_by: MinimalUser,
-  archived: t.Boolean({ description: "Not offered for new builds." }),
+  archived: t.Boolean({
+    description: "Whether the version is archived. Archived versions are not offered for new builds.",
+  }),
   warnings: t.Array(t.String()),
   matched_provisioners: t.Optional(MatchedProvisioners),
-  has_external_agent: t.Boolean({ description: "Its workspaces run outside of the server's control." }),
+  has_external_agent: t.Boolean({ description: "Whether workspaces run on machines that the server doesn't control." }),
 });
 export type TemplateVersion = Static<typeof TemplateVersion>;
 
 export const CreateTemplateVersion = namedObject("CreateTemplateVersion", {
-  name: t.Optional(t.Union([VersionName, t.Literal("")], { description: "Empty or absent: one is chosen." })),
+  name: t.Optional(
+    t.Union([VersionName, t.Literal("")], {
+      description: "The name of the version. If empty or absent, one is generated.",
+    }),
+  ),
   message: t.Optional(Message),
-  template_id: t.Optional(uuid("The template of the version; absent if the template will be created later.")),
+  template_id: t.Optional(uuid("The ID of the template; absent if the template will be created later.")),
   storage_method: t.Optional(t.Literal("file")),
-  file_id: t.Optional(uuid("An upload. Exactly one of file_id and example_id.")),
-  example_id: t.Optional(t.String({ maxLength: 64, description: "A built-in template: `local`." })),
-  provisioner: t.Optional(t.String({ maxLength: 64, description: "Not needed: the template names it." })),
+  file_id: t.Optional(uuid("The ID of an upload. Set either this or `example_id`.")),
+  example_id: t.Optional(t.String({ maxLength: 64, description: "The ID of a built-in template, such as `local`." })),
+  provisioner: t.Optional(
+    t.String({ maxLength: 64, description: "The provisioner. Optional, because the template specifies it." }),
+  ),
   tags: t.Optional(
     t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 256 }), {
-      description: "The tags that a worker needs to take the import.",
+      description: "The tags that a worker must have to run the import.",
     }),
   ),
   user_variable_values: t.Optional(
     t.Array(t.Object({ name: t.String({ maxLength: 64 }), value: t.String({ maxLength: 65_536 }) }), {
       maxItems: 128,
       description:
-        "Values of the template's variables. With template_id, those left out have what the active version was given.",
+        "Values of the template's variables. With `template_id`, omitted variables keep the values of the active version.",
     }),
   ),
 });
@@ -63,23 +74,25 @@ export const PatchTemplateVersion = namedObject("PatchTemplateVersion", {
 export const TemplateParameter = namedObject("TemplateParameter", {
   name: t.String(),
   display_name: t.String(),
-  description: t.String({ description: "Markdown." }),
+  description: t.String({ description: "The description of the parameter, in Markdown." }),
   description_plaintext: t.String(),
-  type: t.String({ description: "string, number, bool or list(string)." }),
-  form_type: t.String({ description: "The form control for it." }),
-  mutable: t.Boolean({ description: "Can be changed after the workspace was created." }),
+  type: t.String({ description: "The type of the value: string, number, bool or list(string)." }),
+  form_type: t.String({ description: "The form control for the parameter." }),
+  mutable: t.Boolean({ description: "Whether the value can be changed after the workspace is created." }),
   default_value: t.String(),
   icon: t.String(),
   options: t.Array(t.Object({ name: t.String(), description: t.String(), value: t.String(), icon: t.String() }), {
-    description: "If there are any, the value must be one of them.",
+    description: "The allowed values. If empty, any value is allowed.",
   }),
   validation_error: t.Optional(t.String()),
   validation_regex: t.Optional(t.String()),
   validation_min: t.Optional(t.Integer()),
   validation_max: t.Optional(t.Integer()),
-  validation_monotonic: t.Optional(t.String({ description: "`increasing` or `decreasing`." })),
-  required: t.Boolean({ description: "It has no default." }),
-  ephemeral: t.Boolean({ description: "For this build only; not stored." }),
+  validation_monotonic: t.Optional(
+    t.String({ description: "Whether the number may only grow or shrink: `increasing` or `decreasing`." }),
+  ),
+  required: t.Boolean({ description: "Whether a value is required because the parameter has no default." }),
+  ephemeral: t.Boolean({ description: "Whether the value applies to a single build and is not stored." }),
 });
 export type TemplateParameter = Static<typeof TemplateParameter>;
 
@@ -87,23 +100,25 @@ export const TemplateVariable = namedObject("TemplateVariable", {
   name: t.String(),
   description: t.String(),
   type: t.String(),
-  value: t.String({ description: "Empty when it is sensitive." }),
-  default_value: t.String({ description: "Empty when it is sensitive." }),
-  required: t.Boolean({ description: "It has no default." }),
+  value: t.String({ description: "The value of the variable; empty if it is sensitive." }),
+  default_value: t.String({ description: "The default value; empty if the variable is sensitive." }),
+  required: t.Boolean({ description: "Whether a value is required because the variable has no default." }),
   sensitive: t.Boolean(),
 });
 export type TemplateVariable = Static<typeof TemplateVariable>;
 
 export const Preset = namedObject("TemplatePreset", {
-  id: uuid("Send it as template_version_preset_id."),
+  id: uuid("The ID of the preset. Send it as `template_version_preset_id`."),
   name: t.String(),
   description: t.String(),
   icon: t.String(),
-  default: t.Boolean({ description: "Used by default." }),
+  default: t.Boolean({ description: "Whether the preset is selected by default." }),
   desired_prebuild_instances: t.Union([t.Integer(), t.Null()]),
   parameters: t.Array(t.Object({ name: t.String(), value: t.String() })),
   prebuild_problem: t.Optional(
-    t.String({ description: "Why fewer are ready than configured; only for template administrators." }),
+    t.String({
+      description: "Why fewer prebuilt workspaces are ready than configured. Only returned to template administrators.",
+    }),
   ),
 });
 export type Preset = Static<typeof Preset>;
@@ -129,8 +144,8 @@ export const PlannedResource = namedObject("PlannedResource", {
       updated_at: time(),
       status: t.Literal("connecting"),
       lifecycle_state: t.Literal("created"),
-      operating_system: t.String({ description: "Empty: that of its machine." }),
-      architecture: t.String({ description: "Empty: that of its machine." }),
+      operating_system: t.String({ description: "The agent's operating system. If empty, that of its machine." }),
+      architecture: t.String({ description: "The agent's CPU architecture. If empty, that of its machine." }),
       directory: t.String(),
       apps: t.Array(t.Object({ id: uuid(), slug: t.String(), display_name: t.String(), icon: t.String() })),
       scripts: t.Array(t.Object({ id: uuid(), display_name: t.String() })),
@@ -140,12 +155,14 @@ export const PlannedResource = namedObject("PlannedResource", {
 export type PlannedResource = Static<typeof PlannedResource>;
 
 export const TemplateExample = namedObject("TemplateExample", {
-  id: t.String({ description: "Send it as example_id of a template version." }),
+  id: t.String({ description: "The ID of the example. Send it as `example_id` of a template version." }),
   name: t.String(),
   description: t.String(),
   icon: t.String(),
-  provisioner: t.String({ description: "The provisioner of its workspaces." }),
-  kind: t.String({ description: "The same for versions that differ only in their provisioner." }),
-  markdown: t.String({ description: "Its README." }),
+  provisioner: t.String({ description: "The provisioner of the example's workspaces." }),
+  kind: t.String({
+    description: "The kind of the example. Examples that differ only in their provisioner have the same kind.",
+  }),
+  markdown: t.String({ description: "The example's README, in Markdown." }),
 });
 export type TemplateExample = Static<typeof TemplateExample>;

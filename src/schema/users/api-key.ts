@@ -7,37 +7,42 @@ import { strictObject } from "../strict.ts";
 const TokenName = t.String({
   maxLength: 64,
   pattern: "^([a-zA-Z0-9][a-zA-Z0-9_.-]*)?$",
-  description: "Up to 64 letters, digits, `_ . -`, unique among the user's tokens. Empty or absent: one is made up.",
+  description:
+    "The name of the token: up to 64 letters, digits and `_ . -`. Unique among the user's tokens. If empty or absent, one is generated.",
 });
 
 export const ApiKey = namedObject("ApiKey", {
-  id: t.String({ description: "The ten characters before the hyphen of the key." }),
+  id: t.String({ description: "The ID of the key: its first ten characters, before the hyphen." }),
   user_id: t.String({ format: "uuid" }),
-  username: t.String({ description: "Owner of the key." }),
-  token_name: t.String({ description: "Empty for sign-ins." }),
+  username: t.String({ description: "The username of the key's owner." }),
+  token_name: t.String({ description: "The name of the token; empty for sign-ins." }),
   login_type: t.String({
-    description: "token; password or oidc for a sign-in; oauth2_provider_app for a grant to an application.",
+    description:
+      "How the key was created: `token`; `password` or `oidc` for a sign-in; or `oauth2_provider_app` for a grant to an application.",
   }),
-  scope: t.String({ description: "The scope, or `limited` where there are several." }),
-  scopes: t.Array(t.String(), { description: "The scopes of the key; `all` is everything." }),
+  scope: t.String({ description: "The scope of the key, or `limited` if it has several." }),
+  scopes: t.Array(t.String(), { description: "The scopes of the key; `all` means full access." }),
   allowed_addresses: t.Array(t.String(), {
-    description: "Networks in CIDR notation from which it is valid; empty: all.",
+    description: "The networks from which the key is valid, in CIDR notation. If empty, all.",
   }),
   lifetime_seconds: t.Integer(),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
-  last_used: t.String({ format: "date-time", description: "Updated at most once an hour." }),
+  last_used: t.String({
+    format: "date-time",
+    description: "When the key was last used; updated at most once an hour.",
+  }),
   expires_at: t.String({ format: "date-time" }),
 });
 export type ApiKey = Static<typeof ApiKey>;
 
 const Scopes = t.Array(t.String({ maxLength: 64 }), {
   maxItems: 128,
-  description: "What it may be used for, by the names of `GET /auth/scopes`. Absent or empty: `all`.",
+  description: "The scopes of the token, by the names of `GET /auth/scopes`. If absent or empty, `all`.",
 });
 const AllowedAddresses = t.Array(t.String({ maxLength: 64 }), {
   maxItems: 32,
-  description: "IP addresses or networks in CIDR notation from which it is valid. Absent or empty: all.",
+  description: "The IP addresses or networks from which the token is valid, in CIDR notation. If absent or empty, all.",
 });
 
 // Strict, both: with a misspelled `scopes` or `allowed_addresses`, the key would have full access from everywhere.
@@ -46,17 +51,18 @@ export const CreateTokenRequest = named(
   strictObject({
     lifetime: t.Optional(
       t.Union([t.Integer(), t.String({ maxLength: 64 })], {
-        description: "Nanoseconds, or a text such as `168h` or `30d`. 0 or absent: the default, seven days.",
+        description:
+          "The lifetime in nanoseconds, or a string such as `168h` or `30d`. 0 or absent applies the default, seven days.",
       }),
     ),
-    scope: t.Optional(t.String({ maxLength: 64, description: "One scope; together with `scopes`, one more." })),
+    scope: t.Optional(t.String({ maxLength: 64, description: "A single scope. Added to `scopes` if both are set." })),
     scopes: t.Optional(Scopes),
     allowed_addresses: t.Optional(AllowedAddresses),
     token_name: t.Optional(TokenName),
     allow_list: t.Optional(
       t.Array(strictObject({ type: t.String({ maxLength: 64 }), id: t.String({ maxLength: 64 }) }), {
         maxItems: 16,
-        description: "Only {type: *, id: *} is accepted: tokens are not bound to single resources.",
+        description: "Only `{type: *, id: *}` is accepted, because tokens can't be limited to single resources.",
       }),
     ),
   }),
@@ -72,28 +78,28 @@ export const UpdateTokenRequest = named(
 
 /** A valid session of a user. */
 export const Session = namedObject("Session", {
-  id: t.String({ description: "The ten characters before the hyphen of its key." }),
-  current: t.Boolean({ description: "The key of this request." }),
+  id: t.String({ description: "The ID of the session: the first ten characters of its key, before the hyphen." }),
+  current: t.Boolean({ description: "Whether this request was made with the session's key." }),
   device: t.Object({
-    client: t.String({ description: "The browser or program with its version; empty when not known." }),
-    os: t.String({ description: "Empty when not known." }),
+    client: t.String({ description: "The name and version of the browser or program; empty if unknown." }),
+    os: t.String({ description: "The operating system; empty if unknown." }),
     kind: t.Union([t.Literal("browser"), t.Literal("program"), t.Literal("unknown")]),
   }),
-  user_agent: t.String({ description: "As sent by the client; empty if unknown." }),
-  ip_address: t.String({ description: "Where it was last used, as far as that was noted; empty when not known." }),
+  user_agent: t.String({ description: "The user agent that the client sent; empty if unknown." }),
+  ip_address: t.String({ description: "The last known IP address of the client; empty if unknown." }),
   created_at: t.String({ format: "date-time" }),
   last_used: t.String({
     format: "date-time",
-    description: "Updated at most once an hour, or sooner from a new address.",
+    description: "When the session was last used. Updated at most once an hour, or earlier if the address changes.",
   }),
-  expires_at: t.String({ format: "date-time", description: "When it expires unless it is used." }),
+  expires_at: t.String({ format: "date-time", description: "When the session expires if it isn't used." }),
 });
 export type Session = Static<typeof Session>;
 
 export const NewKey = namedObject("NewKey", {
-  key: t.String({ description: "The whole key. It is shown only this once." }),
+  key: t.String({ description: "The key. It is returned only once." }),
 });
 
 export const TokenConfig = namedObject("TokenConfig", {
-  max_token_lifetime: t.Integer({ description: "Maximum lifetime of this user's tokens, in nanoseconds." }),
+  max_token_lifetime: t.Integer({ description: "The maximum lifetime of this user's tokens, in nanoseconds." }),
 });

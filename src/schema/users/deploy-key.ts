@@ -8,11 +8,13 @@ import { lineText } from "../text.ts";
 
 export const DeployKey = namedObject("DeployKey", {
   id: uuid(),
-  url: t.String({ description: "The repository that it is for." }),
-  ssh_url: t.String({ description: "Where Git reaches the repository with it." }),
-  public_key: t.String({ description: "Add it to the repository's deploy keys at its host." }),
+  url: t.String({ description: "The URL of the repository that the key is for." }),
+  ssh_url: t.String({ description: "The URL at which Git reaches the repository with the key." }),
+  public_key: t.String({ description: "The public key. Add it to the deploy keys of the repository at its host." }),
   settings_url: t.Optional(
-    t.String({ description: "The page of the host where keys are added; absent if the kind of host is unknown." }),
+    t.String({
+      description: "The URL of the page where the host accepts deploy keys; absent if the kind of host is unknown.",
+    }),
   ),
   created_at: time(),
 });
@@ -25,7 +27,7 @@ export const CreateDeployKey = named(
       minLength: 1,
       maxLength: MAX_ADDRESS,
       description:
-        "A link to the repository. An address of SSH, such as `ssh://git@git.example.com:2222/acme/app`, says where SSH reaches it; for any other it is port 22 of the same host.",
+        "A link to the repository. An SSH URL, such as `ssh://git@git.example.com:2222/acme/app`, specifies where SSH reaches it. Otherwise, port 22 of the same host is used.",
     }),
   }),
 );

@@ -6,17 +6,17 @@ import { lineText } from "../text.ts";
 
 const url = lineText({
   maxLength: 2_048,
-  description: "What git clones: an address with http, https or ssh, or such as `git@example.com:ada/dotfiles`.",
+  description: "The URL that git clones: http, https or ssh, or of the form `git@example.com:ada/dotfiles`.",
 });
-const branch = lineText({ maxLength: 255, description: "A branch or tag; empty: the default branch." });
+const branch = lineText({ maxLength: 255, description: "The branch or tag to clone. If empty, the default branch." });
 const install_command = lineText({
   maxLength: 1_024,
   description:
-    "Runs with `sh` in the clone. Empty: the repository's install script, or its dotfiles are linked into the home directory.",
+    "A command that `sh` runs in the clone. If empty, the repository's install script runs; without one, its dotfiles are linked into the home directory.",
 });
 
 export const Dotfiles = namedObject("Dotfiles", {
-  url: { ...url, description: `${url.description} Empty: none.` },
+  url: { ...url, description: `${url.description} Empty if there are no dotfiles.` },
   branch,
   install_command,
 });

@@ -5,13 +5,15 @@ import { namedObject } from "../shape-names.ts";
 
 /** The response to an agent. If not linked yet, only `url` is set. */
 export const AgentExternalAuth = namedObject("AgentExternalAuth", {
-  access_token: t.String({ description: "Empty while the owner has not linked an account." }),
-  username: t.String({ description: "For git over https." }),
-  password: t.String({ description: "For git over https; may be empty." }),
-  type: t.String({ description: "The provider's type, such as github." }),
-  url: t.String({ description: "Where the owner links an account; empty once that is done." }),
-  expires_at: t.Optional(t.String({ format: "date-time", description: "Absent when the token does not expire." })),
-  token_extra: t.Record(t.String(), t.Unknown(), { description: "Further data from the provider." }),
+  access_token: t.String({ description: "The access token; empty if the owner has not linked an account." }),
+  username: t.String({ description: "The username for git over HTTPS." }),
+  password: t.String({ description: "The password for git over HTTPS; may be empty." }),
+  type: t.String({ description: "The provider's type, such as `github`." }),
+  url: t.String({ description: "The URL at which the owner can link an account; empty if one is linked." }),
+  expires_at: t.Optional(
+    t.String({ format: "date-time", description: "When the token expires; absent if it doesn't." }),
+  ),
+  token_extra: t.Record(t.String(), t.Unknown(), { description: "Additional data from the provider." }),
 });
 export type AgentExternalAuth = Static<typeof AgentExternalAuth>;
 
@@ -20,7 +22,7 @@ export const ExternalAuthProvider = namedObject("ExternalAuthProvider", {
   type: t.String(),
   display_name: t.String(),
   display_icon: t.String(),
-  device: t.Boolean({ description: "True if users enter a code at the provider." }),
+  device: t.Boolean({ description: "Whether users link an account by entering a code at the provider." }),
   allow_refresh: t.Boolean(),
   allow_validate: t.Boolean(),
   supports_revocation: t.Boolean(),
@@ -31,10 +33,10 @@ export const ExternalAuthLink = namedObject("ExternalAuthLink", {
   provider_id: t.String(),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
-  expires: t.Optional(t.String({ format: "date-time", description: "Absent when the token does not expire." })),
+  expires: t.Optional(t.String({ format: "date-time", description: "When the token expires; absent if it doesn't." })),
   has_refresh_token: t.Boolean(),
-  authenticated: t.Boolean({ description: "False: link the account again." }),
-  validate_error: t.String({ description: "Why it no longer works; empty if it works." }),
+  authenticated: t.Boolean({ description: "Whether the link works. If false, the user must link the account again." }),
+  validate_error: t.String({ description: "Why the link no longer works; empty if it works." }),
 });
 export type ExternalAuthLink = Static<typeof ExternalAuthLink>;
 
@@ -50,26 +52,26 @@ export const ExternalAuth = namedObject("ExternalAuth", {
   display_name: t.String(),
   supports_revocation: t.Boolean(),
   user: t.Union([t.Object({ login: t.String(), name: t.String(), profile_url: t.String() }), t.Null()], {
-    description: "The account at the provider, if the provider reports it.",
+    description: "The user's account at the provider, if the provider reports it.",
   }),
 });
 export type ExternalAuth = Static<typeof ExternalAuth>;
 
 export const ExternalAuthStart = namedObject("ExternalAuthStart", {
-  url: t.String({ description: "The URL to which the browser is redirected." }),
+  url: t.String({ description: "The URL to redirect the browser to." }),
 });
 
 export const ExternalAuthCallback = namedObject("ExternalAuthCallback", {
-  code: t.String({ minLength: 1, maxLength: 4096, description: "As reported by the provider." }),
-  state: t.String({ minLength: 1, maxLength: 4096, description: "As sent in the request." }),
+  code: t.String({ minLength: 1, maxLength: 4096, description: "The authorization code that the provider returned." }),
+  state: t.String({ minLength: 1, maxLength: 4096, description: "The state that was sent in the request." }),
 });
 
 export const ExternalAuthDevice = namedObject("ExternalAuthDevice", {
-  device_code: t.String({ description: "For the polls; only this user can use it." }),
+  device_code: t.String({ description: "The device code, for polling. Only this user can use it." }),
   user_code: t.String({ description: "The code that the user enters at the provider." }),
-  verification_uri: t.String({ description: "The URL at which the user enters it." }),
-  expires_in: t.Integer({ description: "Seconds." }),
-  interval: t.Integer({ description: "Seconds between two polls." }),
+  verification_uri: t.String({ description: "The URL at which the user enters the code." }),
+  expires_in: t.Integer({ description: "The lifetime of the codes, in seconds." }),
+  interval: t.Integer({ description: "The interval between polls, in seconds." }),
 });
 export type ExternalAuthDevice = Static<typeof ExternalAuthDevice>;
 
@@ -78,7 +80,7 @@ export const ExternalAuthPoll = namedObject("ExternalAuthPoll", {
 });
 
 export const ExternalAuthUnlinked = namedObject("ExternalAuthUnlinked", {
-  token_revoked: t.Boolean({ description: "True if the provider has also revoked the token." }),
+  token_revoked: t.Boolean({ description: "Whether the provider has also revoked the token." }),
   token_revocation_error: t.Optional(t.String()),
 });
 export type ExternalAuthUnlinked = Static<typeof ExternalAuthUnlinked>;
@@ -86,10 +88,10 @@ export type ExternalAuthUnlinked = Static<typeof ExternalAuthUnlinked>;
 /** An account that a template version asks its users to link. */
 export const VersionExternalAuth = namedObject("VersionExternalAuth", {
   id: t.String(),
-  type: t.String({ description: "Empty when this server has no such provider." }),
+  type: t.String({ description: "The provider's type; empty if this server has no such provider." }),
   display_name: t.String(),
   display_icon: t.String(),
-  authenticate_url: t.String({ description: "The page where the account is linked." }),
+  authenticate_url: t.String({ description: "The URL of the page where the user can link an account." }),
   authenticated: t.Boolean(),
   optional: t.Boolean(),
 });

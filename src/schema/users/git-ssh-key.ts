@@ -2,13 +2,15 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../shape-names.ts";
 
-const public_key = t.String({ description: "As in `authorized_keys` or on a git server's page." });
+const public_key = t.String({ description: "The public key, in the format of `authorized_keys`." });
 
 /** Returned only to agents of the user's own workspaces. */
 export const AgentGitSshKey = namedObject("AgentGitSshKey", {
   public_key,
-  private_key: t.String({ description: "In OpenSSH's own format, ready for a file." }),
-  is_deploy_key: t.Optional(t.Literal(true, { description: "It is the owner's deploy key for this remote." })),
+  private_key: t.String({ description: "The private key, in OpenSSH format." }),
+  is_deploy_key: t.Optional(
+    t.Literal(true, { description: "Whether the key is the owner's deploy key for this remote." }),
+  ),
 });
 export type AgentGitSshKey = Static<typeof AgentGitSshKey>;
 

@@ -16,24 +16,34 @@ export const GroupMembers = named("GroupMembers", t.Object({ users: t.Array(Grou
 export const Group = named(
   "Group",
   t.Object({
-    id: t.String({ format: "uuid", description: "Of the group of all members: the organization's id." }),
+    id: t.String({
+      format: "uuid",
+      description: "The ID of the group. The group of all members has the organization's ID.",
+    }),
     name: t.String(),
-    display_name: t.String({ description: "May be empty: the name." }),
+    display_name: t.String({ description: "The display name of the group. If empty, its name is shown." }),
     organization_id: t.String({ format: "uuid" }),
     organization_name: t.String(),
     organization_display_name: t.String(),
     members: t.Array(GroupMember, {
-      description: "By username, at most 1,000. Callers who cannot read all members see only themselves.",
+      description:
+        "The members, sorted by username; at most 1,000. Callers who can't read all members see only themselves.",
     }),
     total_member_count: t.Integer(),
-    avatar_url: t.String({ description: "A URL, or empty." }),
-    quota_allowance: t.Integer({ description: "The daily cost that each member's workspaces can add." }),
-    source: t.String({ description: "`user`: made by people." }),
+    avatar_url: t.String({ description: "The URL of the avatar; may be empty." }),
+    quota_allowance: t.Integer({
+      description: "The daily credits that the group adds to each member's workspace budget.",
+    }),
+    source: t.String({ description: "The origin of the group. `user`: it was created by a user." }),
   }),
 );
 export type Group = Static<typeof Group>;
 
-const Name = trimmedText({ minLength: 1, maxLength: 255, description: "Unique in the organization." });
+const Name = trimmedText({
+  minLength: 1,
+  maxLength: 255,
+  description: "The name of the group. Unique in the organization.",
+});
 const DisplayName = lineText({ maxLength: 255 });
 const Allowance = t.Integer({ minimum: 0, maximum: 1_000_000_000 });
 
@@ -49,17 +59,21 @@ export const CreateGroup = named(
 export type CreateGroup = Static<typeof CreateGroup>;
 
 const Users = (what: string) =>
-  t.Optional(t.Array(t.String({ maxLength: 64 }), { maxItems: 500, description: `${what}: user ids or usernames.` }));
+  t.Optional(
+    t.Array(t.String({ maxLength: 64 }), { maxItems: 500, description: `${what}, as user IDs or usernames.` }),
+  );
 
 export const PatchGroup = named(
   "UpdateGroupRequest",
   strictObject({
-    name: t.Optional(t.Union([Name, t.Literal("")], { description: "Empty: unchanged." })),
+    name: t.Optional(
+      t.Union([Name, t.Literal("")], { description: "The name of the group. If empty, it is unchanged." }),
+    ),
     display_name: t.Optional(DisplayName),
     avatar_url: t.Optional(iconText({ maxLength: 500 })),
     quota_allowance: t.Optional(Allowance),
-    add_users: Users("Members of the organization who come into the group"),
-    remove_users: Users("Who leaves it"),
+    add_users: Users("The members of the organization to add"),
+    remove_users: Users("The members to remove"),
   }),
 );
 export type PatchGroup = Static<typeof PatchGroup>;
@@ -68,8 +82,12 @@ export type PatchGroup = Static<typeof PatchGroup>;
 export const WorkspaceQuota = named(
   "WorkspaceQuota",
   t.Object({
-    credits_consumed: t.Integer({ description: "The daily cost of their workspaces in the organization." }),
-    budget: t.Integer({ description: "The sum of their groups' allowances; -1: no limit." }),
+    credits_consumed: t.Integer({
+      description: "The daily cost of the user's workspaces in the organization, in credits.",
+    }),
+    budget: t.Integer({
+      description: "The sum of the allowances of the user's groups, in credits; -1 means no limit.",
+    }),
   }),
 );
 export type WorkspaceQuota = Static<typeof WorkspaceQuota>;

@@ -14,12 +14,12 @@ export const InviteRequest = namedObject("InviteRequest", {
   people: t.Array(t.Object({ email: Email, name: t.Optional(RealName) }), {
     minItems: 1,
     maxItems: MAX_INVITATIONS_PER_REQUEST,
-    description: "The addresses, each with a name where it is known.",
+    description: "The email addresses to invite, each with a name if known.",
   }),
-  roles: t.Optional(Roles("Site roles. Only an owner gives them.")),
-  organization_id: t.Optional(uuid("Default: the default organization.")),
-  organization_roles: t.Optional(Roles("Roles in the organization.")),
-  group_ids: t.Optional(t.Array(uuid(), { maxItems: 50, description: "Groups of the organization." })),
+  roles: t.Optional(Roles("The site roles. Only owners can assign them.")),
+  organization_id: t.Optional(uuid("The ID of the organization; default: the default organization.")),
+  organization_roles: t.Optional(Roles("The roles in the organization.")),
+  group_ids: t.Optional(t.Array(uuid(), { maxItems: 50, description: "The IDs of groups in the organization." })),
 });
 export type InviteRequest = Static<typeof InviteRequest>;
 
@@ -32,16 +32,16 @@ export const Invitation = namedObject("Invitation", {
   organization_name: t.String(),
   organization_roles: t.Array(t.String()),
   group_ids: t.Array(uuid()),
-  invited_by: t.String({ description: "A username." }),
+  invited_by: t.String({ description: "The username of the user who sent the invitation." }),
   created_at: time(),
   expires_at: time(),
   expired: t.Boolean(),
-  sent_at: optionalTime("When the link last went out by email. Absent: it did not."),
-  send_problem: t.String({ description: "Why it could not be sent; empty if it was sent." }),
+  sent_at: optionalTime("When the link was last sent by email; absent if it wasn't."),
+  send_problem: t.String({ description: "Why the email could not be sent; empty if it was sent." }),
 });
 export type Invitation = Static<typeof Invitation>;
 
-const Link = t.String({ description: "Single use. Shown only once." });
+const Link = t.String({ description: "The invitation link. It works once and is returned only once." });
 
 export const NewInvitation = namedObject("NewInvitation", {
   invitation: Invitation,
@@ -50,44 +50,48 @@ export const NewInvitation = namedObject("NewInvitation", {
 export type NewInvitation = Static<typeof NewInvitation>;
 
 export const Invited = namedObject("Invited", {
-  invitations: t.Array(NewInvitation, { description: "Each with a link, unless it is sent by email." }),
+  invitations: t.Array(NewInvitation, { description: "The invitations, each with a link unless it is sent by email." }),
   skipped: t.Array(t.Object({ email: t.String(), reason: t.String() }), {
-    description: "Addresses that were not invited, and why.",
+    description: "The addresses that were not invited, each with the reason.",
   }),
-  by_email: t.Boolean({ description: "Whether the links go by email." }),
-  without_template: t.Boolean({ description: "Members of the organization cannot use any template yet." }),
+  by_email: t.Boolean({ description: "Whether the links are sent by email." }),
+  without_template: t.Boolean({ description: "Whether the organization's members can't use any template yet." }),
 });
 export type Invited = Static<typeof Invited>;
 
 export const Invitations = namedObject("Invitations", {
-  invitations: t.Array(Invitation, { description: "Invitations that the caller can revoke, newest first." }),
-  by_email: t.Boolean({ description: "Whether links can go by email." }),
+  invitations: t.Array(Invitation, { description: "The invitations that the caller can revoke, newest first." }),
+  by_email: t.Boolean({ description: "Whether links can be sent by email." }),
 });
 export type Invitations = Static<typeof Invitations>;
 
 export const ResendRequest = namedObject("ResendRequest", {
   by: t.Optional(
     t.Union([t.Literal("email"), t.Literal("link")], {
-      description: "How the new link is sent. Default: by email if an SMTP server is configured.",
+      description: "How to send the new link; default: by email if an SMTP server is configured.",
     }),
   ),
 });
 
-const Token = t.String({ minLength: 1, maxLength: 100, description: "The fragment of the link, after the #." });
+const Token = t.String({
+  minLength: 1,
+  maxLength: 100,
+  description: "The token of the invitation: the fragment of the link, after the `#`.",
+});
 
 export const InvitationToken = namedObject("InvitationToken", { token: Token });
 
 export const OpenInvitation = namedObject("OpenInvitation", {
   email: t.String(),
   name: t.String(),
-  username: t.String({ description: "An available username." }),
+  username: t.String({ description: "A suggested username that is available." }),
   organization_name: t.String(),
-  roles: t.Array(t.String(), { description: "Roles that it includes, as display names." }),
+  roles: t.Array(t.String(), { description: "The display names of the roles that the invitation includes." }),
   invited_by: t.String(),
   expires_at: time(),
-  passkey: t.Boolean({ description: "Whether a passkey can take the place of a password." }),
+  passkey: t.Boolean({ description: "Whether a passkey can be used instead of a password." }),
   providers: t.Array(t.Object({ id: t.String(), name: t.String(), icon: t.String() }), {
-    description: "The alternative sign-in URL.",
+    description: "The sign-in providers that can be used instead of a password.",
   }),
 });
 export type OpenInvitation = Static<typeof OpenInvitation>;
@@ -96,7 +100,7 @@ export const AcceptInvitation = namedObject("AcceptInvitation", {
   token: Token,
   username: Username,
   name: t.Optional(RealName),
-  password: t.Optional(t.String({ maxLength: 1000, description: "Instead of a passkey." })),
+  password: t.Optional(t.String({ maxLength: 1000, description: "The password. Use instead of a passkey." })),
   passkey: t.Optional(
     t.Object(
       {
@@ -104,7 +108,7 @@ export const AcceptInvitation = namedObject("AcceptInvitation", {
         name: lineText({ minLength: 1, maxLength: 64 }),
         credential: CredentialJson,
       },
-      { description: "Instead of a password." },
+      { description: "The passkey. Use instead of a password." },
     ),
   ),
 });
@@ -112,7 +116,11 @@ export type AcceptInvitation = Static<typeof AcceptInvitation>;
 
 export const InvitationAccepted = namedObject("InvitationAccepted", {
   session_token: t.String(),
-  recovery_codes: t.Optional(t.Array(t.String(), { description: "With a passkey; shown only this once." })),
+  recovery_codes: t.Optional(
+    t.Array(t.String(), {
+      description: "The recovery codes. Only set if a passkey was registered; returned only once.",
+    }),
+  ),
 });
 
 export const AcceptByPasskey = namedObject("AcceptByPasskey", { token: Token, username: Username });

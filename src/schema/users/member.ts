@@ -9,13 +9,15 @@ export const Member = namedObject("OrganizationMember", {
   username: t.String(),
   name: t.String(),
   email: t.String(),
-  avatar_url: t.String({ description: "A URL, or empty." }),
+  avatar_url: t.String({ description: "The URL of the avatar; may be empty." }),
   status: t.String(),
   login_type: t.String(),
-  last_seen_at: t.Optional(t.String({ format: "date-time", description: "Absent until the first sign-in." })),
-  roles: t.Array(RoleName, { description: "Roles in this organization; `organization-member` is implied." }),
-  global_roles: t.Array(RoleName, { description: "Site roles." }),
-  created_at: t.String({ format: "date-time", description: "When the membership began." }),
+  last_seen_at: t.Optional(
+    t.String({ format: "date-time", description: "When the user was last seen; absent until the first sign-in." }),
+  ),
+  roles: t.Array(RoleName, { description: "The roles in this organization; `organization-member` is implied." }),
+  global_roles: t.Array(RoleName, { description: "The site roles." }),
+  created_at: t.String({ format: "date-time", description: "When the user became a member." }),
   updated_at: t.String({ format: "date-time" }),
 });
 export type Member = Static<typeof Member>;

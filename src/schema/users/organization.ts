@@ -5,11 +5,11 @@ import { iconText, linesText, lineText } from "../text.ts";
 
 export const Organization = namedObject("Organization", {
   id: t.String({ format: "uuid" }),
-  name: t.String({ description: "Used in paths; unique." }),
+  name: t.String({ description: "The name of the organization, used in paths. Unique." }),
   display_name: t.String(),
   description: t.String(),
-  icon: t.String({ description: "A URL or a path of this server, or empty." }),
-  is_default: t.Boolean({ description: "The organization that a path may call `default`." }),
+  icon: t.String({ description: "The icon: a URL, a path on this server, or empty." }),
+  is_default: t.Boolean({ description: "Whether this is the organization that `default` refers to in paths." }),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
 });
@@ -20,9 +20,12 @@ const Name = t.String({
   minLength: 1,
   maxLength: 32,
   pattern: "^[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$",
-  description: "1 to 32 letters, digits and single hyphens. Unique, ignoring case.",
+  description: "The name of the organization: 1 to 32 letters, digits and single hyphens. Unique, ignoring case.",
 });
-const DisplayName = lineText({ maxLength: 64, description: "Empty: the name." });
+const DisplayName = lineText({
+  maxLength: 64,
+  description: "The display name of the organization. If empty, its name is shown.",
+});
 const Description = linesText({ maxLength: 1000 });
 const Icon = iconText({ maxLength: 500 });
 

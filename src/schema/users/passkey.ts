@@ -3,8 +3,12 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { named } from "../shape-names.ts";
 import { lineText } from "../text.ts";
 
-const Challenge = t.String({ minLength: 1, maxLength: 16384, description: "Of the operation that began; opaque." });
-const Name = lineText({ minLength: 1, maxLength: 64, description: "The owner's name for it." });
+const Challenge = t.String({
+  minLength: 1,
+  maxLength: 16384,
+  description: "The challenge that the start operation returned. Opaque.",
+});
+const Name = lineText({ minLength: 1, maxLength: 64, description: "The name that the owner gave the passkey." });
 
 export const Passkey = named(
   "Passkey",
@@ -12,8 +16,12 @@ export const Passkey = named(
     id: t.String({ format: "uuid" }),
     name: t.String(),
     created_at: t.String({ format: "date-time" }),
-    last_used_at: t.Optional(t.String({ format: "date-time", description: "Absent until it is used." })),
-    backed_up: t.Boolean({ description: "Whether it is synced by a service instead of stored on a single device." }),
+    last_used_at: t.Optional(
+      t.String({ format: "date-time", description: "When the passkey was last used; absent until it is used." }),
+    ),
+    backed_up: t.Boolean({
+      description: "Whether the passkey is synced by a service instead of stored on a single device.",
+    }),
   }),
 );
 export type Passkey = Static<typeof Passkey>;
@@ -21,10 +29,11 @@ export type Passkey = Static<typeof Passkey>;
 export const PasskeyChallenge = named(
   "PasskeyChallenge",
   t.Object({
-    challenge: t.String({ description: "For the operation that completes it; opaque." }),
+    challenge: t.String({ description: "The challenge to send to the operation that completes the process. Opaque." }),
     expires_at: t.String({ format: "date-time" }),
     options: t.Record(t.String(), t.Any(), {
-      description: "For `PublicKeyCredential.parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON`.",
+      description:
+        "The options for `PublicKeyCredential.parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON`.",
     }),
   }),
 );
@@ -42,7 +51,7 @@ export const CredentialJson = named(
       authenticatorAttachment: t.Optional(t.Union([t.String({ maxLength: 64 }), t.Null()])),
       clientExtensionResults: t.Optional(t.Record(t.String(), t.Any())),
     },
-    { description: "The browser's response, as `PublicKeyCredential.toJSON()` gives it." },
+    { description: "The browser's response, as returned by `PublicKeyCredential.toJSON()`." },
   ),
 );
 export type CredentialJson = Static<typeof CredentialJson>;
@@ -57,7 +66,11 @@ export const StartPasskeyLogin = named(
   "StartPasskeyLogin",
   t.Object({
     second_factor: t.Optional(
-      t.String({ maxLength: 8192, description: "The challenge from a sign-in with the correct password." }),
+      t.String({
+        maxLength: 8192,
+        description:
+          "The challenge of a sign-in with a correct password. Only to use the passkey as the second factor.",
+      }),
     ),
   }),
 );
@@ -66,6 +79,8 @@ export const NewPasskey = named(
   "NewPasskey",
   t.Object({
     passkey: Passkey,
-    recovery_codes: t.Array(t.String(), { description: "With the first second factor; shown only this once." }),
+    recovery_codes: t.Array(t.String(), {
+      description: "The recovery codes. Only set if this is the user's first second factor; returned only once.",
+    }),
   }),
 );

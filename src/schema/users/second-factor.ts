@@ -6,14 +6,14 @@ import { namedObject } from "../shape-names.ts";
 export const FACTOR_METHODS = ["totp", "passkey", "recovery_code"] as const;
 export type FactorMethod = (typeof FACTOR_METHODS)[number];
 
-const Methods = t.Array(t.String(), { description: `Ways to prove it: ${FACTOR_METHODS.join(", ")}.` });
+const Methods = t.Array(t.String(), { description: `The available methods: ${FACTOR_METHODS.join(", ")}.` });
 const ExpiresAt = t.String({ format: "date-time" });
 
 /** An authenticator code or a recovery code, as typed. */
 const Code = t.String({
   minLength: 6,
   maxLength: 64,
-  description: "The six digits of the authenticator app, or a recovery code.",
+  description: "A six-digit code from the authenticator app, or a recovery code.",
 });
 const Password = t.String({ maxLength: 1000 });
 /** Also contains what a provider has reported about the person. */
@@ -27,11 +27,11 @@ export const LoginRefused = namedObject(
     second_factor: t.Optional(
       t.Object(
         {
-          challenge: t.String({ description: "For `POST /users/login/second-factor`; opaque." }),
+          challenge: t.String({ description: "The challenge to send to `POST /users/login/second-factor`. Opaque." }),
           methods: Methods,
           expires_at: ExpiresAt,
         },
-        { description: "Only if the password was correct and a second factor is still required." },
+        { description: "Only set if the password was correct and a second factor is still required." },
       ),
     ),
   },
@@ -43,35 +43,44 @@ export const SecondFactorLogin = namedObject("SecondFactorLogin", { challenge: C
 
 export const Factors = namedObject("Factors", {
   totp: t.Union([t.Object({ created_at: t.String({ format: "date-time" }) }), t.Null()], {
-    description: "The authenticator app; null: none.",
+    description: "The authenticator app; null if none is enrolled.",
   }),
-  passkeys: t.Integer({ description: "How many there are." }),
+  passkeys: t.Integer({ description: "The number of passkeys." }),
   recovery_codes_left: t.Integer(),
-  required: t.Boolean({ description: "Whether this user must have a second factor." }),
-  required_by_administrator: t.Boolean({ description: "Whether it is set for this user alone." }),
+  required: t.Boolean({ description: "Whether the user must have a second factor." }),
+  required_by_administrator: t.Boolean({
+    description: "Whether an administrator requires it for this user individually.",
+  }),
 });
 export type Factors = Static<typeof Factors>;
 
 export const TotpEnrolment = namedObject("TotpEnrolment", {
-  enrolment: t.String({ description: "For the operation that confirms it; opaque." }),
+  enrolment: t.String({ description: "The enrollment to send to the operation that confirms it. Opaque." }),
   expires_at: ExpiresAt,
-  secret: t.String({ description: "Base32, to enter in an app." }),
-  uri: t.String({ description: "otpauth://…, for apps." }),
-  qr_svg: t.String({ description: "The URI as a QR code: an SVG picture." }),
+  secret: t.String({ description: "The secret in Base32, to enter in an authenticator app." }),
+  uri: t.String({ description: "The `otpauth://` URI for authenticator apps." }),
+  qr_svg: t.String({ description: "The URI as a QR code, in SVG." }),
 });
 export type TotpEnrolment = Static<typeof TotpEnrolment>;
 
 export const ConfirmTotp = namedObject("ConfirmTotp", { enrolment: Challenge, code: Code });
 
 export const RecoveryCodes = namedObject("RecoveryCodes", {
-  recovery_codes: t.Array(t.String(), { description: "Each can be used once. They are shown only this once." }),
+  recovery_codes: t.Array(t.String(), {
+    description: "The recovery codes. Each works once, and they are returned only once.",
+  }),
 });
 
 export const PasswordAndCode = namedObject("PasswordAndCode", { password: Password, code: Code });
 
 export const ConfirmRequest = namedObject("ConfirmRequest", {
   password: Password,
-  code: t.Optional(t.String({ ...Code, description: "Required for users with a second factor." })),
+  code: t.Optional(
+    t.String({
+      ...Code,
+      description: "A code from the authenticator app, or a recovery code. Needed if the user has a second factor.",
+    }),
+  ),
 });
 
 export const RequireFactor = namedObject("RequireFactor", { required: t.Boolean() });

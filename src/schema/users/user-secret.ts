@@ -11,14 +11,18 @@ const description = linesText({ maxLength: 1_024 });
 const env_name = t.String({
   maxLength: 128,
   pattern: "^$|^[A-Za-z_][A-Za-z0-9_]*$",
-  description: "The variable that contains it in the user's workspaces; empty if none.",
+  description: "The environment variable that contains the secret in the user's workspaces; empty if not set.",
 });
 const file_path = lineText({
   maxLength: 1_024,
   description:
-    "The file that contains it in the user's workspaces: an absolute path, or one below `~/`; empty for none.",
+    "The file that contains the secret in the user's workspaces: an absolute path, or a path below `~/`. Empty if not set.",
 });
-const value = t.String({ minLength: 1, maxLength: SECRET_BYTES, description: "At most 16 KiB." });
+const value = t.String({
+  minLength: 1,
+  maxLength: SECRET_BYTES,
+  description: "The value of the secret, at most 16 KiB.",
+});
 
 export const UserSecret = named(
   "UserSecret",
@@ -40,7 +44,8 @@ export const CreateUserSecret = named(
     name: t.String({
       maxLength: 64,
       pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$",
-      description: "Letters, digits, dots, underscores and dashes; unique among one's own.",
+      description:
+        "The name of the secret: letters, digits, dots, underscores and dashes. Unique among the user's secrets.",
     }),
     value,
     description: t.Optional(description),

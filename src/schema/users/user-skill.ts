@@ -3,15 +3,17 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../shape-names.ts";
 import { linesText, lineText } from "../text.ts";
 
-const name = lineText({ maxLength: 64, description: "Lower-case words joined by dashes." });
-const description = linesText({ maxLength: 1_024, description: "When the skill is to be read." });
-const content = t.String({ description: "Markdown, at most 64 KiB." });
+const name = lineText({ maxLength: 64, description: "The name of the skill: lower-case words joined by dashes." });
+const description = linesText({ maxLength: 1_024, description: "When the model should read the skill." });
+const content = t.String({ description: "The text of the skill in Markdown, at most 64 KiB." });
 
 export const UserSkill = namedObject("UserSkill", {
   id: t.String({ format: "uuid" }),
   name: t.String(),
   description: t.String(),
-  content: t.Optional(t.String({ description: "Set only when a single skill is read." })),
+  content: t.Optional(
+    t.String({ description: "The text of the skill in Markdown. Only returned for a single skill." }),
+  ),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
 });

@@ -15,21 +15,23 @@ export const Username = t.String({
   minLength: 1,
   maxLength: 32,
   pattern: USERNAME,
-  description: "1 to 32 letters, digits and single hyphens. Unique, ignoring case.",
+  description: "The username: 1 to 32 letters, digits and single hyphens. Unique, ignoring case.",
 });
 export const Email = t.String({
   minLength: 3,
   maxLength: MAX_EMAIL_LENGTH,
   pattern: EMAIL_PATTERN,
   error: EMAIL_PROBLEM,
-  description: "Unique, ignoring case.",
+  description: "The user's email address. Unique, ignoring case.",
 });
-export const RealName = lineText({ maxLength: 128, description: "Display name; may be empty." });
+export const RealName = lineText({ maxLength: 128, description: "The user's display name; may be empty." });
 
 export const RoleName = namedObject("RoleName", {
   name: t.String(),
   display_name: t.String(),
-  organization_id: t.Optional(t.String({ format: "uuid", description: "Absent for roles of the whole site." })),
+  organization_id: t.Optional(
+    t.String({ format: "uuid", description: "The ID of the organization; absent for site roles." }),
+  ),
 });
 export type RoleName = Static<typeof RoleName>;
 
@@ -38,7 +40,7 @@ export const MinimalUser = namedObject("MinimalUser", {
   id: t.String({ format: "uuid" }),
   username: t.String(),
   name: t.String(),
-  avatar_url: t.String({ description: "A URL, or empty." }),
+  avatar_url: t.String({ description: "The URL of the avatar; may be empty." }),
 });
 export type MinimalUser = Static<typeof MinimalUser>;
 
@@ -47,19 +49,24 @@ export const User = namedObject("User", {
   username: t.String(),
   name: t.String(),
   email: t.String(),
-  avatar_url: t.String({ description: "A URL, or empty." }),
+  avatar_url: t.String({ description: "The URL of the avatar; may be empty." }),
   theme_preference: t.String(),
   login_type: t.String({
-    description: "password, oidc for users who sign in at a provider, or none for accounts that cannot sign in.",
+    description:
+      "How the user signs in: `password`, `oidc` for a sign-in provider, or `none` for accounts that can't sign in.",
   }),
-  status: t.String({ description: "active, dormant (has never signed in) or suspended." }),
+  status: t.String({
+    description: "The status of the user: `active`, `dormant` (has never signed in) or `suspended`.",
+  }),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
-  last_seen_at: t.Optional(t.String({ format: "date-time", description: "Absent until the first sign-in." })),
-  has_ai_seat: t.Boolean({ description: "They have started a chat at some time." }),
+  last_seen_at: t.Optional(
+    t.String({ format: "date-time", description: "When the user was last seen; absent until the first sign-in." }),
+  ),
+  has_ai_seat: t.Boolean({ description: "Whether the user has ever started a chat." }),
   is_service_account: t.Boolean(),
   organization_ids: t.Array(t.String({ format: "uuid" })),
-  roles: t.Array(RoleName, { description: "Site roles; `member` is implied." }),
+  roles: t.Array(RoleName, { description: "The site roles; `member` is implied." }),
 });
 export type User = Static<typeof User>;
 
@@ -68,14 +75,14 @@ export const FirstUserRequest = namedObject("FirstUserRequest", {
     t.String({
       maxLength: 100,
       description:
-        "The token of the setup link that the server prints at start. Or in the header Service-Setup-Token, or in the query, for clients that send no such member.",
+        "The token from the setup link that the server prints at startup. Alternatively, send it in the header Service-Setup-Token or in the query.",
     }),
   ),
   email: Email,
   username: Username,
   name: t.Optional(RealName),
   password: t.String({ maxLength: 1000 }),
-  trial: t.Optional(t.Boolean({ description: "Accepted and ignored." })),
+  trial: t.Optional(t.Boolean({ description: "Accepted for compatibility and ignored." })),
 });
 
 export const LoginRequest = namedObject("LoginRequest", {
@@ -85,7 +92,7 @@ export const LoginRequest = namedObject("LoginRequest", {
 
 /** The response to a sign-in. */
 export const SessionToken = namedObject("SessionToken", {
-  session_token: t.String({ description: "Send it in the header Service-Session-Token." }),
+  session_token: t.String({ description: "The session token. Send it in the header Service-Session-Token." }),
 });
 export type SessionToken = Static<typeof SessionToken>;
 
@@ -93,35 +100,49 @@ export const SignedOut = namedObject("SignedOut", {
   message: t.String(),
   sign_out_url: t.Optional(
     t.String({
-      description: "URL at which the browser also ends the session at the sign-in provider, and which redirects back.",
+      description:
+        "The URL at which the browser also ends the session at the sign-in provider. It redirects back afterwards.",
     }),
   ),
 });
 
 export const CreateUserRequest = namedObject("CreateUserRequest", {
   email: t.Optional(
-    t.Union([t.Literal(""), Email], { description: "Needed with login_type password; empty for service accounts." }),
+    t.Union([t.Literal(""), Email], {
+      description: "The email address. Needed for `login_type` `password`; empty for service accounts.",
+    }),
   ),
   username: Username,
   name: t.Optional(RealName),
-  password: t.Optional(t.String({ maxLength: 1000, description: "Needed with, and only with, login_type password." })),
+  password: t.Optional(
+    t.String({
+      maxLength: 1000,
+      description: "The password. Needed for `login_type` `password`, and not allowed otherwise.",
+    }),
+  ),
   service_account: t.Optional(
     t.Boolean({
-      description: "For programs: it has API tokens, but cannot sign in with an email address or a password.",
+      description:
+        "Whether to create a service account, which has API tokens but can't sign in with an email address or a password.",
     }),
   ),
   login_type: t.Optional(
-    t.Union([t.Literal(""), ...LOGIN_TYPES.map((type) => t.Literal(type))], { description: "Default password." }),
+    t.Union([t.Literal(""), ...LOGIN_TYPES.map((type) => t.Literal(type))], {
+      description: "How the user signs in; default `password`.",
+    }),
   ),
   user_status: t.Optional(
     t.Union([t.Literal("active"), t.Literal("dormant")], {
-      description: "Default: dormant, until the first sign-in.",
+      description: "The initial status; default `dormant`, until the first sign-in.",
     }),
   ),
   organization_ids: t.Optional(
-    t.Array(t.String({ format: "uuid" }), { maxItems: 100, description: "Default: the default organization." }),
+    t.Array(t.String({ format: "uuid" }), {
+      maxItems: 100,
+      description: "The IDs of the user's organizations; default: the default organization.",
+    }),
   ),
-  roles: t.Optional(t.Array(t.String({ maxLength: 64 }), { maxItems: 16, description: "Site roles." })),
+  roles: t.Optional(t.Array(t.String({ maxLength: 64 }), { maxItems: 16, description: "The site roles." })),
 });
 
 export type CreateUser = Static<typeof CreateUserRequest>;
@@ -132,7 +153,9 @@ export const UpdateProfileRequest = namedObject("UpdateProfileRequest", {
 });
 
 export const UpdatePasswordRequest = namedObject("UpdatePasswordRequest", {
-  old_password: t.Optional(t.String({ maxLength: 1000, description: "Required to change one's own password." })),
+  old_password: t.Optional(
+    t.String({ maxLength: 1000, description: "The current password. Needed to change your own password." }),
+  ),
   password: t.String({ maxLength: 1000 }),
 });
 

@@ -17,12 +17,17 @@ export const EVERYONE = "Everyone";
 
 const role = named(
   "WorkspaceRole",
-  oneOf(WORKSPACE_ROLES, "`use`: see it and work in it; `admin`: also start, stop and change it."),
+  oneOf(
+    WORKSPACE_ROLES,
+    "The role on the workspace. `use`: see it and work in it. `admin`: also start, stop and change it.",
+  ),
 );
 const Roles = t.Record(t.String(), role);
 
 export const WorkspaceAcl = namedObject("WorkspaceAcl", {
-  users: t.Array(t.Object({ ...MinimalUser.properties, role }), { description: "By username." }),
+  users: t.Array(t.Object({ ...MinimalUser.properties, role }), {
+    description: "The users with access, sorted by username.",
+  }),
   groups: t.Array(
     t.Object({
       id: t.String({ format: "uuid" }),
@@ -42,15 +47,17 @@ export type WorkspaceAcl = Static<typeof WorkspaceAcl>;
 
 const Changes = (whose: string) =>
   t.Optional(
-    t.Record(t.String(), t.String(), { description: `${whose} id -> admin, use, or an empty text to remove.` }),
+    t.Record(t.String(), t.String(), {
+      description: `Roles by ${whose}: \`admin\`, \`use\`, or an empty string to remove the role.`,
+    }),
   );
 
 // Strict, like all bodies that decide who sees what.
 export const PatchWorkspaceAcl = named(
   "PatchWorkspaceAcl",
   strictObject({
-    user_roles: Changes("User"),
-    group_roles: Changes("Group (an organization's id is the group of all its members)"),
+    user_roles: Changes("user ID"),
+    group_roles: Changes("group ID (an organization's ID is the group of all its members)"),
   }),
 );
 export type PatchWorkspaceAcl = Static<typeof PatchWorkspaceAcl>;

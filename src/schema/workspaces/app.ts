@@ -25,8 +25,8 @@ export const AppStatus = namedObject("WorkspaceAppStatus", {
   state,
   message: t.String(),
   uri: t.String(),
-  icon: t.String({ description: "As the app reported it; empty if none." }),
-  needs_user_attention: t.Boolean({ description: "The app is waiting for its user." }),
+  icon: t.String({ description: "The icon that the app reported; may be empty." }),
+  needs_user_attention: t.Boolean({ description: "Whether the app waits for its user." }),
 });
 export type AppStatus = Static<typeof AppStatus>;
 
@@ -34,30 +34,37 @@ export type AppStatus = Static<typeof AppStatus>;
 export const STATUS_MESSAGE = 160;
 
 export const PatchAppStatus = namedObject("PatchAppStatus", {
-  app_slug: t.String({ maxLength: 4096, description: "An app of this agent." }),
+  app_slug: t.String({ maxLength: 4096, description: "The slug of an app of this agent." }),
   state,
   message: t.Optional(
     t.String({
       maxLength: STATUS_MESSAGE,
-      description: "At most 160 bytes of UTF-8; control characters are removed.",
+      description: "The status message, at most 160 bytes of UTF-8. Control characters are removed.",
     }),
   ),
-  uri: t.Optional(t.String({ maxLength: 4096, description: "Where to look, such as a pull request; kept as given." })),
-  icon: t.Optional(
-    t.String({ maxLength: 1024, description: "A URL or a path on this server; other values are omitted." }),
+  uri: t.Optional(
+    t.String({ maxLength: 4096, description: "A link to the result, such as a pull request. Stored unchanged." }),
   ),
-  needs_user_attention: t.Optional(t.Boolean({ description: "The app is waiting for its user." })),
+  icon: t.Optional(
+    t.String({ maxLength: 1024, description: "The icon: a URL or a path on this server. Other values are ignored." }),
+  ),
+  needs_user_attention: t.Optional(t.Boolean({ description: "Whether the app waits for its user." })),
 });
 
 export const App = namedObject("WorkspaceApp", {
   id: t.String({ format: "uuid" }),
   slug: t.String(),
   display_name: t.String(),
-  command: t.String({ description: "Run in a terminal when the app is opened; empty when it has a URL." }),
+  command: t.String({
+    description: "The command that runs in a terminal when the app is opened; empty if the app has a URL.",
+  }),
   url: t.String(),
-  external: t.Boolean({ description: "The URL is opened as it is, not through the server." }),
+  external: t.Boolean({ description: "Whether the URL is opened directly, not through the server." }),
   subdomain: t.Boolean(),
-  subdomain_name: t.String({ description: "Empty while the server has no wildcard host." }),
+  subdomain_name: t.String({
+    description:
+      "The app's DNS label under the wildcard host; empty if the app has no subdomain or the server has no wildcard host.",
+  }),
   hidden: t.Boolean(),
   group: t.String(),
   icon: t.String(),
@@ -65,8 +72,8 @@ export const App = namedObject("WorkspaceApp", {
   health: named("WorkspaceAppHealth", literals(APP_HEALTHS)),
   healthcheck: t.Object({
     url: t.String(),
-    interval: t.Integer({ description: "Seconds." }),
-    threshold: t.Integer({ description: "Failures in a row that make it unhealthy." }),
+    interval: t.Integer({ description: "The interval between checks, in seconds." }),
+    threshold: t.Integer({ description: "The number of consecutive failures after which the app is unhealthy." }),
   }),
   open_in: literals(["slim-window", "tab"] as const),
   sharing_level: named("WorkspaceAppSharingLevel", literals(SHARING_LEVELS)),

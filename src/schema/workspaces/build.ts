@@ -63,10 +63,10 @@ export const buildStatus = (job: JobStatus, transition: Transition): BuildStatus
   return job === "unknown" ? "failed" : job;
 };
 
-export const BuildReason = named("BuildReason", oneOf(BUILD_REASONS, "Who or what asked for it."));
+export const BuildReason = named("BuildReason", oneOf(BUILD_REASONS, "What started the build."));
 export const WorkspaceStatus = named(
   "WorkspaceStatus",
-  oneOf(BUILD_STATUSES, "Derived from the job's status and the transition."),
+  oneOf(BUILD_STATUSES, "The status of the workspace, derived from the build's job status and transition."),
 );
 
 export const Build = namedObject("WorkspaceBuild", {
@@ -76,25 +76,27 @@ export const Build = namedObject("WorkspaceBuild", {
   workspace_id: uuid(),
   workspace_name: t.String(),
   workspace_owner_id: uuid(),
-  workspace_owner_name: t.String({ description: "The owner's username." }),
+  workspace_owner_name: t.String({ description: "The username of the workspace's owner." }),
   workspace_owner_avatar_url: t.Optional(t.String()),
   template_version_id: uuid(),
   template_version_name: t.String(),
-  template_version_preset_id: t.Optional(uuid("Absent when no preset was used.")),
-  build_number: t.Integer({ description: "1, 2, 3 ... within the workspace." }),
+  template_version_preset_id: t.Optional(uuid("The ID of the preset; absent if none was used.")),
+  build_number: t.Integer({ description: "The number of the build within the workspace, starting at 1." }),
   transition: WorkspaceTransition,
   initiator_id: uuid(),
   initiator_name: t.String(),
   job: ProvisionerJob,
   reason: BuildReason,
-  resources: t.Array(Resource, { description: "The resources it created; empty until it has succeeded." }),
-  deadline: optionalTime("When autostop stops the workspace; absent if it does not."),
-  max_deadline: optionalTime("The latest the deadline can be moved to; absent when there is no limit."),
+  resources: t.Array(Resource, { description: "The resources that the build created; empty until it succeeds." }),
+  deadline: optionalTime("When autostop stops the workspace; absent if it doesn't."),
+  max_deadline: optionalTime("The latest time that the deadline can be moved to; absent if there is no limit."),
   status: WorkspaceStatus,
   daily_cost: t.Integer(),
   matched_provisioners: MatchedProvisioners,
-  has_ai_task: t.Boolean({ description: "Its template version declares an AI task." }),
-  has_external_agent: t.Boolean({ description: "It runs outside of the server's control." }),
+  has_ai_task: t.Boolean({ description: "Whether the template version declares an AI task." }),
+  has_external_agent: t.Boolean({
+    description: "Whether the workspace runs on a machine that the server doesn't control.",
+  }),
 });
 export type Build = Static<typeof Build>;
 
@@ -106,22 +108,32 @@ export const ParameterValue = namedObject("ParameterValue", {
 /** Body of POST /workspaces/{workspace}/builds. */
 export const CreateBuild = namedObject("CreateBuild", {
   transition: WorkspaceTransition,
-  template_version_id: t.Optional(uuid("A version of the same template; default: the version of the last build.")),
+  template_version_id: t.Optional(
+    uuid("The ID of a version of the same template; default: the version of the last build."),
+  ),
   rich_parameter_values: t.Optional(
-    t.Array(ParameterValue, { maxItems: 256, description: "Omitted parameters keep the value of the last build." }),
+    t.Array(ParameterValue, {
+      maxItems: 256,
+      description: "The parameter values. Omitted parameters keep their values from the last build.",
+    }),
   ),
   template_version_preset_id: t.Optional(uuid()),
-  reason: t.Optional(t.String({ description: `One of ${CALLER_REASONS.join(", ")}; anything else is ignored.` })),
-  log_level: t.Optional(oneOf(["", "debug"] as const, "`debug` writes more to the build log.")),
-  dry_run: t.Optional(t.Boolean({ description: "Not supported for builds: must be false." })),
-  state: t.Optional(t.String({ description: "Base64 of the provisioner's state to start from; for repairs." })),
+  reason: t.Optional(
+    t.String({
+      description: `The reason for the build: one of ${CALLER_REASONS.join(", ")}. Other values are ignored.`,
+    }),
+  ),
+  log_level: t.Optional(oneOf(["", "debug"] as const, "The log level; `debug` writes more to the build log.")),
+  dry_run: t.Optional(t.Boolean({ description: "Must be false: builds don't support dry runs." })),
+  state: t.Optional(t.String({ description: "The provisioner state to start from, in Base64. For manual repairs." })),
   permanent: t.Optional(
     t.Boolean({
-      description: "With delete: remove its files now, also from the trash, instead of keeping them there.",
+      description:
+        "For `delete`: delete the workspace's files immediately, also from the trash, instead of keeping them there.",
     }),
   ),
   orphan: t.Optional(
-    t.Boolean({ description: "With delete: forget the workspace's resources instead of removing them." }),
+    t.Boolean({ description: "For `delete`: abandon the workspace's resources instead of deleting them." }),
   ),
 });
 export type CreateBuild = Static<typeof CreateBuild>;

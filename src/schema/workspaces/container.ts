@@ -8,42 +8,47 @@ export const DEVCONTAINER_STATUSES = ["running", "stopped", "starting", "stoppin
 export type DevcontainerStatus = (typeof DEVCONTAINER_STATUSES)[number];
 
 export const Container = namedObject("Container", {
-  id: t.String({ description: "As the container engine names it." }),
+  id: t.String({ description: "The ID of the container, as assigned by the container engine." }),
   name: t.String(),
   image: t.String(),
   created_at: t.String({ format: "date-time" }),
   running: t.Boolean(),
-  status: t.String({ description: "The engine's own text, such as `Up 2 hours`." }),
+  status: t.String({ description: "The status text of the container engine, such as `Up 2 hours`." }),
   labels: t.Record(t.String(), t.String()),
   volumes: t.Record(t.String(), t.String(), {
-    description: "Mounts: volume name or host path to the path in the container.",
+    description: "The mounts: volume names or host paths, mapped to paths in the container.",
   }),
   ports: t.Array(
     t.Object({
-      network: t.String({ description: "`tcp` or `udp`." }),
-      port: t.Integer({ description: "Inside the container." }),
-      host_ip: t.String({ description: "Empty when the port is not published." }),
-      host_port: t.Integer({ description: "0 when the port is not published." }),
+      network: t.String({ description: "The protocol: `tcp` or `udp`." }),
+      port: t.Integer({ description: "The port inside the container." }),
+      host_ip: t.String({ description: "The host's IP address; empty if the port is not published." }),
+      host_port: t.Integer({ description: "The port on the host; 0 if the port is not published." }),
     }),
   ),
 });
 export type Container = Static<typeof Container>;
 
 const DevcontainerFields = {
-  id: t.String({ format: "uuid", description: "Always the same for this folder and file." }),
-  name: t.String({ description: "The sanitized name of the folder, with a number if necessary to make it unique." }),
+  id: t.String({
+    format: "uuid",
+    description: "The ID of the devcontainer. Always the same for a given folder and file.",
+  }),
+  name: t.String({
+    description: "The sanitized name of the folder, with a number appended if needed to make it unique.",
+  }),
   workspace_folder: t.String(),
   config_path: t.String(),
   status: t.Unsafe<DevcontainerStatus>(
     t.Union(DEVCONTAINER_STATUSES.map((status: DevcontainerStatus) => t.Literal(status))),
   ),
-  dirty: t.Boolean({ description: "The file has changed since the container was created." }),
-  error: t.Optional(t.String({ description: "Why the last attempt to create it failed." })),
+  dirty: t.Boolean({ description: "Whether the file has changed since the container was created." }),
+  error: t.Optional(t.String({ description: "Why the last attempt to create the container failed." })),
   container: t.Optional(Container),
   agent: t.Optional(
     t.Object(
       { id: t.String({ format: "uuid" }), name: t.String(), directory: t.String() },
-      { description: "The agent inside it, a child of this one." },
+      { description: "The agent inside the devcontainer, which is a child of this agent." },
     ),
   ),
 };
@@ -60,9 +65,9 @@ export type FoundDevcontainer = Static<typeof FoundDevcontainer>;
 
 const containerListSchema = <D extends typeof Devcontainer | typeof FoundDevcontainer>(devcontainer: D) =>
   t.Object({
-    containers: t.Array(Container, { description: "Newest first; stopped ones, too." }),
-    devcontainers: t.Array(devcontainer, { description: "By workspace folder." }),
-    warnings: t.Array(t.String(), { description: "For display." }),
+    containers: t.Array(Container, { description: "The containers, including stopped ones, newest first." }),
+    devcontainers: t.Array(devcontainer, { description: "The devcontainers, sorted by workspace folder." }),
+    warnings: t.Array(t.String(), { description: "Warnings to display to the user." }),
   });
 
 export const ContainerListing = named("ContainerListing", containerListSchema(Devcontainer));

@@ -8,14 +8,17 @@ export const CreateDryRun = namedObject("CreateDryRun", {
     t.String({
       pattern: "^$|^[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*$",
       maxLength: 32,
-      description: "The name of the workspace, which is not created.",
+      description: "The name of the workspace. It is not created.",
     }),
   ),
   rich_parameter_values: t.Optional(
-    t.Array(ParameterValue, { maxItems: 256, description: "Omitted parameters use their default." }),
+    t.Array(ParameterValue, {
+      maxItems: 256,
+      description: "The parameter values. Omitted parameters use their defaults.",
+    }),
   ),
   template_version_preset_id: t.Optional(
-    t.String({ format: "uuid", description: "A preset of the version; its values apply." }),
+    t.String({ format: "uuid", description: "The ID of a preset of the version, whose values apply." }),
   ),
 });
 export type CreateDryRun = Static<typeof CreateDryRun>;

@@ -4,7 +4,7 @@ import { namedObject } from "../shape-names.ts";
 
 const Text = namedObject("ParameterText", {
   value: t.String(),
-  valid: t.Boolean({ description: "False: there is no value." }),
+  valid: t.Boolean({ description: "Whether there is a value." }),
 });
 const nullable = <T extends ReturnType<typeof t.String> | ReturnType<typeof t.Integer>>(type: T) =>
   t.Union([type, t.Null()]);
@@ -13,7 +13,7 @@ export const Diagnostic = namedObject("ParameterDiagnostic", {
   severity: t.Union([t.Literal("error"), t.Literal("warning")]),
   summary: t.String(),
   detail: t.String(),
-  extra: t.Object({ code: t.String({ description: "`required`, or empty." }) }),
+  extra: t.Object({ code: t.String({ description: "The error code: `required`, or empty." }) }),
 });
 export type Diagnostic = Static<typeof Diagnostic>;
 
@@ -22,13 +22,15 @@ export const DynamicParameter = namedObject("DynamicParameter", {
   display_name: t.String(),
   description: t.String(),
   type: t.String(),
-  form_type: t.String({ description: "The form control for it." }),
-  styling: t.Record(t.String(), t.Unknown(), { description: "Such as `placeholder`, as the template says." }),
+  form_type: t.String({ description: "The form control for the parameter." }),
+  styling: t.Record(t.String(), t.Unknown(), {
+    description: "Display hints from the template, such as `placeholder`.",
+  }),
   mutable: t.Boolean(),
   default_value: Text,
   icon: t.String(),
   options: t.Array(t.Object({ name: t.String(), description: t.String(), value: Text, icon: t.String() }), {
-    description: "The options for the given values.",
+    description: "The options that are available with the given values.",
   }),
   validations: t.Array(
     t.Object({
@@ -39,29 +41,31 @@ export const DynamicParameter = namedObject("DynamicParameter", {
       validation_monotonic: nullable(t.String()),
     }),
   ),
-  required: t.Boolean({ description: "It has no default." }),
+  required: t.Boolean({ description: "Whether a value is required because the parameter has no default." }),
   order: t.Integer(),
   ephemeral: t.Boolean(),
   value: Text,
-  diagnostics: t.Array(Diagnostic, { description: "Problems with the value." }),
+  diagnostics: t.Array(Diagnostic, { description: "Problems with the parameter's value." }),
 });
 export type DynamicParameter = Static<typeof DynamicParameter>;
 
 export const DynamicParameters = namedObject("DynamicParameters", {
-  id: t.Integer({ description: "ID of the request; -1 for the first message, which is sent without a request." }),
+  id: t.Integer({ description: "The ID of the request; -1 for the first message, which is sent without a request." }),
   diagnostics: t.Array(Diagnostic, { description: "Problems with the request as a whole." }),
-  parameters: t.Array(DynamicParameter, { description: "The parameters of the form for these values, in order." }),
+  parameters: t.Array(DynamicParameter, { description: "The parameters to show for these values, in display order." }),
 });
 export type DynamicParameters = Static<typeof DynamicParameters>;
 
 export const DynamicParametersRequest = namedObject("DynamicParametersRequest", {
-  id: t.Optional(t.Integer({ description: "Chosen by the caller; the answer has the same." })),
+  id: t.Optional(
+    t.Integer({ description: "The ID of the request, chosen by the caller. The response has the same ID." }),
+  ),
   inputs: t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 65_536 }), {
     maxProperties: 256,
-    description: "Values by parameter name; omitted parameters use their defaults.",
+    description: "The values by parameter name. Omitted parameters use their defaults.",
   }),
   owner_id: t.Optional(
-    t.String({ maxLength: 64, description: "The owner of the workspace to create; does not affect the result." }),
+    t.String({ maxLength: 64, description: "The ID of the workspace's owner. It does not affect the result." }),
   ),
 });
 export type DynamicParametersRequest = Static<typeof DynamicParametersRequest>;

@@ -4,8 +4,10 @@ import { namedObject } from "../shape-names.ts";
 
 export const ExternalAgentCredentials = namedObject("ExternalAgentCredentials", {
   command: t.String({
-    description: "Command to run on the machine: downloads the program from this server and starts it.",
+    description: "The command to run on the machine. It downloads the program from this server and starts it.",
   }),
-  agent_token: t.String({ description: "The token the agent signs in with. Anyone who has it can act as the agent." }),
+  agent_token: t.String({
+    description: "The token that the agent signs in with. Anyone who has it can act as the agent.",
+  }),
 });
 export type ExternalAgentCredentials = Static<typeof ExternalAgentCredentials>;

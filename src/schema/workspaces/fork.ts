@@ -18,57 +18,60 @@ export const MAX_OPEN_FORKS = 5;
 
 const ForkedChat = namedObject("ForkedChat", {
   from_chat_id: uuid(),
-  chat_id: uuid("The copy, once it exists."),
+  chat_id: uuid("The ID of the copied chat; set once it exists."),
 });
 
 const ForkCopy = namedObject("ForkCopy", {
-  workspace_id: uuid("The new workspace, once it exists."),
-  name: t.String({ description: "The planned name, or another one if it was taken in the meantime." }),
+  workspace_id: uuid("The ID of the new workspace; set once it exists."),
+  name: t.String({ description: "The planned name, or a different one if that was already taken." }),
   status: named(
     "ForkCopyStatus",
     oneOf(
       ["waiting", "creating", "ready", "failed", "deleted"],
-      "`failed`: it was not created, or its files were not copied; start the workspace to try again.",
+      "The status of the new workspace. `failed`: it was not created, or its files were not copied; start the workspace to try again.",
     ),
   ),
-  error: t.String({ description: "Why it failed; empty otherwise." }),
+  error: t.String({ description: "Why the copy failed; empty otherwise." }),
   chats: t.Array(ForkedChat),
 });
 
 export const Fork = namedObject("Fork", {
   id: uuid(),
-  workspace_id: uuid("The workspace whose files they start with."),
-  owner_id: uuid("The owner of the new workspaces."),
+  workspace_id: uuid("The ID of the workspace whose files are copied."),
+  owner_id: uuid("The ID of the owner of the new workspaces."),
   status: named(
     "ForkStatus",
-    oneOf(FORK_STATUSES, "`copying`: the files are being copied; `creating`: the workspaces are being created."),
+    oneOf(
+      FORK_STATUSES,
+      "The status of the fork. `copying`: the files are being copied. `creating`: the workspaces are being created.",
+    ),
   ),
-  error: t.String({ description: "Why it failed; empty otherwise." }),
+  error: t.String({ description: "Why the fork failed; empty otherwise." }),
   copies: t.Array(ForkCopy),
   created_at: time(),
   updated_at: time(),
 });
 export type Fork = Static<typeof Fork>;
 
-export const Forks = namedObject("Forks", { forks: t.Array(Fork, { description: "Newest first." }) });
+export const Forks = namedObject("Forks", { forks: t.Array(Fork, { description: "The forks, newest first." }) });
 export type Forks = Static<typeof Forks>;
 
 export const CreateFork = named(
   "CreateFork",
   strictObject({
     count: t.Optional(
-      t.Integer({ minimum: 1, maximum: MAX_COPIES, description: "How many workspaces to create; default 1." }),
+      t.Integer({ minimum: 1, maximum: MAX_COPIES, description: "The number of workspaces to create; default 1." }),
     ),
     names: t.Optional(
       t.Array(t.String(), {
         minItems: 1,
         maxItems: MAX_COPIES,
-        description: "Their names. Default: the workspace's name with `-fork` and a number.",
+        description: "The names of the new workspaces; default: the workspace's name with `-fork` and a number.",
       }),
     ),
-    chats: t.Optional(t.Boolean({ description: "Also copy your chats in the workspace; default true." })),
-    home_backup_id: t.Optional(uuid("A home backup of the workspace to start with instead of its current files.")),
-    start: t.Optional(t.Boolean({ description: "Start the new workspaces; default false." })),
+    chats: t.Optional(t.Boolean({ description: "Whether to also copy your chats in the workspace; default true." })),
+    home_backup_id: t.Optional(uuid("The ID of a home backup of the workspace to use instead of its current files.")),
+    start: t.Optional(t.Boolean({ description: "Whether to start the new workspaces; default false." })),
   }),
 );
 export type CreateFork = Static<typeof CreateFork>;

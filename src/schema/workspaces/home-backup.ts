@@ -10,27 +10,29 @@ export type HomeBackupEngine = (typeof HOME_BACKUP_ENGINES)[number];
 const HOME_BACKUP_STATUSES = ["creating", "ready", "failed", "deleting"] as const;
 export type HomeBackupStatus = (typeof HOME_BACKUP_STATUSES)[number];
 
-const engine = named("HomeBackupEngine", oneOf(HOME_BACKUP_ENGINES, "How it was created."));
+const engine = named("HomeBackupEngine", oneOf(HOME_BACKUP_ENGINES, "The engine that created the backup."));
 
 export const HomeBackup = namedObject("HomeBackup", {
   id: uuid(),
   workspace_id: uuid(),
   status: named("HomeBackupStatus", oneOf(HOME_BACKUP_STATUSES)),
   engine: t.Optional(engine),
-  location: t.String({ description: "The folder or bucket it is in." }),
-  bytes: t.Integer({ minimum: 0, description: "Size of the files; 0 until it is ready." }),
-  added_bytes: t.Integer({ minimum: 0, description: "Bytes stored in addition to earlier backups." }),
-  error: t.String({ description: "Why it failed, or how the stored backup is damaged; empty otherwise." }),
+  location: t.String({ description: "The folder or bucket that contains the backup." }),
+  bytes: t.Integer({ minimum: 0, description: "The size of the files in bytes; 0 until the backup is ready." }),
+  added_bytes: t.Integer({ minimum: 0, description: "The number of bytes stored in addition to earlier backups." }),
+  error: t.String({ description: "Why the backup failed, or how the stored backup is damaged; empty otherwise." }),
   created_at: time(),
-  verified_at: t.Optional(time("When it was last verified.")),
+  verified_at: t.Optional(time("When the backup was last verified.")),
 });
 export type HomeBackup = Static<typeof HomeBackup>;
 
 export const HomeBackups = namedObject("HomeBackups", {
-  backups: t.Array(HomeBackup, { description: "Newest first." }),
-  bytes: t.Integer({ minimum: 0, description: "Stored bytes of all backups." }),
-  interval_ms: t.Optional(t.Integer({ description: "How often a backup is created; absent: only on request." })),
-  location: t.String({ description: "Where the next backup is stored." }),
+  backups: t.Array(HomeBackup, { description: "The home backups, newest first." }),
+  bytes: t.Integer({ minimum: 0, description: "The stored size of all backups in bytes." }),
+  interval_ms: t.Optional(
+    t.Integer({ description: "How often a backup is created, in milliseconds; absent if only on request." }),
+  ),
+  location: t.String({ description: "The folder or bucket that the next backup is stored in." }),
   unsupported: t.String({ description: "Why the workspace can't be backed up; empty if it can." }),
 });
 export type HomeBackups = Static<typeof HomeBackups>;
@@ -39,23 +41,28 @@ const HomeOfWorkspace = namedObject("HomeOfWorkspace", {
   workspace_id: uuid(),
   workspace_name: t.String(),
   owner_name: t.String(),
-  backups: t.Integer({ description: "How many there are." }),
-  bytes: t.Integer({ description: "Stored bytes of all backups." }),
-  last_at: t.Optional(time("When the newest was created.")),
-  problem: t.String({ description: "The problem: none yet, too old, damaged or failed; empty without a problem." }),
+  backups: t.Integer({ description: "The number of backups." }),
+  bytes: t.Integer({ description: "The stored size of all backups in bytes." }),
+  last_at: t.Optional(time("When the newest backup was created.")),
+  problem: t.String({
+    description:
+      "The problem: there is no backup yet, or it is too old, damaged or failed. Empty if there is no problem.",
+  }),
 });
 
 export const HomeBackupReport = namedObject("HomeBackupReport", {
-  location: t.String({ description: "Where backups are stored; empty if home backups are off." }),
+  location: t.String({
+    description: "The folder or bucket that backups are stored in; empty if home backups are off.",
+  }),
   interval_ms: t.Optional(
-    t.Integer({ description: "How often each workspace is backed up; absent: only on request." }),
+    t.Integer({ description: "How often each workspace is backed up, in milliseconds; absent if only on request." }),
   ),
   engine: t.Optional(engine),
   keep_daily: t.Integer(),
   keep_weekly: t.Integer(),
   problem: t.String({ description: "Why backups can't be created; empty if they can." }),
-  bytes: t.Integer({ description: "Stored bytes of all backups." }),
+  bytes: t.Integer({ description: "The stored size of all backups in bytes." }),
   backups: t.Integer(),
-  workspaces: t.Array(HomeOfWorkspace, { description: "Workspaces with problems first; at most 200." }),
+  workspaces: t.Array(HomeOfWorkspace, { description: "The workspaces, those with problems first; at most 200." }),
 });
 export type HomeBackupReport = Static<typeof HomeBackupReport>;

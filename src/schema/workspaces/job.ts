@@ -27,35 +27,38 @@ export type JobLogSource = (typeof JOB_LOG_SOURCES)[number];
 
 export const JobStatus = named(
   "ProvisionerJobStatus",
-  oneOf(JOB_STATUSES, "Active are pending, running and canceling; the others are final."),
+  oneOf(JOB_STATUSES, "The status of the job. `pending`, `running` and `canceling` are active; the others are final."),
 );
 
 export const ProvisionerJob = namedObject("ProvisionerJob", {
-  id: uuid("The job."),
+  id: uuid("The ID of the job."),
   created_at: time(),
-  started_at: optionalTime("When a worker took it."),
-  completed_at: optionalTime("When it ended, well or not."),
-  canceled_at: optionalTime("When its cancellation was requested."),
-  error: t.Optional(t.String({ description: "Why it failed." })),
+  started_at: optionalTime("When a worker took the job."),
+  completed_at: optionalTime("When the job ended, whether it succeeded or not."),
+  canceled_at: optionalTime("When cancellation was requested."),
+  error: t.Optional(t.String({ description: "Why the job failed." })),
   error_code: t.Optional(
-    t.String({ description: "A special cause, such as REQUIRED_TEMPLATE_VARIABLES or INSUFFICIENT_QUOTA." }),
+    t.String({
+      description:
+        "The machine-readable cause of some failures, such as REQUIRED_TEMPLATE_VARIABLES or INSUFFICIENT_QUOTA.",
+    }),
   ),
   status: JobStatus,
-  worker_id: t.Optional(uuid("The worker that took it.")),
-  worker_name: t.String({ description: "Empty until a worker has taken it." }),
-  file_id: uuid("The upload from which the template was created."),
-  tags: t.Record(t.String(), t.String(), { description: "The tags that a worker needs to take it." }),
-  queue_position: t.Integer({ description: "Position in the queue, starting at 1; 0 if it is not waiting." }),
-  queue_size: t.Integer({ description: "How many jobs wait." }),
-  organization_id: uuid("The organization of the change."),
-  initiator_id: uuid("The user who requested it."),
+  worker_id: t.Optional(uuid("The ID of the worker that took the job.")),
+  worker_name: t.String({ description: "The name of the worker; empty until one has taken the job." }),
+  file_id: uuid("The ID of the upload that the template version was created from."),
+  tags: t.Record(t.String(), t.String(), { description: "The tags that a worker must have to take the job." }),
+  queue_position: t.Integer({ description: "The job's position in the queue, starting at 1; 0 if it is not queued." }),
+  queue_size: t.Integer({ description: "The number of queued jobs." }),
+  organization_id: uuid("The ID of the organization."),
+  initiator_id: uuid("The ID of the user who requested the job."),
   input: t.Object({
     template_version_id: t.Optional(uuid()),
     workspace_build_id: t.Optional(uuid()),
     error: t.Optional(t.String()),
   }),
-  type: named("ProvisionerJobType", oneOf(JOB_TYPES, "What it is for.")),
-  available_workers: t.Array(uuid(), { description: "Workers that could take it." }),
+  type: named("ProvisionerJobType", oneOf(JOB_TYPES, "The type of the job.")),
+  available_workers: t.Array(uuid(), { description: "The IDs of workers that could take the job." }),
   metadata: t.Object(
     {
       template_version_name: t.String(),
@@ -67,29 +70,34 @@ export const ProvisionerJob = namedObject("ProvisionerJob", {
       workspace_name: t.Optional(t.String()),
       workspace_build_transition: t.Optional(t.String()),
     },
-    { description: "Names of the affected resources." },
+    { description: "The names of the affected resources." },
   ),
-  logs_overflowed: t.Boolean({ description: "True when lines were dropped because the log had reached its limit." }),
+  logs_overflowed: t.Boolean({ description: "Whether lines were dropped because the log reached its limit." }),
 });
 export type ProvisionerJob = Static<typeof ProvisionerJob>;
 
 export const JobLog = namedObject("ProvisionerJobLog", {
-  id: t.Integer({ description: "Increases within the job; the cursor of `after` and `before`." }),
+  id: t.Integer({
+    description: "The line's ID, which increases within the job. Used as the cursor in `after` and `before`.",
+  }),
   created_at: time(),
   log_source: named(
     "ProvisionerJobLogSource",
-    oneOf(JOB_LOG_SOURCES, "`provisioner` is the work itself, `provisioner_daemon` what surrounds it."),
+    oneOf(
+      JOB_LOG_SOURCES,
+      "The source of the line. `provisioner`: the provisioner itself. `provisioner_daemon`: the worker that runs it.",
+    ),
   ),
   log_level: LogLevel,
-  stage: t.String({ description: "The step of the work, in words." }),
+  stage: t.String({ description: "The name of the build stage." }),
   output: t.String(),
 });
 export type JobLog = Static<typeof JobLog>;
 
 export const MatchedProvisioners = namedObject("MatchedProvisioners", {
-  count: t.Integer({ description: "Workers with matching tags." }),
-  available: t.Integer({ description: "Matching workers that have reported recently." }),
-  most_recently_seen: optionalTime("When one of them last sent a heartbeat."),
+  count: t.Integer({ description: "The number of workers with matching tags." }),
+  available: t.Integer({ description: "The number of matching workers that have reported recently." }),
+  most_recently_seen: optionalTime("When one of these workers last sent a heartbeat."),
 });
 export type MatchedProvisioners = Static<typeof MatchedProvisioners>;
 

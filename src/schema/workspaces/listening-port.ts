@@ -3,13 +3,13 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../shape-names.ts";
 
 export const ListeningPort = namedObject("ListeningPort", {
-  network: t.String({ description: "Always `tcp`." }),
+  network: t.String({ description: "The protocol. Always `tcp`." }),
   port: t.Integer({ minimum: 0, maximum: 65_535 }),
-  process_name: t.String({ description: "Empty when it is not known." }),
+  process_name: t.String({ description: "The name of the process; empty if unknown." }),
   is_own: t.Optional(
     t.Boolean({
       description:
-        "Whether a program of the workspace listens. False: another program of the same user on the machine. Absent from daemons that do not know.",
+        "Whether a program in the workspace listens on the port. If false, it is another program of the same user on the machine. Absent if the agent can't tell.",
     }),
   ),
 });

@@ -16,12 +16,15 @@ export const isMoreOpen = (level: ShareLevel, most: ShareLevel): boolean =>
 export const getEffectiveLevel = (asked: ShareLevel, most: ShareLevel): ShareLevel =>
   isMoreOpen(asked, most) ? most : asked;
 
-const agent_name = t.String({ description: "Name of an agent of the latest build." });
+const agent_name = t.String({ description: "The name of an agent of the latest build." });
 const port = t.Integer({ minimum: 9, maximum: 65_535 });
-const protocol = named("PortProtocol", oneOf(["http", "https"], "What the port speaks."));
+const protocol = named("PortProtocol", oneOf(["http", "https"], "The protocol of the port."));
 export const PortShareLevel = named(
   "PortShareLevel",
-  oneOf(SHARE_LEVELS, "Who can open it: the owner, members of the organization, everyone signed in, or everyone."),
+  oneOf(
+    SHARE_LEVELS,
+    "Who can open the port: the owner, members of the organization, all signed-in users, or everyone.",
+  ),
 );
 
 export const PortShare = namedObject("PortShare", {
@@ -34,7 +37,7 @@ export const PortShare = namedObject("PortShare", {
 export type PortShare = Static<typeof PortShare>;
 
 export const PortShares = namedObject("PortShares", {
-  shares: t.Array(PortShare, { description: "By port, then agent." }),
+  shares: t.Array(PortShare, { description: "The shared ports, sorted by port and agent." }),
 });
 
 /** Body of POST: replaces the share of the same agent and port. */

@@ -4,7 +4,7 @@ import { namedObject } from "../shape-names.ts";
 
 export const PrebuildSettings = namedObject("PrebuildSettings", {
   reconciliation_paused: t.Boolean({
-    description: "Stops creating and removing prebuilt workspaces. Existing ones can still be claimed.",
+    description: "Whether creating and removing prebuilt workspaces is paused. Existing ones can still be claimed.",
   }),
 });
 export type PrebuildSettings = Static<typeof PrebuildSettings>;

@@ -44,22 +44,23 @@ export const UpdateTtl = namedObject("UpdateTtl", {
   ttl_ms: t.Optional(
     t.Union([t.Integer(), t.Null()], {
       description:
-        "Milliseconds, one minute to 30 days, truncated to whole minutes; absent, null or 0: autostop is off.",
+        "The time until autostop in milliseconds, one minute to 30 days, rounded down to whole minutes. Absent, null or 0 turns autostop off.",
     }),
   ),
 });
 export const UpdateAutostart = namedObject("UpdateAutostart", {
   schedule: t.Optional(
     t.Union([t.String({ maxLength: 256 }), t.Null()], {
-      description: "CRON_TZ=<zone> <minute> <hour> * * <days>; absent, null or empty for none.",
+      description:
+        "The autostart schedule, as `CRON_TZ=<zone> <minute> <hour> * * <days>`. Absent, null or empty removes it.",
     }),
   ),
 });
 export const ExtendWorkspace = namedObject("ExtendWorkspace", {
-  deadline: time("The new stop time; at least 30 minutes in the future."),
+  deadline: time("The new deadline, at least 30 minutes from now."),
 });
 export const UpdateDormancy = namedObject("UpdateDormancy", {
-  dormant: t.Optional(t.Boolean({ description: "Absent is false." })),
+  dormant: t.Optional(t.Boolean({ description: "Whether the workspace is dormant; default false." })),
 });
 
 export const WorkspaceActivity = namedObject("WorkspaceActivity", {
@@ -67,32 +68,32 @@ export const WorkspaceActivity = namedObject("WorkspaceActivity", {
     [
       t.Object({
         what: oneOf(["stop", "start", "make_dormant", "delete"]),
-        at: time("In the past if it is about to happen."),
+        at: time("When the action is due. In the past if it is about to happen."),
         why: t.String(),
       }),
       t.Null(),
     ],
     { description: "The next scheduled action, or null." },
   ),
-  deadline: optionalTime("When the running workspace stops; absent when it is not stopped."),
-  max_deadline: optionalTime("No activity and no extension moves the deadline past this."),
-  kept_by: t.Array(t.String({ description: "As text: `npm run build`." }), {
-    description: "Active jobs and chats that keep the workspace running.",
+  deadline: optionalTime("When the running workspace stops; absent if it isn't stopped automatically."),
+  max_deadline: optionalTime("The latest deadline. Neither activity nor extensions move the deadline past it."),
+  kept_by: t.Array(t.String({ description: "The name of the job or chat, such as `npm run build`." }), {
+    description: "The active jobs and chats that keep the workspace running.",
   }),
   entries: t.Array(
     t.Object({
       at: time(),
       reason: oneOf([...ACTIVITY_REASONS]),
-      detail: t.String({ description: "As text." }),
+      detail: t.String({ description: "A description of the event." }),
       actor: t.Object({
         kind: oneOf(["user", "agent", "server"]),
         id: t.Optional(uuid()),
         name: t.String(),
       }),
-      old_deadline: optionalTime("Absent without an earlier deadline."),
-      new_deadline: optionalTime("Absent if the deadline was removed."),
+      old_deadline: optionalTime("The deadline before the event; absent if there was none."),
+      new_deadline: optionalTime("The deadline after the event; absent if it was removed."),
     }),
-    { description: "Newest first, at most 50." },
+    { description: "The events, newest first; at most 50." },
   ),
 });
 export type WorkspaceActivity = Static<typeof WorkspaceActivity>;

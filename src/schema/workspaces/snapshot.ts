@@ -52,40 +52,44 @@ const method = named(
   "SnapshotMethod",
   oneOf(
     SNAPSHOT_METHODS,
-    "How files are copied. `btrfs` and `reflink` share unchanged data with the workspace; `archive` is a compressed file; `volume` is a second volume of the Docker Engine; `module` is a Terraform module of the template.",
+    "How files are copied. `btrfs`, `reflink`: unchanged data is shared with the workspace. `archive`: a compressed file. `volume`: a second volume of the Docker Engine. `module`: a Terraform module of the template.",
   ),
 );
 
 export const Snapshot = namedObject("Snapshot", {
   id: uuid(),
   workspace_id: uuid(),
-  name: t.String({ description: "Empty if it has no name." }),
+  name: t.String({ description: "The name of the snapshot; may be empty." }),
   reason: named(
     "SnapshotReason",
     oneOf(
       SNAPSHOT_REASONS,
-      "`stop`: made by the template's policy. `fork`: other workspaces get their files from it; it is deleted when they have. `backup`: a home backup is copied from it, and it is deleted then. `fetched`: its files come from a home backup.",
+      "Why the snapshot was created. `stop`: by the template's policy. `fork`: to copy files to other workspaces; deleted afterwards. `backup`: to copy files to a home backup; deleted afterwards. `fetched`: from a home backup.",
     ),
   ),
-  status: named("SnapshotStatus", oneOf(SNAPSHOT_STATUSES, "`restoring`: a build is copying its files.")),
+  status: named(
+    "SnapshotStatus",
+    oneOf(SNAPSHOT_STATUSES, "The status of the snapshot. `restoring`: a build is copying its files."),
+  ),
   method: t.Optional(method),
   bytes: t.Integer({
     minimum: 0,
-    description: "Size of the files; for an archive, its own size. 0 until it is ready, and for the method `module`.",
+    description:
+      "The size of the files in bytes or, for an archive, the size of the archive. 0 until the snapshot is ready, and for the method `module`.",
   }),
-  error: t.String({ description: "Why it failed; empty otherwise." }),
-  created_by: uuid("The user who requested it; the workspace's owner if it was created on stop."),
+  error: t.String({ description: "Why the snapshot failed; empty otherwise." }),
+  created_by: uuid("The ID of the user who requested the snapshot; the workspace's owner if it was created on stop."),
   created_at: time(),
   updated_at: time(),
 });
 export type Snapshot = Static<typeof Snapshot>;
 
 export const Snapshots = namedObject("Snapshots", {
-  snapshots: t.Array(Snapshot, { description: "Newest first." }),
-  bytes: t.Integer({ minimum: 0, description: "Size of all of them." }),
-  limit: t.Integer({ description: "How many a workspace can have." }),
+  snapshots: t.Array(Snapshot, { description: "The snapshots, newest first." }),
+  bytes: t.Integer({ minimum: 0, description: "The total size of the snapshots in bytes." }),
+  limit: t.Integer({ description: "The maximum number of snapshots of a workspace." }),
   method: t.Optional(method),
-  unsupported: t.String({ description: "Why the workspace can have none; empty when it can." }),
+  unsupported: t.String({ description: "Why the workspace can't have snapshots; empty if it can." }),
 });
 export type Snapshots = Static<typeof Snapshots>;
 

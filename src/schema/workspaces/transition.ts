@@ -6,4 +6,7 @@ import { named } from "../shape-names.ts";
 export const TRANSITIONS = ["start", "stop", "delete"] as const;
 export type Transition = (typeof TRANSITIONS)[number];
 
-export const WorkspaceTransition = named("WorkspaceTransition", oneOf(TRANSITIONS, "What a build does."));
+export const WorkspaceTransition = named(
+  "WorkspaceTransition",
+  oneOf(TRANSITIONS, "The transition that a build performs."),
+);

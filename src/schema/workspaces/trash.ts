@@ -7,19 +7,19 @@ import { lineText } from "../text.ts";
 
 export const TrashedWorkspace = namedObject("TrashedWorkspace", {
   id: uuid(),
-  name: t.String({ description: "Its former name; another workspace may have it now." }),
+  name: t.String({ description: "The former name of the workspace. Another workspace may have it now." }),
   owner_id: uuid(),
   owner_name: t.String(),
   template_id: uuid(),
   template_name: t.String(),
   deleted_at: time(),
-  kept_until: time("Its files are removed then."),
-  bytes: t.Integer({ minimum: 0, description: "Size of its files and snapshots." }),
+  kept_until: time("When the workspace's files are deleted permanently."),
+  bytes: t.Integer({ minimum: 0, description: "The size of the workspace's files and snapshots in bytes." }),
 });
 
 export const Trash = namedObject("Trash", {
-  workspaces: t.Array(TrashedWorkspace, { description: "Most recently deleted first." }),
-  bytes: t.Integer({ minimum: 0, description: "Size of all of them." }),
+  workspaces: t.Array(TrashedWorkspace, { description: "The deleted workspaces, most recently deleted first." }),
+  bytes: t.Integer({ minimum: 0, description: "The total size of the deleted workspaces in bytes." }),
 });
 export type Trash = Static<typeof Trash>;
 
@@ -27,7 +27,10 @@ export const RestoreWorkspace = named(
   "RestoreWorkspace",
   strictObject({
     name: t.Optional(
-      lineText({ description: "Default: its own name, with a number if that is taken.", maxLength: 32 }),
+      lineText({
+        description: "The new name of the workspace; default: its former name, with a number if that is taken.",
+        maxLength: 32,
+      }),
     ),
   }),
 );

@@ -13,6 +13,6 @@ export const wakeLevel = (description: string) => oneOf(WAKE_LEVELS, description
 
 export const WakeWorkspace = named(
   "WakeWorkspaceRequest",
-  strictObject({ reason: t.Optional(oneOf(CALLER_REASONS, "What connects, shown with the build.")) }),
+  strictObject({ reason: t.Optional(oneOf(CALLER_REASONS, "What connects to the workspace. Shown with the build.")) }),
 );
 export type WakeWorkspace = Static<typeof WakeWorkspace>;

@@ -37,20 +37,22 @@ export const WorkspaceSummary = namedObject("WorkspaceSummary", {
   transition: WorkspaceTransition,
   reason: BuildReason,
   error: t.Optional(t.String({ description: "Why the latest build failed." })),
-  deadline: optionalTime("When autostop stops it; absent if it does not."),
-  max_deadline: optionalTime("The latest the deadline can be moved to."),
-  next_start_at: optionalTime("The next autostart."),
+  deadline: optionalTime("When autostop stops the workspace; absent if it doesn't."),
+  max_deadline: optionalTime("The latest time that the deadline can be moved to."),
+  next_start_at: optionalTime("When autostart next starts the workspace."),
   last_used_at: time(),
-  dormant_at: optionalTime("Since when it is dormant."),
-  deleting_at: optionalTime("When a dormant workspace is deleted."),
-  favorite: t.Boolean({ description: "True only for the owner, if they marked it as a favorite." }),
-  shared: t.Boolean({ description: "Whether it is shared." }),
+  dormant_at: optionalTime("When the workspace became dormant."),
+  deleting_at: optionalTime("When the dormant workspace is deleted."),
+  favorite: t.Boolean({ description: "Whether the caller owns the workspace and marked it as a favorite." }),
+  shared: t.Boolean({ description: "Whether the workspace is shared." }),
   healthy: t.Boolean(),
-  agents: t.Array(AgentSummary, { description: "Of what runs now." }),
+  agents: t.Array(AgentSummary, { description: "The agents of the running workspace." }),
 });
 export type WorkspaceSummary = Static<typeof WorkspaceSummary>;
 
-const id = t.String({ description: "Cursor for resuming after a disconnect (query `after_id`)." });
+const id = t.String({
+  description: "The cursor for resuming after a disconnect. Send it as the query parameter `after_id`.",
+});
 const rows = (description: string) => t.Unsafe<readonly WorkspaceSummary[]>(t.Array(WorkspaceSummary, { description }));
 
 /** A message of the stream. */
@@ -60,23 +62,25 @@ export const WorkspacesEvent = named(
     namedObject("WorkspacesSnapshotEvent", {
       type: t.Literal("snapshot"),
       workspaces: rows(
-        "All workspaces, in several messages; workspaces known before that are not included no longer exist.",
+        "All workspaces, spread over several messages. Previously known workspaces that are missing no longer exist.",
       ),
-      more: t.Boolean({ description: "Another message of the snapshot follows." }),
+      more: t.Boolean({ description: "Whether another message of the snapshot follows." }),
       id,
     }),
     namedObject("WorkspacesChangesEvent", {
       type: t.Literal("changes"),
-      changed: rows("As they are now."),
+      changed: rows("The current state of the changed workspaces."),
       removed: t.Unsafe<readonly string[]>(
-        t.Array(uuid(), { description: "IDs of workspaces that were deleted or are no longer visible." }),
+        t.Array(uuid(), { description: "The IDs of workspaces that were deleted or are no longer visible." }),
       ),
       id,
     }),
     namedObject("WorkspacesTemplatesEvent", {
       type: t.Literal("templates"),
       changed: t.Unsafe<readonly string[]>(
-        t.Array(uuid(), { description: "Templates that were changed or deleted, or a version of which was." }),
+        t.Array(uuid(), {
+          description: "The IDs of templates that were changed or deleted, or that have a changed version.",
+        }),
       ),
     }),
     namedObject(

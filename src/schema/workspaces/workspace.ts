@@ -11,7 +11,10 @@ import { Build, ParameterValue } from "./build.ts";
 
 const automaticUpdates = named(
   "AutomaticUpdates",
-  oneOf(["always", "never"], "`always`: each start uses the template's active version."),
+  oneOf(
+    ["always", "never"],
+    "Whether the workspace updates automatically. `always`: each start uses the template's active version.",
+  ),
 );
 
 /** Organization and template, as in every shape of a workspace. */
@@ -29,7 +32,7 @@ export const Workspace = namedObject("Workspace", {
   created_at: time(),
   updated_at: time(),
   owner_id: uuid(),
-  owner_name: t.String({ description: "The owner's username." }),
+  owner_name: t.String({ description: "The username of the workspace's owner." }),
   owner_avatar_url: t.String(),
   ...belonging,
   template_allow_user_cancel_workspace_jobs: t.Boolean(),
@@ -38,23 +41,23 @@ export const Workspace = namedObject("Workspace", {
   template_use_classic_parameter_flow: t.Boolean(),
   latest_build: Build,
   latest_app_status: t.Optional(t.Union([AppStatus, t.Null()])),
-  outdated: t.Boolean({ description: "The latest build uses another version than the template's active one." }),
+  outdated: t.Boolean({ description: "Whether the latest build uses a version other than the template's active one." }),
   name: t.String(),
-  autostart_schedule: t.Optional(t.String({ description: "Absent if it has no autostart schedule." })),
+  autostart_schedule: t.Optional(t.String({ description: "The autostart schedule; absent if autostart is off." })),
   ttl_ms: t.Optional(
-    t.Integer({ description: "Milliseconds until autostop after a start; absent if autostop is off." }),
+    t.Integer({ description: "The time until autostop after a start, in milliseconds; absent if autostop is off." }),
   ),
   last_used_at: time(),
-  deleting_at: optionalTime("When a dormant workspace is deleted; absent when it is not."),
-  dormant_at: optionalTime("Since when it is dormant; absent when it is not."),
-  next_start_at: optionalTime("The next autostart."),
+  deleting_at: optionalTime("When the dormant workspace is deleted; absent if it isn't."),
+  dormant_at: optionalTime("When the workspace became dormant; absent if it isn't dormant."),
+  next_start_at: optionalTime("When autostart next starts the workspace."),
   health: t.Object({
     healthy: t.Boolean(),
-    failing_agents: t.Array(uuid(), { description: "Agents that are not healthy." }),
+    failing_agents: t.Array(uuid(), { description: "The IDs of unhealthy agents." }),
   }),
   automatic_updates: automaticUpdates,
   allow_renames: t.Boolean(),
-  favorite: t.Boolean({ description: "True only for the owner, if they marked it as a favorite." }),
+  favorite: t.Boolean({ description: "Whether the caller owns the workspace and marked it as a favorite." }),
   is_prebuild: t.Boolean(),
   shared_with: t.Array(
     t.Object({
@@ -71,12 +74,14 @@ export type Workspace = Static<typeof Workspace>;
 
 export const Workspaces = namedObject("Workspaces", {
   workspaces: t.Array(Workspace),
-  count: t.Integer({ description: "The number of all matches, not only of this page." }),
+  count: t.Integer({ description: "The total number of matches, not only on this page." }),
 });
 export type Workspaces = Static<typeof Workspaces>;
 
 export const RenameWorkspace = namedObject("RenameWorkspace", {
-  name: t.Optional(lineText({ description: "The name pattern of new workspaces; absent: unchanged." })),
+  name: t.Optional(
+    lineText({ description: "The new name, under the rules for workspace names. If absent, it is unchanged." }),
+  ),
 });
 
 export const PutAutomaticUpdates = namedObject("PutAutomaticUpdates", { automatic_updates: automaticUpdates });
@@ -85,8 +90,14 @@ export const PutAutomaticUpdates = namedObject("PutAutomaticUpdates", { automati
 export const USAGE_APPS = ["vscode", "jetbrains", "reconnecting-pty", "ssh"] as const;
 
 export const WorkspaceUsage = namedObject("WorkspaceUsage", {
-  agent_id: t.Optional(t.String({ description: "An agent of the latest build; given together with app_name." })),
-  app_name: t.Optional(t.String({ description: "vscode, jetbrains, reconnecting-pty or ssh." })),
+  agent_id: t.Optional(
+    t.String({ description: "The ID of an agent of the latest build. Set together with `app_name`." }),
+  ),
+  app_name: t.Optional(
+    t.String({
+      description: "The app that was used: vscode, jetbrains, reconnecting-pty or ssh. Set together with `agent_id`.",
+    }),
+  ),
 });
 export type WorkspaceUsage = Static<typeof WorkspaceUsage>;
 
@@ -96,18 +107,28 @@ export const NAME_PATTERN = "^[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*$";
 /** The body of both routes that create a workspace. */
 export const CreateWorkspace = namedObject("CreateWorkspace", {
   name: lineText({
-    description: "1 to 32 letters and digits in groups joined by single hyphens; unique among the owner's workspaces.",
+    description:
+      "The name of the workspace: 1 to 32 letters and digits in groups joined by single hyphens. Unique among the owner's workspaces.",
   }),
-  template_id: t.Optional(uuid("Its active version is used. May be left out with `repository`.")),
-  template_version_id: t.Optional(uuid("Instead of template_id.")),
-  template_version_preset_id: t.Optional(uuid("A preset of that version.")),
+  template_id: t.Optional(
+    uuid("The ID of a template, whose active version is used. Can be omitted with `repository`."),
+  ),
+  template_version_id: t.Optional(uuid("The ID of a template version. Use instead of `template_id`.")),
+  template_version_preset_id: t.Optional(uuid("The ID of a preset of the template version.")),
   autostart_schedule: t.Optional(
-    t.Union([t.String(), t.Null()], { description: "CRON_TZ=<zone> <minute> <hour> * * <days>; absent for none." }),
+    t.Union([t.String(), t.Null()], {
+      description:
+        "The autostart schedule, as `CRON_TZ=<zone> <minute> <hour> * * <days>`. If absent, autostart is off.",
+    }),
   ),
   ttl_ms: t.Optional(
-    t.Union([t.Integer(), t.Null()], { description: "Milliseconds; absent, null or 0: the template's default." }),
+    t.Union([t.Integer(), t.Null()], {
+      description: "The time until autostop in milliseconds. Absent, null or 0 applies the template's default.",
+    }),
   ),
-  automatic_updates: t.Optional(t.String({ description: "always or never (default)." })),
+  automatic_updates: t.Optional(
+    t.String({ description: "Whether the workspace updates automatically: `always` or `never` (default)." }),
+  ),
   rich_parameter_values: t.Optional(t.Array(ParameterValue, { maxItems: 256 })),
   repository: t.Optional(RepositoryAsked),
 });
