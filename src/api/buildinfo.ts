@@ -12,20 +12,23 @@ import { routes } from "./http/routes.ts";
 const BuildInfo = named(
   "BuildInfo",
   t.Object({
-    external_url: t.String({ description: "Location of the source and the documentation." }),
+    external_url: t.String({ description: "The URL of the source code and documentation." }),
     version: t.String({
-      description: "Semantic version with a leading v; the build metadata contains the version of this server.",
+      description: "The semantic version with a leading `v`. The build metadata contains the version of this server.",
     }),
     dashboard_url: t.String({ description: "The URL that users open in their browser." }),
     workspace_proxy: t.Boolean(),
-    agent_api_version: t.String({ description: "Newest supported version of the agent protocol." }),
+    agent_api_version: t.String({ description: "The newest supported version of the agent protocol." }),
     provisioner_api_version: t.String(),
     upgrade_message: t.String({
-      description: "Shown by clients of another version; empty if not set.",
+      description: "A message that clients of other versions show; empty if not set.",
     }),
-    deployment_id: t.String({ format: "uuid", description: "Constant for the life of the data directory." }),
-    webpush_public_key: t.String({ description: "Public key for web push subscriptions, base64url." }),
-    telemetry: t.Boolean({ description: "Always false: no telemetry is sent." }),
+    deployment_id: t.String({
+      format: "uuid",
+      description: "The ID of the deployment. It doesn't change during the lifetime of the data directory.",
+    }),
+    webpush_public_key: t.String({ description: "The public key for web push subscriptions, in base64url." }),
+    telemetry: t.Boolean({ description: "Whether telemetry is sent. Always false." }),
   }),
 );
 
@@ -50,7 +53,7 @@ export const buildinfo = (ctx: ApiContext) =>
         tags: ["General"],
         operationId: "getBuildInfo",
         access: "anyone",
-        summary: "Build information",
+        summary: "Get build information",
         security: [],
       }),
     },

@@ -33,7 +33,7 @@ export const files = (ctx: ApiContext) =>
           tags,
           operationId: "uploadFile",
           summary: "Upload a file",
-          description: `A tar or zip archive with a template.yaml, at most ${MAX_UPLOAD_BYTES} bytes. Uploading the same content again as the same user returns the same id with 200.`,
+          description: `The request body is a tar or zip archive with a template.yaml, at most ${MAX_UPLOAD_BYTES} bytes. If the same user uploads the same content again, returns the same ID with 200.`,
           limit: MAX_UPLOAD_BYTES,
           reads: "stream",
           rate: "upload",
@@ -45,16 +45,18 @@ export const files = (ctx: ApiContext) =>
     )
     .get("/:file", ({ caller, params, query }) => download(ctx, caller, params.file, query.format), {
       user: true,
-      params: t.Object({ file: t.String({ format: "uuid", description: "The id that the upload returned." }) }),
+      params: t.Object({ file: t.String({ format: "uuid", description: "The ID that the upload returned." }) }),
       query: t.Object({
-        format: t.Optional(t.String({ description: "`zip` converts a tar archive; absent: as it was uploaded." })),
+        format: t.Optional(
+          t.String({ description: "`zip` converts a tar archive. If absent, the file is returned as uploaded." }),
+        ),
       }),
       response: fails(400, 401, 404),
       detail: operation({
         tags,
         operationId: "downloadFile",
         summary: "Download a file",
-        description: "For the user who uploaded it and template administrators.",
+        description: "Available to the user who uploaded the file and template administrators.",
         answers: [...ARCHIVE_TYPES],
         scope: "file:read",
       }),

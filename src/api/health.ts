@@ -17,13 +17,13 @@ export const alive = (): Response =>
 export const health = (ctx: ApiContext) =>
   routes()
     .get("/healthz", alive, {
-      response: { 200: t.String({ description: "The word OK." }) },
+      response: { 200: t.String({ description: "The text `OK`." }) },
       detail: operation({
         tags,
         operationId: "checkHealth",
         access: "anyone",
-        summary: "Alive",
-        description: "200 while the process is running.",
+        summary: "Check whether the server is alive",
+        description: "Returns 200 while the process is running.",
         security: [],
         answers: ["text/plain"],
         placement: "here",
@@ -44,9 +44,9 @@ export const health = (ctx: ApiContext) =>
           tags,
           operationId: "checkReadiness",
           access: "anyone",
-          summary: "Ready",
+          summary: "Check whether the server is ready",
           description:
-            "503 while the server starts or stops, while its disk is full or its database damaged, and while a node of a cluster serves no requests. A spare is ready when the active node is, to which it passes everything on.",
+            "Returns 503 while the server starts or stops, while its disk is full or its database is damaged, and while a cluster node serves no requests. A spare node passes all requests on to the active node and is ready when that node is.",
           security: [],
           placement: "here",
         }),

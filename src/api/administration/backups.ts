@@ -31,7 +31,7 @@ export const backups = (ctx: ApiContext) =>
           tags,
           operationId: "listBackups",
           summary: "List backups",
-          description: "Lists the backups in the folder of the setting backup_dir.",
+          description: "Returns the backups in the folder of the setting `backup_dir`.",
           access: "admins",
           scope: "all",
         }),
@@ -49,8 +49,9 @@ export const backups = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "createBackup",
-          summary: "Make a backup",
-          description: "Starts a backup; `work` and the stream report its progress. One at a time.",
+          summary: "Create a backup",
+          description:
+            "Starts creating a backup. `work` and the stream report its progress. Only one backup can be created or verified at a time.",
           access: "admins",
           scope: "all",
         }),
@@ -64,14 +65,14 @@ export const backups = (ctx: ApiContext) =>
       },
       {
         user: true,
-        params: t.Object({ backup: t.String({ maxLength: 64, description: "Name of the backup." }) }),
+        params: t.Object({ backup: t.String({ maxLength: 64, description: "The name of the backup." }) }),
         response: { 202: Backups, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags,
           operationId: "checkBackup",
-          summary: "Check a backup",
+          summary: "Verify a backup",
           description:
-            "Starts verifying the backup by reading all of it, as a restore would. Needs free disk space of the size of the backup.",
+            "Starts verifying a backup by reading all of it, as a restore does. Needs as much free disk space as the size of the backup.",
           access: "admins",
           scope: "all",
         }),
@@ -89,8 +90,8 @@ export const backups = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getHomeBackupReport",
-          summary: "Get the state of home backups",
-          description: "Age, size and problems of the home backups of all workspaces.",
+          summary: "Get the home backup report",
+          description: "Returns the age, size and problems of the home backups of all workspaces.",
           scope: "all",
         }),
       },
@@ -121,7 +122,7 @@ export const backups = (ctx: ApiContext) =>
           operationId: "watchBackups",
           summary: "Watch backups",
           description:
-            "A WebSocket of text messages, each with the whole list: immediately, and after each step of the current work.",
+            "A WebSocket of text messages. Each message is the complete list, sent immediately and after each step of the current work.",
           sends: Backups,
           access: "admins",
           scope: "all",

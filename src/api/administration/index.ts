@@ -29,7 +29,7 @@ export const administration = (ctx: ApiContext) =>
           tags,
           operationId: "listLinkedAccounts",
           summary: "List users with linked external accounts",
-          description: "Tokens are never returned.",
+          description: "Returns the users and their accounts. Tokens are never returned.",
           access: "admins",
           scope: "all",
         }),

@@ -21,10 +21,12 @@ const MAX_LINES = 2_000;
 const GATHER_MS = 100;
 
 const query = t.Object({
-  level: t.Optional(t.String({ description: "Minimum level: trace, debug, info, warn, error." })),
-  area: t.Optional(t.String({ maxLength: 64, description: "Only entries of this part of the server." })),
-  search: t.Optional(t.String({ maxLength: 256, description: "Only lines that contain this text, ignoring case." })),
-  after_id: t.Optional(t.Integer({ description: "Only lines after the one with this id." })),
+  level: t.Optional(t.String({ description: "The minimum level: trace, debug, info, warn or error." })),
+  area: t.Optional(t.String({ maxLength: 64, description: "Return only lines from this part of the server." })),
+  search: t.Optional(
+    t.String({ maxLength: 256, description: "Return only lines that contain this text, ignoring case." }),
+  ),
+  after_id: t.Optional(t.Integer({ description: "Return only lines after the one with this ID." })),
 });
 
 const parseLevel = (text: string | undefined): number => {
@@ -72,7 +74,7 @@ export const serverLog = (ctx: ApiContext) =>
           operationId: "getServerLog",
           summary: "Get the server log",
           description:
-            "The last 2,000 lines of this process, kept in memory. Values that look like secrets or email addresses are redacted.",
+            "Returns the last 2,000 lines of this process, which are kept in memory. Values that look like secrets or email addresses are redacted.",
           access: "admins",
           scope: "all",
         }),
@@ -109,8 +111,9 @@ export const serverLog = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "watchServerLog",
-          summary: "Follow the server log",
-          description: "A WebSocket of text messages, each a list of lines: the existing lines first, then new ones.",
+          summary: "Watch the server log",
+          description:
+            "A WebSocket of text messages. Each message is a list of lines: first the existing lines, then new ones.",
           sends: t.Array(ServerLogLine),
           access: "admins",
           scope: "all",

@@ -23,13 +23,13 @@ export const supportBundles = (ctx: ApiContext) =>
       },
       {
         user: true,
-        response: { 200: t.Any({ description: "A tar of JSON files and the log." }), ...fails(401, 403) },
+        response: { 200: t.Any({ description: "A tar archive with JSON files and the log." }), ...fails(401, 403) },
         detail: operation({
           tags: ["Administration"],
           operationId: "getSupportBundle",
           summary: "Create a support bundle",
           description:
-            "Contains version, machine, settings, health, metrics and the last 2000 log lines, without secrets, as a tar. `slipway support-bundle --url` downloads it.",
+            "Returns a tar archive with the version, machine, settings, health, metrics and the last 2,000 log lines, without secrets. `slipway support-bundle --url` downloads it.",
           answers: [TAR],
           access: "admins",
           scope: "all",

@@ -31,7 +31,7 @@ export const agentAppStatus = (ctx: ApiContext) =>
           access: "agent",
           summary: "Report the status of an app",
           description:
-            "Statuses appear newest first in the app's `statuses`, and the workspace's newest as `latest_app_status`. The newest 50 of each app are kept.",
+            "Adds a status to the app's `statuses`, newest first. The workspace's newest status is its `latest_app_status`. The newest 50 statuses of each app are kept.",
           example: { app_slug: "web", state: "working", message: "Reads the code", uri: "https://example.com" },
           placement: "token",
         }),

@@ -17,7 +17,7 @@ import { routes } from "../http/routes.ts";
 import { ContainerWatch } from "./containers-watch.ts";
 
 const MAX_LABELS = 100;
-const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
+const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }) });
 
 export const agentContainers = (ctx: ApiContext) =>
   routes()
@@ -37,7 +37,7 @@ export const agentContainers = (ctx: ApiContext) =>
             { type: "array", items: { type: "string" }, required: true, example: "app=web" },
             t.Union([t.String(), t.Array(t.String())], {
               description:
-                "`key=value`; repeat it to require several labels. An empty value matches any value of the label. Clients that sign in under the upstream names can omit it.",
+                "A label as `key=value`. Repeat it to require several labels. An empty value matches any value of the label. Optional for clients that sign in under the upstream names.",
             }),
           ),
         }),
@@ -47,7 +47,7 @@ export const agentContainers = (ctx: ApiContext) =>
           operationId: "listContainers",
           summary: "List containers",
           description:
-            "Containers of the workspace's container engine, and the devcontainers found in the agent's folder; devcontainers and warnings are not filtered. Empty if the workspace has no engine. 400 when the agent is not connected; the message gives its state.",
+            "Returns the containers of the workspace's container engine, and the devcontainers in the agent's folder; empty if the workspace has no engine. Labels filter only the containers. Returns 400 with the agent's state if the agent is not connected.",
           access: "owner",
           scope: "workspace:read",
           placement: "agent",
@@ -76,7 +76,7 @@ export const agentContainers = (ctx: ApiContext) =>
           operationId: "watchContainers",
           summary: "Watch containers",
           description:
-            "A WebSocket of text messages, each a complete container list: one immediately, then one after each change (checked every 10 s). Closes with 1011 and the reason when the agent disconnects.",
+            "A WebSocket of text messages. Each message is the complete container list, sent immediately and after each change, which is checked every 10 s. Closes with 1011 and the reason when the agent disconnects.",
           sends: ContainerListing,
           access: "owner",
           scope: "workspace:read",

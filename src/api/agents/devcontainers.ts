@@ -12,8 +12,8 @@ import { fails, Generic, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const params = t.Object({
-  workspaceagent: t.String({ format: "uuid", description: "Agent id." }),
-  devcontainer: t.String({ format: "uuid", description: "Devcontainer id, as listed." }),
+  workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }),
+  devcontainer: t.String({ format: "uuid", description: "The ID of the devcontainer, as listed." }),
 });
 
 export const agentDevcontainers = (ctx: ApiContext) =>
@@ -35,7 +35,7 @@ export const agentDevcontainers = (ctx: ApiContext) =>
           operationId: "recreateDevcontainer",
           summary: "Recreate a devcontainer",
           description:
-            "Starts to recreate its container; the list shows the progress (`starting`, then `running` or `error`). 409 while another operation is in progress, 403 if the template created it.",
+            "Starts recreating the container of a devcontainer. The list shows the progress: `starting`, then `running` or `error`. Returns 409 while another operation is in progress, and 403 if the template created it.",
           access: "owner",
           scope: "workspace:ssh",
           placement: "agent",
@@ -58,7 +58,7 @@ export const agentDevcontainers = (ctx: ApiContext) =>
           operationId: "deleteDevcontainer",
           summary: "Delete a devcontainer",
           description:
-            "Stops and removes its container. It is not listed again until its file changes or its container is recreated. 409 while another operation is in progress.",
+            "Stops and removes the container of a devcontainer. The devcontainer is not listed again until its file changes or its container is recreated. Returns 409 while another operation is in progress.",
           access: "owner",
           scope: "workspace:ssh",
           placement: "agent",

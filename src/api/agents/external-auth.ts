@@ -46,9 +46,9 @@ export const agentExternalAuth = (ctx: ApiContext) =>
         agent: true,
         query: t.Object({
           match: t.Optional(
-            t.String({ description: "A URL at the provider, such as one for which Git asks for a password." }),
+            t.String({ description: "A URL at the provider, such as one that Git asks a password for." }),
           ),
-          id: t.Optional(t.String({ description: "The provider's ID. Not needed with `match`." })),
+          id: t.Optional(t.String({ description: "The ID of the provider. Not needed with `match`." })),
           listen: flagQuery("Wait until the owner has linked an account."),
         }),
         response: { 200: AgentExternalAuth, ...fails(400, 401, 403, 404, 503) },
@@ -56,9 +56,9 @@ export const agentExternalAuth = (ctx: ApiContext) =>
           tags: ["Agents"],
           operationId: "getAgentExternalAuth",
           access: "agent",
-          summary: "Get the owner's token for a provider",
+          summary: "Get the owner's external account token",
           description:
-            "The token is renewed when it is about to expire. If no account is linked, only `url` is set: the page where the owner can link one. `match` and `id` can both be given if they name the same provider.",
+            "Returns the owner's token for a provider, refreshed if it is about to expire. If no account is linked, only `url` is set: the page where the owner can link one. `match` and `id` can both be set if they refer to the same provider.",
           placement: "token",
         }),
       },

@@ -16,7 +16,7 @@ import { routes } from "../http/routes.ts";
 const MAX_PATH_LENGTH = 4_096;
 const BYTES = "application/octet-stream";
 
-const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
+const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }) });
 const path = (description: string) => t.String({ minLength: 1, maxLength: MAX_PATH_LENGTH, description });
 const WHERE = "Relative to the agent's folder unless it starts with / or ~.";
 
@@ -32,13 +32,14 @@ export const agentFiles = (ctx: ApiContext) =>
       {
         user: true,
         params,
-        query: t.Object({ path: t.Optional(path(`The folder. ${WHERE} Default the agent's folder.`)) }),
+        query: t.Object({ path: t.Optional(path(`The path of the folder; default: the agent's folder. ${WHERE}`)) }),
         response: { 200: DirectoryListing, ...fails(400, 401, 403, 404, 408, 500, 503) },
         detail: operation({
           tags: ["Agents"],
           operationId: "listAgentFiles",
-          summary: "List a folder of a workspace",
-          description: "By name, at most 10,000 entries. 400 when the agent is not connected.",
+          summary: "List files in a workspace folder",
+          description:
+            "Returns the entries of a folder, sorted by name; at most 10,000. Returns 400 if the agent is not connected.",
           access: "owner",
           scope: "workspace:ssh",
           placement: "agent",
@@ -67,15 +68,20 @@ export const agentFiles = (ctx: ApiContext) =>
         user: true,
         params,
         query: t.Object({
-          path: path(`The file. ${WHERE}`),
-          limit: t.Optional(t.Integer({ minimum: 1, description: "Number of bytes from the start; default all." })),
+          path: path(`The path of the file. ${WHERE}`),
+          limit: t.Optional(
+            t.Integer({
+              minimum: 1,
+              description: "The number of bytes to return, from the start of the file; default all.",
+            }),
+          ),
         }),
         response: fails(400, 401, 403, 404, 408, 500, 503),
         detail: operation({
           tags: ["Agents"],
           operationId: "downloadAgentFile",
-          summary: "Read a file of a workspace",
-          description: "Returns the raw bytes, with the full size in `X-File-Size`. Regular files only.",
+          summary: "Download a file from a workspace",
+          description: "Returns the content of a regular file, with its full size in `X-File-Size`.",
           answers: [BYTES],
           access: "owner",
           scope: "workspace:ssh",

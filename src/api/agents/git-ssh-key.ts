@@ -51,7 +51,7 @@ export const agentGitSshKey = (ctx: ApiContext) =>
           remote: t.Optional(
             t.String({
               maxLength: 4_096,
-              description: "What Git is about to reach, such as `ssh://github.com/acme/app.git`.",
+              description: "The URL that Git connects to, such as `ssh://github.com/acme/app.git`.",
             }),
           ),
         }),
@@ -60,9 +60,9 @@ export const agentGitSshKey = (ctx: ApiContext) =>
           tags: ["Agents"],
           operationId: "getAgentGitSshKey",
           access: "agent",
-          summary: "Get the owner's git key pair",
+          summary: "Get the owner's Git key pair",
           description:
-            "Ed25519, created on first use. All workspaces of the owner share it. For a `remote` that the owner has a deploy key for, it is that one.",
+            "Returns an Ed25519 key pair, which is created on first use and shared by all workspaces of the owner. If the owner has a deploy key for `remote`, returns the deploy key.",
           placement: "token",
         }),
       },
@@ -87,8 +87,8 @@ export const userGitSshKey = (ctx: ApiContext) => {
         detail: operation({
           tags: ["Users"],
           operationId: "getGitSshKey",
-          summary: "Get a user's public git key",
-          description: "Add it to your git server so that your workspaces can reach it.",
+          summary: "Get a user's public Git key",
+          description: "Returns the public key. Add it to your Git server to give your workspaces access.",
           access: "owner",
           scope: "user:read_personal",
         }),
@@ -106,8 +106,8 @@ export const userGitSshKey = (ctx: ApiContext) => {
         detail: operation({
           tags: ["Users"],
           operationId: "regenerateGitSshKey",
-          summary: "Regenerate the git key pair",
-          description: "The previous key pair is deleted.",
+          summary: "Regenerate a user's Git key pair",
+          description: "Replaces the Git key pair. The previous key pair is deleted.",
           audit: target.writes(target.gitSshKey),
           access: "owner",
           scope: "user:update_personal",

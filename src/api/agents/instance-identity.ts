@@ -13,7 +13,7 @@ import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const ABOUT =
-  "404 if no agent of a running workspace has the instance id, 409 if several have it and `agent_name` doesn't select one. Returns the same token each time; it replaces the one that the build issued.";
+  "Returns 404 if no agent of a running workspace has the instance ID, and 409 if several have it and `agent_name` doesn't select one. Repeated calls return the same token, which replaces the token that the build issued.";
 
 const toRouteOptions = (cloud: string, example: Record<string, string>) => ({
   response: { 200: AgentSession, ...fails(400, 401, 404, 409, 415, 503) },

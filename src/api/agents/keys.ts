@@ -11,10 +11,10 @@ import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const user = true;
-const agentPath = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
+const agentPath = t.Object({ workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }) });
 const appPath = t.Object({
   workspaceagent: agentPath.properties.workspaceagent,
-  app: t.String({ maxLength: 64, description: "Slug of an app of the agent." }),
+  app: t.String({ maxLength: 64, description: "The slug of an app of the agent." }),
 });
 
 export const agentKeys = (ctx: ApiContext) =>
@@ -33,9 +33,9 @@ export const agentKeys = (ctx: ApiContext) =>
         detail: operation({
           tags: ["API keys"],
           operationId: "createWorkspaceKey",
-          summary: "Create a key for one workspace",
+          summary: "Create a workspace key",
           description:
-            "For a program that opens the workspace, such as an editor. The key can read, use, start and stop only this workspace. It expires after 8 hours, or with the session or token that created it.",
+            "Creates a key for a program that opens the workspace, such as an editor. The key can only read, use, start and stop this workspace. It expires after 8 hours, or with the session or token that created it.",
           access: "owner",
           scope: "all",
           placement: "agent",
@@ -55,9 +55,9 @@ export const agentKeys = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Applications"],
           operationId: "createExternalLink",
-          summary: "Create the link of an external app",
+          summary: "Create a link to an external app",
           description:
-            "Adds a key for this workspace to the app's link. For the workspace's owner, apps that the template declares, and the schemes in `external_app_schemes`. Ask for confirmation first: the link's target gets the key.",
+            "Returns the app's link with a key for this workspace. Available to the workspace's owner, for apps that the template declares and the schemes in `external_app_schemes`. Ask for confirmation first, because the link's target gets the key.",
           access: "owner_only",
           scope: "all",
           placement: "agent",

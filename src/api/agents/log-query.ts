@@ -5,11 +5,14 @@ import { invalid, type Validation } from "#base/errors.ts";
 import { cursorQuery, flagQuery, parseFlag, textQuery } from "../http/query.ts";
 
 export const LogQuery = t.Object({
-  before: cursorQuery("Only lines with a smaller id; not with `follow`."),
-  after: cursorQuery("Only lines with a greater id."),
+  before: cursorQuery("Return only lines with a smaller ID. Can't be combined with `follow`."),
+  after: cursorQuery("Return only lines with a greater ID."),
   follow: flagQuery("Upgrade to a WebSocket and keep sending new lines."),
   no_compression: flagQuery("Don't compress WebSocket frames."),
-  format: textQuery("`json` (default) or `text`; not with `follow`.", { type: "string", enum: ["json", "text"] }),
+  format: textQuery("The response format: `json` (default) or `text`. Can't be combined with `follow`.", {
+    type: "string",
+    enum: ["json", "text"],
+  }),
 });
 
 export type LogRequest = {

@@ -17,7 +17,7 @@ import { readLogs } from "./log-read.ts";
 import { endpointRemoved } from "./me.ts";
 
 const tags = ["Agents"];
-const path = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
+const path = t.Object({ workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }) });
 
 export const agentLogs = (ctx: ApiContext) => {
   const followers = new LogFollowers(ctx);
@@ -41,9 +41,9 @@ export const agentLogs = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "listAgentLogs",
-          summary: "Get or follow log lines",
+          summary: "List an agent's log lines",
           description:
-            "Ascending by id. Returns at most 50,000 lines or 16 MiB of output; continue with `after`. With `follow=true` this is a WebSocket of text messages, each a JSON array of lines: first what is stored after `after` (possibly `[]`), then new lines as they are committed. It closes with 1000 when the agent is no longer in use, and with 1013 if the reader falls behind; resume with `after`. `format=text` returns plain text with RFC 3339 times.",
+            "Returns log lines by ascending ID, at most 50,000 lines or 16 MiB of output; continue with `after`. With `follow=true`, this is a WebSocket of text messages, each a JSON array of lines: first the stored lines after `after` (possibly `[]`), then new lines as they are committed. It closes with 1000 when the agent is no longer in use, and with 1013 if the reader falls behind; resume with `after`. `format=text` returns plain text with RFC 3339 times.",
           answers: ["application/json", "text/plain"],
           sends: t.Array(AgentLog),
           access: "owner",
@@ -64,7 +64,7 @@ export const agentLogs = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "listAgentStartupLogs",
-          summary: "Removed",
+          summary: "List startup logs (removed)",
           deprecated: true,
           scope: "workspace:read",
           placement: "agent",

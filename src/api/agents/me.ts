@@ -43,7 +43,7 @@ export const agentReports = (ctx: ApiContext) =>
           operationId: "createAgentLogSource",
           access: "agent",
           summary: "Create a log source",
-          description: "Each log line names its source. Repeating an id is not an error and changes nothing.",
+          description: "Creates a source that log lines refer to. Repeating an ID is not an error and changes nothing.",
           example: { id: ANY_ID, display_name: "Startup script", icon: "/emojis/1f4bb.png" },
           placement: "token",
         }),
@@ -70,11 +70,11 @@ export const agentReports = (ctx: ApiContext) =>
           access: "agent",
           summary: "Add log lines",
           description:
-            "A batch is stored completely or not at all, in order, and is on disk when the request returns. 413 once the agent has reached its lifetime limit of output: stop sending. A repeated batch is stored twice unless both requests have the same `Idempotency-Key` and no other batch of the source came in between. A different batch with the same key is 409.",
+            "Adds a batch of lines. A batch is stored completely or not at all, in order, and is on disk when the request returns. Returns 413 once the agent has reached its lifetime limit of output: stop sending. A repeated batch is stored twice unless both requests have the same `Idempotency-Key` and no other batch of the source came in between. Returns 409 for a different batch with the same key.",
           headers: {
             "Idempotency-Key": {
               description:
-                "Identifies the batch, at most 128 characters, so that it can be retried after a lost response.",
+                "A key that identifies the batch, so that it can be retried after a lost response. At most 128 characters.",
               schema: { type: "string", maxLength: 128 },
             },
           },
@@ -97,7 +97,7 @@ export const agentReports = (ctx: ApiContext) =>
           tags,
           operationId: "getAgentGitAuth",
           access: "agent",
-          summary: "Removed",
+          summary: "Get a Git token (removed)",
           deprecated: true,
           placement: "token",
         }),

@@ -15,7 +15,7 @@ import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { MetadataWatchers } from "./metadata-watchers.ts";
 
 const tags = ["Agents"];
-const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
+const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }) });
 const UNREADABLE = JSON.stringify({ message: "The metadata cannot be read now." });
 
 export const agentMetadata = (ctx: ApiContext) => {
@@ -46,14 +46,14 @@ export const agentMetadata = (ctx: ApiContext) => {
       {
         user: true,
         params,
-        response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 404) },
+        response: { 200: t.Unknown({ description: "A stream of server-sent events." }), ...fails(400, 401, 404) },
         detail: operation({
           tags,
           operationId: "watchAgentMetadata",
           summary: "Watch an agent's metadata (server-sent events)",
           answers: ["text/event-stream"],
           description:
-            "Events `ping` (immediately and every 15 s) and `data`: a list of {description, result}, sent immediately, at most once a second after changes and at least every 5 s. Ends when a newer build replaces the agent.",
+            "Sends the events `ping` (immediately and every 15 s) and `data`: a list of `{description, result}`, sent immediately, at most once a second after changes, and at least every 5 s. Ends when a newer build replaces the agent.",
           sends: t.Array(AgentMetadata),
           access: "owner",
           scope: "workspace:read",
@@ -78,7 +78,7 @@ export const agentMetadata = (ctx: ApiContext) => {
           operationId: "openAgentMetadataSocket",
           summary: "Watch an agent's metadata (WebSocket)",
           description:
-            'The same data as text messages {"type", "data"}: `data`, `error`. There is no message `ping`: the protocol\'s own pings are enough, and clients take each message for a list. Messages from the client end it.',
+            'A WebSocket of text messages `{"type", "data"}` with the types `data` and `error` and the same data as the event stream. There is no `ping` message, because WebSockets have their own pings and clients treat every message as a list. A message from the client closes the connection.',
           sends: MetadataFrame,
           access: "owner",
           scope: "workspace:read",

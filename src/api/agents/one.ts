@@ -25,7 +25,7 @@ export const agentById = (ctx: ApiContext) =>
       },
       {
         user: true,
-        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }) }),
         response: { 200: WorkspaceAgent, ...fails(400, 401, 404) },
         detail: operation({
           tags: ["Agents"],

@@ -25,14 +25,14 @@ export const agentPorts = (ctx: ApiContext) =>
       },
       {
         user: true,
-        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }) }),
         response: { 200: ListeningPorts, ...fails(400, 401, 404, 408, 409, 500, 503) },
         detail: operation({
           tags: ["Agents"],
           operationId: "listListeningPorts",
           summary: "List listening ports",
           description:
-            "TCP ports on which the workspace user's programs listen, except the ports of the agent's apps, ports below 9 and ports of common services. 400 when the agent is not connected; the message gives its state.",
+            "Returns the TCP ports on which programs of the workspace's user listen. Excludes the ports of the agent's apps, ports below 9, and ports of common services. Returns 400 with the agent's state if the agent is not connected.",
           access: "owner",
           scope: "workspace:read",
           placement: "agent",

@@ -17,11 +17,11 @@ const SUMS = "SHA256SUMS";
 const systems = t.Object({
   os: t.Union(
     INIT_SYSTEMS.map((one) => t.Literal(one)),
-    { description: "Operating system." },
+    { description: "The operating system." },
   ),
   arch: t.Union(
     INIT_ARCHITECTURES.map((one) => t.Literal(one)),
-    { description: "CPU architecture." },
+    { description: "The CPU architecture." },
   ),
 });
 
@@ -35,8 +35,9 @@ const scriptAt = {
     tags,
     operationId: "getInitScript",
     access: "anyone",
-    summary: "Get the agent install script",
-    description: "Downloads the program, sets CODER_AGENT_URL and starts it. Reads the token from CODER_AGENT_TOKEN.",
+    summary: "Get the agent's install script",
+    description:
+      "Returns a script that downloads the agent program, sets CODER_AGENT_URL and starts it. The script reads the token from CODER_AGENT_TOKEN.",
     security: [],
     answers: ["text/plain"],
   }),
@@ -76,16 +77,19 @@ export const agentProgramFiles = (ctx: ApiContext) => {
       },
       {
         params: t.Object({
-          file: t.String({ description: "`slipway-<os>-<arch>`, also with `coder` for `slipway`, or `SHA256SUMS`." }),
+          file: t.String({ description: "`slipway-<os>-<arch>`, or `coder-<os>-<arch>`, or `SHA256SUMS`." }),
         }),
-        response: { 200: t.Any({ description: "The program, or the digests of all programs." }), ...fails(404) },
+        response: {
+          200: t.Any({ description: "The program, or the SHA-256 checksums of all programs." }),
+          ...fails(404),
+        },
         detail: operation({
           tags,
           operationId: "downloadAgentProgram",
           access: "anyone",
           summary: "Download the agent program",
           description:
-            "For linux, linux-musl, darwin and windows on amd64 and arm64, if available on this server. The ETag is the SHA-256; If-None-Match may also name the SHA-1. There is no `.asc` signature; SHA256SUMS has the digests.",
+            "Available for linux, linux-musl, darwin and windows on amd64 and arm64, if this server has the program. The ETag is the SHA-256 checksum; If-None-Match may also contain the SHA-1 checksum. There is no `.asc` signature; SHA256SUMS contains the checksums.",
           security: [],
           answers: ["application/octet-stream"],
         }),

@@ -40,15 +40,15 @@ export const agentReinit = (ctx: ApiContext) =>
       },
       {
         agent: true,
-        query: t.Object({ wait: flagQuery("Also report a claim that the agent already knows.") }),
+        query: t.Object({ wait: flagQuery("Also report a claim that the agent already knows about.") }),
         response: { 200: ReinitEvent, ...fails(400, 401, 409, 503) },
         detail: operation({
           tags: ["Agents"],
           operationId: "awaitReinit",
           access: "agent",
-          summary: "Wait until the workspace is claimed",
+          summary: "Wait for a prebuilt workspace to be claimed",
           description:
-            "For agents of prebuilt workspaces. With `Accept: text/event-stream`, an event stream that ends after one event, otherwise JSON when it happens. 409: the workspace will not be claimed. Don't retry.",
+            "For agents of prebuilt workspaces. With `Accept: text/event-stream`, an event stream that ends after one event; otherwise, a JSON response when the workspace is claimed. Returns 409 if the workspace will not be claimed: don't retry.",
           sends: ReinitEvent,
           placement: "token",
         }),

@@ -18,7 +18,7 @@ import { routes } from "../http/routes.ts";
 import { TerminalBridge } from "./terminal-bridge.ts";
 
 // Has no bounds in the schema, because Elysia would report violations without the parameter's name.
-const SideQuery = t.Optional(t.Integer({ description: `First size, 1 to ${MAX_SIDE}; default 80.` }));
+const SideQuery = t.Optional(t.Integer({ description: `The initial size, 1 to ${MAX_SIDE}; default 80.` }));
 
 const parseSide = (name: "height" | "width", side = 80): number => {
   if (side < 1 || side > MAX_SIDE) throw invalidField(name, `must be from 1 to ${MAX_SIDE}`);
@@ -59,34 +59,37 @@ export const agentTerminal = (ctx: ApiContext) =>
       },
       {
         user: true,
-        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }) }),
         query: t.Object({
           signed_token: t.Optional(
             t.String({
-              description: "A ticket from POST /applications/reconnecting-pty-signed-token, instead of a key.",
+              description: "A ticket from `POST /applications/reconnecting-pty-signed-token`. Use instead of a key.",
             }),
           ),
           reconnect: t.String({
             format: "uuid",
             description:
-              "Identifies the terminal. Reusing an id attaches to the running terminal and shows its screen as it is, with up to 1,000 lines above it.",
+              "The ID of the terminal. Reusing an ID attaches to the running terminal and shows its current screen, with up to 1,000 lines of scrollback.",
           }),
           height: SideQuery,
           width: SideQuery,
           command: t.Optional(
-            t.String({ maxLength: 4096, description: "Command to run in the user's shell; default a login shell." }),
+            t.String({
+              maxLength: 4096,
+              description: "The command to run in the user's shell; default: a login shell.",
+            }),
           ),
           container: t.Optional(
-            t.String({ maxLength: 256, description: "Name or id of a container in the workspace to run in." }),
+            t.String({ maxLength: 256, description: "The name or ID of the container in the workspace to run in." }),
           ),
           container_user: t.Optional(
-            t.String({ maxLength: 256, description: "User in the container; default the container's user." }),
+            t.String({ maxLength: 256, description: "The user in the container; default: the container's user." }),
           ),
           backend_type: t.Optional(
             t.String({
               maxLength: 64,
               description:
-                "What keeps a new terminal alive: `buffered` (default) is the agent; `screen` is GNU screen in the workspace, whose terminals survive a killed agent: reconnect with the same id and `screen`. Without the program, the terminal prints an error and closes.",
+                "What keeps a new terminal alive. `buffered` (default): the agent. `screen`: GNU screen in the workspace, whose terminals survive if the agent is killed; reconnect with the same ID and `screen`. If GNU screen is not installed, the terminal prints an error and closes.",
             }),
           ),
         }),
@@ -96,7 +99,7 @@ export const agentTerminal = (ctx: ApiContext) =>
           operationId: "openTerminal",
           summary: "Open a terminal",
           description:
-            "A WebSocket. Messages of the client are JSON objects `{data, height, width}`, each member optional, of at most 1 MiB; a client whose input the program does not read waits. The program has the smallest height and width of all clients. Output comes as binary messages of raw bytes. Closes with 1000 when the command ends, 1011 and the reason when the agent is unreachable or disconnects, and 1013 when the reader reads nothing for 20 s while others watch the same terminal (120 s alone): reconnect with the same id. A detached terminal is kept for five minutes.",
+            "A WebSocket. Messages from the client are JSON objects `{data, height, width}` of at most 1 MiB, in which every field is optional. If the program doesn't read its input, the client's messages wait. The program has the smallest height and width of all clients. Output is sent as binary messages of raw bytes. Closes with 1000 when the command ends, 1011 and the reason when the agent is unreachable or disconnects, and 1013 when the reader reads nothing for 20 s while others watch the same terminal (120 s alone): reconnect with the same ID. A detached terminal is kept for five minutes.",
           access: "owner",
           scope: "workspace:ssh",
           placement: "agent",

@@ -33,7 +33,7 @@ export const agentTunnel = (ctx: ApiContext) => {
           access: "agent",
           summary: "Connect an agent's tunnel",
           description:
-            "A WebSocket of binary messages carrying yamux streams, which the server opens (it is the yamux client here) to reach the agent's HTTP API (port 4), its terminals (port 2) and TCP ports of the workspace (from 9 up). Each stream begins with a version byte (1) and the port as two bytes, big endian; the agent answers with an outcome byte (0 open, 1 refused, 2 failed) and a reason with a two-byte length, and after that the stream carries the target's bytes. A new tunnel of the same agent replaces the previous one; a newer build closes it with 1001. An agent opens at most 60 a minute.",
+            "A WebSocket of binary messages that carry yamux streams, which the server opens (it is the yamux client) to reach the agent's HTTP API (port 4), its terminals (port 2) and TCP ports of the workspace (9 and above). Each stream begins with a version byte (1) and the port as two bytes, big endian. The agent responds with an outcome byte (0 open, 1 refused, 2 failed) and a reason with a two-byte length; after that, the stream carries the target's bytes. A new tunnel of the same agent replaces the previous one. A newer build closes it with 1001. An agent can open at most 60 tunnels a minute.",
           placement: "token",
         }),
       },

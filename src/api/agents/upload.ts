@@ -50,23 +50,25 @@ export const agentUpload = (ctx: ApiContext) =>
       },
       {
         user: true,
-        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }) }),
         query: t.Object({
-          name: t.String({ description: "The file's name, without folders." }),
+          name: t.String({ description: "The name of the file, without folders." }),
           terminal: t.Optional(
             t.String({
               format: "uuid",
               description:
-                "Upload to the current folder of this terminal's foreground program. Default: the agent's folder.",
+                "The ID of a terminal, to upload to the current folder of its foreground program. Default: the agent's folder.",
             }),
           ),
           folder: t.Optional(
             t.String({
               maxLength: 4_096,
-              description: "Destination folder if no terminal is given.",
+              description: "The destination folder, if `terminal` is not set.",
             }),
           ),
-          replace: t.Optional(t.Boolean({ description: "Replace an existing file with this name; default 409." })),
+          replace: t.Optional(
+            t.Boolean({ description: "Replace an existing file with this name instead of returning 409." }),
+          ),
         }),
         response: { 201: UploadedAgentFile, ...fails(400, 401, 403, 404, 408, 409, 413, 500, 503) },
         detail: operation({
@@ -76,8 +78,8 @@ export const agentUpload = (ctx: ApiContext) =>
           accepts: ["application/octet-stream"],
           tags: ["Agents"],
           operationId: "uploadAgentFile",
-          summary: "Upload a file into a workspace",
-          description: `The bytes as the body, at most ${MAX_AGENT_FILE_BYTES}, written atomically by the workspace's user. 400 when the agent is not connected; the message gives its state.`,
+          summary: "Upload a file to a workspace",
+          description: `The request body is the content of the file, at most ${MAX_AGENT_FILE_BYTES} bytes. It is written atomically by the workspace's user. Returns 400 with the agent's state if the agent is not connected.`,
           access: "owner",
           scope: "workspace:ssh",
           placement: "agent",

@@ -22,7 +22,7 @@ import { routes } from "../http/routes.ts";
 
 const user = true;
 const tags = ["Coding agents"];
-const params = t.Object({ coding_agent: codingAgentName("The name of a coding agent.") });
+const params = t.Object({ coding_agent: codingAgentName("The name of the coding agent.") });
 
 export const agents = (ctx: ApiContext) =>
   routes({ prefix: "/ai" })
@@ -31,10 +31,10 @@ export const agents = (ctx: ApiContext) =>
       user,
       query: t.Object({
         workspace_id: t.Optional(
-          t.String({ format: "uuid", description: "Also returns the default agent of chats in this workspace." }),
+          t.String({ format: "uuid", description: "Also return the default agent for chats in this workspace." }),
         ),
         template_id: t.Optional(
-          t.String({ format: "uuid", description: "Also returns the default agent of this template's tasks." }),
+          t.String({ format: "uuid", description: "Also return the default agent for tasks from this template." }),
         ),
       }),
       response: { 200: AvailableAgents, ...fails(400, 401, 404) },
@@ -43,7 +43,7 @@ export const agents = (ctx: ApiContext) =>
         operationId: "listAvailableCodingAgents",
         summary: "List available coding agents",
         description:
-          "Start a chat or task with one of these by sending its name as `coding_agent`. `default_agent` is the template's default, if it has one.",
+          "Returns the agents that chats and tasks can use. Send an agent's name as `coding_agent` to start a chat or task with it. `default_agent` is the template's default, if it has one.",
         access: "users",
         scope: "chat:read",
       }),
@@ -55,7 +55,7 @@ export const agents = (ctx: ApiContext) =>
         tags,
         operationId: "listCodingAgents",
         summary: "List coding agents with their settings",
-        description: "For owners of the deployment. Includes the presets, which are disabled at first.",
+        description: "Available to deployment owners. Includes the presets, which are disabled by default.",
         access: "admins",
         scope: "chat_config:read",
       }),
@@ -71,8 +71,8 @@ export const agents = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setCodingAgent",
-          summary: "Add or change a coding agent",
-          description: "Replaces all settings of this agent. Its chats use them the next time the agent starts.",
+          summary: "Create or update a coding agent",
+          description: "Replaces all settings of the agent. Existing chats use them the next time the agent starts.",
           example: {
             display_name: "My agent",
             icon: "",
@@ -106,7 +106,8 @@ export const agents = (ctx: ApiContext) =>
           tags,
           operationId: "deleteCodingAgent",
           summary: "Delete a coding agent",
-          description: "Restores the original settings of a preset. Chats with a deleted agent remain readable.",
+          description:
+            "Deletes an agent, or restores the original settings of a preset. Chats with a deleted agent remain readable.",
           audit: writesSetting("coding_agents"),
           access: "admins",
           scope: "chat_config:update",

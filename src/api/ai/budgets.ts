@@ -23,9 +23,9 @@ export const aiBudgets = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "listBudgets",
-        summary: "List budgets with their usage",
+        summary: "List budgets",
         description:
-          "Returns the budgets that you manage or that limit you. Spend limits of people are listed by `usage-limits`.",
+          "Returns the budgets that you manage or that limit you, with their usage. Spend limits of users are listed by `usage-limits`.",
         access: "users",
         scope: "chat:read",
       }),
@@ -37,9 +37,9 @@ export const aiBudgets = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "setBudget",
-        summary: "Set a budget",
+        summary: "Create or update a budget",
         description:
-          "There is one budget for each scope, period and unit: it is created or its amount is replaced. A call must fit into every budget that it counts for.",
+          "Creates the budget for a scope, period and unit, or replaces its amount. A call must fit into every budget that it counts toward.",
         example: { scope: "everyone", period: "month", unit: "usd", amount: 500_000_000 },
         audit: writes(newBudget),
         access: "admins",
@@ -60,8 +60,8 @@ export const aiBudgets = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteBudget",
-          summary: "Remove a budget",
-          description: "Chats that wait for it continue.",
+          summary: "Delete a budget",
+          description: "Deletes a budget. Chats that wait for it continue.",
           audit: writes(budget),
           access: "users",
           outlivesGrant: true,
@@ -79,7 +79,7 @@ export const aiBudgets = (ctx: ApiContext) =>
         user,
         params: t.Object({
           budget: t.String({
-            description: "The ID of the budget, or `person:` and a user's ID for the spend limit of that person.",
+            description: "The ID of the budget, or `person:` and a user's ID for that user's spend limit.",
           }),
         }),
         body: RaiseBudget,
@@ -88,7 +88,8 @@ export const aiBudgets = (ctx: ApiContext) =>
           tags,
           operationId: "raiseBudget",
           summary: "Raise a budget for the current period",
-          description: "Chats that wait for it continue with the same turn. The budget itself stays as it is.",
+          description:
+            "Adds an amount for the current period. Chats that wait for the budget continue with the same turn. The budget itself is unchanged.",
           example: { amount: 5_000_000 },
           audit: writes(raisedBudget),
           access: "users",

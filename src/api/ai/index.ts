@@ -18,7 +18,10 @@ const tags = ["AI gateway"];
 const MAX_CALLS = 100;
 
 const userQuery = t.Optional(
-  t.String({ format: "uuid", description: "Only the calls of this user. Absent: your own, or everyone's for owners." }),
+  t.String({
+    format: "uuid",
+    description: "Return only calls of this user. If absent, your own calls or, for owners, all calls.",
+  }),
 );
 
 export const ai = (ctx: ApiContext) =>
@@ -31,8 +34,8 @@ export const ai = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "getGatewaySettings",
-        summary: "Get the settings of the AI gateway",
-        description: "For owners of the deployment.",
+        summary: "Get the AI gateway settings",
+        description: "Available to deployment owners.",
         access: "admins",
         scope: "chat_config:read",
       }),
@@ -50,9 +53,9 @@ export const ai = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setGatewaySettings",
-          summary: "Set up the AI gateway",
+          summary: "Update the AI gateway settings",
           description:
-            "Replaces all settings. Callers send a Slipway token where the provider's API key would be, to `/api/v2/ai/anthropic`, `/api/v2/ai/openai/v1` or `/api/v2/ai/google`.",
+            "Replaces all settings. Callers send a Slipway token in place of the provider's API key, to `/api/v2/ai/anthropic`, `/api/v2/ai/openai/v1` or `/api/v2/ai/google`.",
           example: { enabled: true, in_workspaces: true, names: [], default_names: {} },
           audit: writesSetting("ai_gateway"),
           access: "admins",
@@ -74,16 +77,24 @@ export const ai = (ctx: ApiContext) =>
         user,
         query: t.Object({
           user_id: userQuery,
-          workspace_id: t.Optional(t.String({ format: "uuid", description: "Only the calls of this workspace." })),
-          before: t.Optional(t.Integer({ minimum: 1, description: "`next_before` of the previous page." })),
-          limit: t.Optional(t.Integer({ minimum: 1, maximum: MAX_CALLS, description: `${MAX_CALLS} by default.` })),
+          workspace_id: t.Optional(t.String({ format: "uuid", description: "Return only calls of this workspace." })),
+          before: t.Optional(
+            t.Integer({ minimum: 1, description: "The value of `next_before` from the previous page." }),
+          ),
+          limit: t.Optional(
+            t.Integer({
+              minimum: 1,
+              maximum: MAX_CALLS,
+              description: `The maximum number of calls to return; default ${MAX_CALLS}.`,
+            }),
+          ),
         }),
         response: { 200: GatewayCalls, ...fails(400, 401, 403) },
         detail: operation({
           tags,
           operationId: "listGatewayCalls",
-          summary: "List calls of the AI gateway",
-          description: "Newest first.",
+          summary: "List AI gateway calls",
+          description: "Returns calls, newest first.",
           access: "users",
           scope: "chat:read",
         }),
@@ -95,13 +106,14 @@ export const ai = (ctx: ApiContext) =>
       ({ caller, params }) => readRecording(ctx, caller, /^[1-9]\d{0,15}$/.test(params.call) ? Number(params.call) : 0),
       {
         user,
-        params: t.Object({ call: t.String({ description: "`id` of the call." }) }),
+        params: t.Object({ call: t.String({ description: "The `id` of the call." }) }),
         response: { 200: GatewayRecording, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags,
           operationId: "getGatewayRecording",
-          summary: "Get the recording of a call",
-          description: "For owners of the deployment, with a key with full access. The audit log records each read.",
+          summary: "Get the recording of an AI gateway call",
+          description:
+            "Available to deployment owners, with a key that has full access. Each read is recorded in the audit log.",
           access: "admins",
           scope: "all",
         }),
@@ -121,20 +133,25 @@ export const ai = (ctx: ApiContext) =>
       {
         user,
         query: t.Object({
-          by: oneOf(USAGE_DIMENSIONS, "How to group usage."),
+          by: oneOf(USAGE_DIMENSIONS, "How to group the usage."),
           user_id: userQuery,
           start_date: t.Optional(
-            t.String({ description: "A date (UTC) or an RFC 3339 time. Default: 30 days before the end." }),
+            t.String({
+              description:
+                "The start of the period: a date in UTC or an RFC 3339 time. Default: 30 days before the end.",
+            }),
           ),
-          end_date: t.Optional(t.String({ description: "Not included. Default: now." })),
-          month: t.Optional(t.String({ description: "Such as 2026-11, instead of the two dates." })),
+          end_date: t.Optional(t.String({ description: "The end of the period, exclusive; default: now." })),
+          month: t.Optional(
+            t.String({ description: "A month such as 2026-11. Use instead of `start_date` and `end_date`." }),
+          ),
         }),
         response: { 200: AiUsage, ...fails(400, 401, 403) },
         detail: operation({
           tags,
           operationId: "getAiUsage",
           summary: "Get model usage and cost",
-          description: "Counts the model calls of chats and of the gateway.",
+          description: "Returns the usage and cost of model calls from chats and the AI gateway.",
           access: "users",
           scope: "chat:read",
         }),

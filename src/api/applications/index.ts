@@ -57,9 +57,9 @@ export const applications = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "createTerminalTicket",
-          summary: "Get a ticket for a terminal",
+          summary: "Create a terminal ticket",
           description:
-            "For a page on another host, whose WebSocket sends no cookie. The `signed_token` opens this agent's terminal for one minute; the terminal closes when the requesting session ends.",
+            "Returns a ticket for a page on another host, whose WebSocket sends no cookie. `signed_token` opens this agent's terminal for one minute. The terminal closes when the session that requested the ticket ends.",
           example: {
             url: "wss://example.com/api/v2/workspaceagents/6ba7b810-9dad-41d1-80b4-00c04fd430c8/pty",
             agentID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8",
@@ -92,12 +92,14 @@ export const applications = (ctx: ApiContext) => {
           redirect_uri: t.Optional(
             t.String({
               maxLength: 8192,
-              description: "The URL of an app on a host of its own. Default: the address of this server.",
+              description: "The URL of an app on its own host; default: the URL of this server.",
             }),
           ),
         }),
         response: {
-          307: t.Void({ description: "To the app, with an encrypted key; without a target, to this server." }),
+          307: t.Void({
+            description: "Redirects to the app with an encrypted key or, without a target, to this server.",
+          }),
           ...fails(400, 401, 403),
         },
         detail: operation({

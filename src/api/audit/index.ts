@@ -28,7 +28,7 @@ const q = t.Optional(
   t.String({
     maxLength: 2000,
     description:
-      "A resource_type as a word, and key:value terms; keys: resource_type, action, resource_id, resource_target, request_id, username (or `me`), email, organization, build_reason, date_from, date_to.",
+      "A search query: a resource type as a word, and `key:value` terms. Keys: resource_type, action, resource_id, resource_target, request_id, username (or `me`), email, organization, build_reason, date_from, date_to.",
   }),
 );
 
@@ -71,7 +71,7 @@ export const audit = (ctx: ApiContext) =>
           after_id: pageQuery.after_id,
           limit: documentAs(
             { type: "integer", required: true },
-            t.Integer({ description: "0: all entries, up to 10,000." }),
+            t.Integer({ description: "The maximum number of entries to return; 0 returns all, up to 10,000." }),
           ),
         }),
         response: { 200: AuditLogs, ...fails(400, 401, 403, 503) },
@@ -80,7 +80,7 @@ export const audit = (ctx: ApiContext) =>
           operationId: "listAuditLogs",
           summary: "List audit log entries",
           description:
-            "Newest first. Includes rejected changes, with the response status. `after_id` continues after the last entry of a page and is fast at any depth; `offset` counts from the top.",
+            "Returns entries, newest first, including rejected changes with their response status. `after_id` continues after the last entry of a page and is fast at any depth; `offset` counts from the newest entry.",
           access: "admins",
           scope: "audit_log:read",
         }),
@@ -103,13 +103,13 @@ export const audit = (ctx: ApiContext) =>
         user,
         query: t.Object({
           q,
-          format: t.Optional(t.String({ description: "ndjson (default), or csv for a spreadsheet." })),
+          format: t.Optional(t.String({ description: "The format: `ndjson` (default), or `csv` for spreadsheets." })),
         }),
         detail: operation({
           tags,
           operationId: "exportAuditLogs",
           summary: "Export the audit log",
-          description: "All matching entries, newest first, as JSON lines or CSV.",
+          description: "Returns all matching entries, newest first, as JSON lines or CSV.",
           answers: ["application/x-ndjson", "text/csv"],
           access: "admins",
           scope: "audit_log:read",
@@ -135,9 +135,9 @@ export const audit = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "watchAuditLogs",
-          summary: "Follow the audit log",
+          summary: "Watch the audit log",
           description:
-            "A WebSocket of text messages, each a list of new matching entries, oldest first. With `after_id`, starts after that entry. Without it, an empty list marks the start; use the list endpoint for earlier entries.",
+            "A WebSocket of text messages. Each message is a list of new matching entries, oldest first. With `after_id`, starts after that entry. Without it, an empty list marks the start; use the list operation for earlier entries.",
           placement: "here",
           anywhere: true,
           sends: t.Array(AuditLog),
@@ -177,8 +177,9 @@ export const audit = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateAuditRetention",
-          summary: "Set the audit log retention",
-          description: "In days; 0 (the default) keeps entries forever. Older entries are deleted within an hour.",
+          summary: "Update the audit log retention",
+          description:
+            "Sets how many days entries are kept; 0 (default) keeps them forever. Older entries are deleted within an hour.",
           audit: target.writes(setting.settingTarget("audit_settings", "retention")),
           example: { days: 365, sign_in_days: 90, kinds: {} },
           access: "admins",

@@ -23,7 +23,7 @@ import { buildState } from "./state.ts";
 
 const tags = ["Builds"];
 const user = true;
-const params = t.Object({ workspacebuild: t.String({ format: "uuid", description: "Build id." }) });
+const params = t.Object({ workspacebuild: t.String({ format: "uuid", description: "The ID of the build." }) });
 
 export const builds = (ctx: ApiContext) =>
   routes({ prefix: "/workspacebuilds" })
@@ -63,7 +63,10 @@ export const builds = (ctx: ApiContext) =>
         params,
         query: t.Object({
           expect_status: t.Optional(
-            t.String({ description: "`running` or `pending`: 412 if the build has a different status." }),
+            t.String({
+              description:
+                "The expected status, `running` or `pending`. Returns 412 if the build has a different status.",
+            }),
           ),
         }),
         response: { 200: Generic, ...fails(400, 401, 403, 404, 412, 503) },
@@ -71,7 +74,7 @@ export const builds = (ctx: ApiContext) =>
           tags,
           operationId: "cancelBuild",
           summary: "Cancel a build",
-          description: "A pending build is canceled immediately; a running one is asked to stop.",
+          description: "Cancels a pending build immediately. A running build is asked to stop.",
           audit: target.writes(target.workspaceBuild),
           access: "owner",
           scope: "workspace:update",
@@ -91,7 +94,7 @@ export const builds = (ctx: ApiContext) =>
         ...jobLogRoute({
           tags,
           operationId: "listBuildLogs",
-          summary: "Get or follow the log of a build",
+          summary: "List log lines of a build",
           access: "owner",
           scope: "workspace:read",
           placement: "build",
@@ -112,7 +115,7 @@ export const builds = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listBuildParameters",
-          summary: "Parameter values of a build",
+          summary: "List parameter values of a build",
           access: "owner",
           scope: "workspace:read",
           placement: "build",
@@ -133,8 +136,8 @@ export const builds = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listBuildResources",
-          summary: "Resources of a build",
-          description: "Empty until the build succeeds.",
+          summary: "List resources of a build",
+          description: "Returns the resources that the build created; empty until it succeeds.",
           access: "owner",
           scope: "workspace:read",
           placement: "build",
@@ -152,7 +155,7 @@ export const builds = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getBuildTimings",
-          summary: "Timings of a build",
+          summary: "Get the timings of a build",
           access: "owner",
           scope: "workspace:read",
           placement: "build",

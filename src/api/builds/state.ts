@@ -19,7 +19,7 @@ import { routes } from "../http/routes.ts";
 
 const tags = ["Builds"];
 const user = true;
-const params = t.Object({ workspacebuild: t.String({ format: "uuid", description: "Build id." }) });
+const params = t.Object({ workspacebuild: t.String({ format: "uuid", description: "The ID of the build." }) });
 
 export const buildState = (ctx: ApiContext) =>
   routes()
@@ -42,9 +42,9 @@ export const buildState = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getBuildState",
-          summary: "State of a build",
+          summary: "Get the state of a build",
           answers: ["application/octet-stream"],
-          description: "The state that the provisioner stored for the next build.",
+          description: "Returns the state that the provisioner stored for the next build.",
           access: "user_admins",
           scope: "workspace:update",
           placement: "build",
@@ -77,14 +77,16 @@ export const buildState = (ctx: ApiContext) =>
         query: t.Object({
           force: flagQuery("Discard resources in the existing Terraform state instead of returning 409."),
         }),
-        body: t.Object({ state: t.String({ maxLength: MAX_STATE_CHARS, description: "Base64; empty for none." }) }),
+        body: t.Object({
+          state: t.String({ maxLength: MAX_STATE_CHARS, description: "The state in Base64; empty for no state." }),
+        }),
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 503) },
         detail: operation({
           tags,
           operationId: "replaceBuildState",
           summary: "Replace the state of a build",
           description:
-            "For manual repairs: the next build of the workspace uses it. 409 while a build is active. For a Terraform template it must be a Terraform state (400) with the same lineage and a newer serial, or empty if the existing state has no resources (409).",
+            "Replaces the state that the next build of the workspace uses, for manual repairs. Returns 409 while a build is active. For a Terraform template, it must be a Terraform state (400) with the same lineage and a newer serial, or empty if the existing state has no resources (409).",
           limit: MAX_STATE_CHARS + 4_096,
           audit: target.writes(target.workspaceBuild),
           example: { state: "" },

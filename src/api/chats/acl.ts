@@ -37,7 +37,7 @@ export const chatAcl = (ctx: ApiContext) =>
         tags,
         operationId: "getChatAcl",
         summary: "Get a chat's access list",
-        description: "For the chat's owner. Sub-chats share their root chat's list.",
+        description: "Available to the chat's owner. Sub-chats share the access list of their root chat.",
         access: "owner",
         scope: "chat:read",
         placement: "chat",
@@ -71,9 +71,9 @@ export const chatAcl = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateChatAcl",
-          summary: "Share a chat",
+          summary: "Update a chat's access list",
           description:
-            "Named users and groups get the role `read`: they can see and follow the chat with its sub-chats, messages and files, but not write. An empty string removes the role; users who lose access are disconnected immediately.",
+            "Gives users and groups the role `read`: they can see and follow the chat with its sub-chats, messages and files, but can't write. An empty string removes the role. Users who lose access are disconnected immediately.",
           example: { group_roles: { [ANY_ID]: "read" } },
           audit: target.writes(target.chat),
           access: "owner",

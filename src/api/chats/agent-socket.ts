@@ -20,7 +20,7 @@ export const agentQuery = t.Object({
     t.String({
       minLength: 1,
       maxLength: 64,
-      description: "The name of an agent; the workspace's first one when absent.",
+      description: "The name of the agent; default: the workspace's first agent.",
     }),
   ),
 });

@@ -23,7 +23,10 @@ import { fails, Generic, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { chatPath, MAX_CHAT_BODY_BYTES, parseNumber, tags } from "./paths.ts";
 
-const queuedPath = t.Object({ ...chatPath.properties, queuedMessage: t.String({ description: "Queued message id." }) });
+const queuedPath = t.Object({
+  ...chatPath.properties,
+  queuedMessage: t.String({ description: "The ID of the queued message." }),
+});
 
 /** All fields are validated before any is changed (facts/chats 9). */
 const buildPatch = async (
@@ -125,9 +128,9 @@ export const changeChat = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateChat",
-          summary: "Change a chat",
+          summary: "Update a chat",
           description:
-            "Applies all changes or none. Archiving includes all sub-chats and is rejected (409) while one of them is active; sub-chats also inherit permission changes. A change of `permission_mode` applies from the next tool call, even during a turn; calls already waiting for approval must still be answered.",
+            "Applies all changes or none. Archiving a chat also archives its sub-chats, and returns 409 while one of them is active. Sub-chats also inherit permission changes. A change of `permission_mode` applies from the next tool call, even during a turn; calls already waiting for approval must still be answered.",
           example: { title: "Greetings" },
           audit: target.writes(target.chat),
           access: "owner",
@@ -150,8 +153,9 @@ export const changeChat = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "interruptChat",
-          summary: "Interrupt the turn",
-          description: "The answer so far is kept. Sub-chats that it waits for are also interrupted; others continue.",
+          summary: "Interrupt a chat",
+          description:
+            "Interrupts the current turn. The partial response is kept. Sub-chats that the turn waits for are also interrupted; others continue.",
           access: "owner",
           scope: "chat:update",
           placement: "chat",
@@ -172,7 +176,7 @@ export const changeChat = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteQueuedMessage",
-          summary: "Remove a queued message",
+          summary: "Delete a queued message",
           access: "owner",
           scope: "chat:update",
           placement: "chat",
@@ -195,7 +199,7 @@ export const changeChat = (ctx: ApiContext) =>
           tags,
           operationId: "promoteQueuedMessage",
           summary: "Promote a queued message",
-          description: "Interrupts the current turn.",
+          description: "Interrupts the current turn and sends the message immediately.",
           access: "owner_only",
           scope: "chat:update",
           placement: "chat",
@@ -222,7 +226,8 @@ export const changeChat = (ctx: ApiContext) =>
           headers: REPEATABLE,
           operationId: "submitToolResults",
           summary: "Submit tool results",
-          description: "Answers every pending call exactly once. 409 if none is pending.",
+          description:
+            "Submits the results of all pending calls, each exactly once. Returns 409 if no call is pending.",
           limit: MAX_CHAT_BODY_BYTES,
           example: { results: [{ tool_call_id: "call_1", output: { answer: 42 } }] },
           access: "owner_only",
@@ -244,7 +249,7 @@ export const changeChat = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "reconcileChat",
-          summary: "Recover a chat in an invalid state",
+          summary: "Recover a chat from an invalid state",
           access: "owner",
           scope: "chat:update",
           placement: "chat",

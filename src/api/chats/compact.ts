@@ -42,9 +42,9 @@ export const compactChat = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "compactChat",
-          summary: "Summarize the history for the model",
+          summary: "Compact a chat",
           description:
-            "Runs a turn in which a model summarizes the history; users still see all messages. `instructions` guide the summary. 409 while the chat is busy, or if there are no new answers since the last summary. If the summary fails, the chat has an error and the history is unchanged.",
+            "Runs a turn in which a model summarizes the history for itself. Users still see all messages. `instructions` guide the summary. Returns 409 while the chat is busy, or if there are no new responses since the last summary. If the summary fails, the chat has an error and the history is unchanged.",
           example: { instructions: "Keep the names of files." },
           access: "owner_only",
           scope: "chat:update",
@@ -64,9 +64,9 @@ export const compactChat = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "clearChat",
-          summary: "Clear the model's context",
+          summary: "Clear the context of a chat",
           description:
-            "The model no longer sees the earlier messages. Users still do, and editing an earlier message restores it for the model. 409 while the chat is busy or has queued messages, or if there is nothing to clear.",
+            "Hides the earlier messages from the model. Users still see them, and editing an earlier message restores it for the model. Returns 409 while the chat is busy or has queued messages, or if there is nothing to clear.",
           access: "owner_only",
           scope: "chat:update",
           placement: "chat",

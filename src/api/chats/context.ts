@@ -33,9 +33,9 @@ export const chatContext = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "refreshChatContext",
-          summary: "Update the pinned workspace context",
+          summary: "Refresh the context of a chat",
           description:
-            "A chat keeps the instructions and skills from when it started. This replaces them with the workspace's current ones.",
+            "Replaces the instructions and skills that the chat pinned when it started with the current ones of the workspace.",
           access: "owner_only",
           scope: "chat:update",
           placement: "chat",

@@ -12,9 +12,13 @@ import { routes } from "../http/routes.ts";
 import { chatPath, tags } from "./paths.ts";
 
 const rangeQuery = {
-  start_date: t.Optional(t.String({ description: "A date (UTC) or a time; absent: 30 days before the end." })),
-  end_date: t.Optional(t.String({ description: "Not included; absent: now." })),
-  month: t.Optional(t.String({ description: "YYYY-MM (UTC), instead of the two dates." })),
+  start_date: t.Optional(
+    t.String({ description: "The start of the period: a date in UTC or a time. Default: 30 days before the end." }),
+  ),
+  end_date: t.Optional(t.String({ description: "The end of the period, exclusive; default: now." })),
+  month: t.Optional(
+    t.String({ description: "A month in UTC, as YYYY-MM. Use instead of `start_date` and `end_date`." }),
+  ),
 };
 
 export const chatCost = (ctx: ApiContext) =>
@@ -29,7 +33,7 @@ export const chatCost = (ctx: ApiContext) =>
         operationId: "getChatCost",
         summary: "Get the cost of a chat",
         description:
-          "The whole tree of the chat's root, at the prices in force when each call was made: sub-chats, titles, summaries and deleted messages included. For its owner.",
+          "Returns the cost of the chat's whole tree, at the prices in effect when each call was made. Includes sub-chats, titles, summaries and deleted messages. Available to the chat's owner.",
         access: "owner",
         scope: "chat:read",
         placement: "chat",
@@ -48,14 +52,16 @@ export const chatCost = (ctx: ApiContext) =>
           ...rangeQuery,
           limit: pageQuery.limit,
           offset: pageQuery.offset,
-          search: t.Optional(t.String({ maxLength: 128, description: "Matches the username or the name." })),
+          search: t.Optional(
+            t.String({ maxLength: 128, description: "Return only users whose username or name matches." }),
+          ),
         }),
         response: { 200: UserCosts, ...fails(400, 401, 403) },
         detail: operation({
           tags,
           operationId: "listUserCosts",
           summary: "List spending by user",
-          description: "For administrators; highest first.",
+          description: "Returns users with their spending, highest first. Available to administrators.",
           access: "admins",
           scope: "chat:read",
         }),
@@ -66,14 +72,15 @@ export const chatCost = (ctx: ApiContext) =>
       ({ caller, params, query }) => loadUserCost(ctx, params.user, caller, parseCostRange(query, ctx.clock.now())),
       {
         user: true,
-        params: t.Object({ user: t.String({ description: "User id, username or `me`." }) }),
+        params: t.Object({ user: t.String({ description: "The user's ID, username or `me`." }) }),
         query: t.Object(rangeQuery),
         response: { 200: CostSummary, ...fails(400, 401, 404) },
         detail: operation({
           tags,
           operationId: "getCostSummary",
           summary: "Get a user's spending",
-          description: "By model, root chat and month. Users see their own; administrators see everyone's.",
+          description:
+            "Returns spending by model, root chat and month. Users see their own spending; administrators see everyone's.",
           access: "owner",
           scope: "chat:read",
         }),

@@ -32,9 +32,9 @@ export const chatDebug = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listChatRuns",
-          summary: "List the recorded runs of a chat",
+          summary: "List recorded runs of a chat",
           description:
-            "Newest first, at most 100, without steps. Empty unless the deployment or the owner enabled recording.",
+            "Returns runs without their steps, newest first; at most 100. Empty unless the deployment or the owner has enabled recording.",
           access: "owner",
           scope: "chat:read",
           placement: "chat",
@@ -52,12 +52,15 @@ export const chatDebug = (ctx: ApiContext) =>
       },
       {
         user,
-        params: t.Object({ ...chatPath.properties, run: t.String({ format: "uuid", description: "Run id." }) }),
+        params: t.Object({
+          ...chatPath.properties,
+          run: t.String({ format: "uuid", description: "The ID of the run." }),
+        }),
         response: { 200: ChatRunWithSteps, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
           operationId: "getChatRun",
-          summary: "Get a recorded run with its model calls",
+          summary: "Get a recorded run of a chat",
           access: "owner",
           scope: "chat:read",
           placement: "chat",

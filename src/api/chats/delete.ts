@@ -39,7 +39,7 @@ export const deleteChat = (ctx: ApiContext) =>
           operationId: "deleteChat",
           summary: "Delete a chat",
           description:
-            "Permanently deletes the chat with its sub-chats, history and files, and disconnects its followers. 409 while it or one of its sub-chats is active: interrupt it first.",
+            "Permanently deletes the chat with its sub-chats, history and files, and disconnects its followers. Returns 409 while the chat or one of its sub-chats is active: interrupt it first.",
           audit: target.deletes(target.chat),
           access: "owner",
           scope: "chat:delete",

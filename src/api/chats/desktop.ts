@@ -47,7 +47,7 @@ export const chatDesktop = (ctx: ApiContext) =>
           operationId: "openChatDesktop",
           summary: "Connect to the desktop of a chat's workspace",
           description:
-            "A WebSocket of binary messages: raw RFB (VNC) bytes in both directions, cut anywhere. Starts a desktop if none is running: with the VNC server in SLIPWAY_DESKTOP_VNC, Xvnc, or Xvfb with x11vnc. 400 if the workspace can't be reached, 409 if there is no desktop; closes with 1011 when the agent or the desktop disconnects.",
+            "A WebSocket of binary messages: raw RFB (VNC) bytes in both directions, split at arbitrary positions. Starts a desktop if none is running: with the VNC server in SLIPWAY_DESKTOP_VNC, Xvnc, or Xvfb with x11vnc. Returns 400 if the workspace can't be reached, and 409 if there is no desktop. Closes with 1011 when the agent or the desktop disconnects.",
           // Keys and clicks run programs without approval.
           scope: ["chat:update", "workspace:ssh"],
           placement: "chat_workspace",

@@ -28,7 +28,7 @@ export const chatDiff = (ctx: ApiContext) =>
           operationId: "getChatDiff",
           summary: "Get the diff of a chat's pull request",
           description:
-            "Requested from the git host with the chat owner's linked account. 404 if the chat has not pushed to a host of this deployment; 503 if the host is not responding.",
+            "Requests the diff from the Git host with the chat owner's linked account. Returns 404 if the chat has not pushed to a host of this deployment, and 503 if the host is not responding.",
           access: "owner",
           scope: "chat:read",
           placement: "chat",

@@ -39,14 +39,14 @@ export const chatFiles = (ctx: ApiContext) => {
           tags,
           operationId: "uploadChatFile",
           summary: "Upload a file for a chat",
-          description: `The bytes as the body, at most ${MAX_FILE_BYTES}; the name in \`Content-Disposition: attachment; filename="..."\`. The content type is detected from the bytes. A file that no message references within 30 days is deleted.`,
+          description: `The request body is the content of the file, at most ${MAX_FILE_BYTES} bytes. Send its name in \`Content-Disposition: attachment; filename="..."\`. The content type is detected from the content. A file that no message references within 30 days is deleted.`,
           limit: MAX_FILE_BYTES,
           reads: "stream",
           accepts: [ANY_TYPE, ...CHAT_FILE_TYPES],
           headers: {
             "Content-Disposition": {
               required: true,
-              description: "Contains the file name; folders in it are removed.",
+              description: "Contains the name of the file. Folders in the name are removed.",
               schema: { type: "string" },
               example: 'attachment; filename="notes.txt"',
             },
@@ -57,13 +57,13 @@ export const chatFiles = (ctx: ApiContext) => {
     )
     .get("/:file", ({ caller, params }) => download(ctx, caller, params.file), {
       user: true,
-      params: t.Object({ file: t.String({ format: "uuid", description: "The id that the upload returned." }) }),
+      params: t.Object({ file: t.String({ format: "uuid", description: "The ID that the upload returned." }) }),
       response: fails(400, 401, 404),
       detail: operation({
         tags,
         operationId: "downloadChatFile",
-        summary: "Read a file of a chat",
-        description: "For the user who uploaded it and users who can see its chat.",
+        summary: "Download a file of a chat",
+        description: "Available to the user who uploaded the file and users who can see its chat.",
         answers: [...CHAT_FILE_TYPES],
         access: "owner",
         scope: "chat:read",

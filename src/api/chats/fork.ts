@@ -49,9 +49,9 @@ export const forkChat = (ctx: ApiContext) =>
           tags,
           headers: REPEATABLE,
           operationId: "forkChat",
-          summary: "Copy a chat",
+          summary: "Fork a chat",
           description:
-            "Creates a chat of the same owner with the history up to a message, its files, labels, model and settings. It stays idle until someone sends a message. Sub-chats, queued messages and shares are not copied.",
+            "Creates a chat of the same owner with the history up to a message, its files, labels, model and settings. It stays idle until it gets a message. Sub-chats, queued messages and shares are not copied.",
           example: {},
           access: "owner_only",
           scope: "chat:create",

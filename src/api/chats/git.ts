@@ -46,9 +46,9 @@ export const chatGit = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "streamChatGit",
-          summary: "Follow the repositories of a chat",
+          summary: "Stream the repositories of a chat",
           description:
-            'A WebSocket of JSON text messages: `{"type": "changes", "scanned_at", "repositories"}` with the repositories that changed since the last message (the first has all of them), and `{"type": "error", "message"}`. Repositories are scanned after tool calls of the chat, every 30 s, and when the client sends `{"type": "refresh"}`, at most once a second. A refresh always gets a response. 400 if the workspace cannot be reached; closes with 1011 when its agent disconnects.',
+            'A WebSocket of JSON text messages: `{"type": "changes", "scanned_at", "repositories"}` with the repositories that changed since the last message (the first has all of them), and `{"type": "error", "message"}`. Repositories are scanned after tool calls of the chat, every 30 s, and when the client sends `{"type": "refresh"}`, at most once a second. A refresh always gets a response. Returns 400 if the workspace can\'t be reached. Closes with 1011 when its agent disconnects.',
           sends: GitMessage,
           takes: GitRequest,
           access: "owner",

@@ -59,13 +59,15 @@ export const chats = (ctx: ApiContext) =>
         user: true,
         query: t.Object({
           q: searchQuery(
-            "key:value terms. Keys: title, archived, has_unread, source, pr_status, diff_url, pr, repo, pr_title, search.",
+            "A search query of `key:value` terms. Keys: title, archived, has_unread, source, pr_status, diff_url, pr, repo, pr_title, search.",
           ),
           label: t.Optional(
-            t.Union([t.String(), t.Array(t.String())], { description: "key:value; repeat to require several." }),
+            t.Union([t.String(), t.Array(t.String())], {
+              description: "A label as `key:value`. Repeat it to require several labels.",
+            }),
           ),
           after_id: pageQuery.after_id,
-          limit: t.Optional(t.Integer({ description: "0 or absent: 50." })),
+          limit: t.Optional(t.Integer({ description: "The maximum number of chats to return. 0 or absent: 50." })),
           offset: pageQuery.offset,
         }),
         response: { 200: t.Array(Chat), ...fails(400, 401, 503) },
@@ -73,7 +75,7 @@ export const chats = (ctx: ApiContext) =>
           tags,
           operationId: "listChats",
           summary: "List your chats",
-          description: "Root chats with their children: pinned chats first, then by last activity.",
+          description: "Returns root chats with their children: pinned chats first, then by last activity.",
           access: "users",
           scope: "chat:read",
         }),
@@ -94,7 +96,8 @@ export const chats = (ctx: ApiContext) =>
           headers: REPEATABLE,
           operationId: "createChat",
           summary: "Create a chat",
-          description: "The first turn starts immediately. `GET /api/v2/organizations` lists the ids of organizations.",
+          description:
+            "Creates a chat and starts its first turn immediately. `GET /api/v2/organizations` returns the IDs of organizations.",
           limit: MAX_CHAT_BODY_BYTES,
           example: { organization_id: ANY_ID, content: [{ type: "text", text: "Hello! Who are you?" }] },
           scope: "chat:create",
@@ -115,12 +118,16 @@ export const chats = (ctx: ApiContext) =>
       },
       {
         user: true,
-        query: t.Object({ workspace_ids: t.Optional(t.String({ description: "At most 25, comma-separated." })) }),
+        query: t.Object({
+          workspace_ids: t.Optional(
+            t.String({ description: "The IDs of the workspaces, comma-separated; at most 25." }),
+          ),
+        }),
         response: { 200: t.Record(t.String(), t.String({ format: "uuid" })), ...fails(400, 401) },
         detail: operation({
           tags,
           operationId: "listNewestChats",
-          summary: "Find the newest chat of each workspace",
+          summary: "List the newest chat of each workspace",
           access: "users",
           scope: "chat:read",
         }),

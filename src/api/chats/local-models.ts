@@ -23,7 +23,7 @@ export const localModels = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Models"],
           operationId: "listLocalModelServers",
-          summary: "Find model servers on this machine",
+          summary: "List model servers on this machine",
           description:
             "Queries the addresses in the setting local_model_servers (Ollama, LM Studio, vLLM, llama.cpp) in parallel, with a timeout of 1.5 s per request.",
           access: "admins",

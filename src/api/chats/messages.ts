@@ -93,9 +93,9 @@ export const chatMessages = (ctx: ApiContext) =>
           tags,
           headers: REPEATABLE,
           operationId: "sendMessage",
-          summary: "Send a message",
+          summary: "Send a message to a chat",
           description:
-            "While the chat is busy, the message is queued (`busy_behavior` queue, the default) or interrupts the turn (`interrupt`). Only the owner; archived chats answer 409.",
+            "If the chat is busy, the message is queued (`busy_behavior` `queue`, the default) or interrupts the turn (`interrupt`). Available to the chat's owner. Returns 409 for archived chats.",
           example: { content: [{ type: "text", text: "In one sentence, please." }] },
           access: "owner_only",
           scope: "chat:update",
@@ -129,7 +129,7 @@ export const chatMessages = (ctx: ApiContext) =>
       },
       {
         user: true,
-        params: t.Object({ ...chatPath.properties, message: t.String({ description: "Message id." }) }),
+        params: t.Object({ ...chatPath.properties, message: t.String({ description: "The ID of the message." }) }),
         body: EditMessage,
         response: { 200: EditedMessage, ...fails(400, 401, 403, 404, 413, 502), 409: LimitReached },
         detail: operation({
@@ -137,7 +137,7 @@ export const chatMessages = (ctx: ApiContext) =>
           operationId: "editMessage",
           summary: "Edit a message",
           description:
-            "Replaces one of the user's messages: it and all later messages are removed from the history, the queue is cleared, and a new turn starts. With `restore_files`, the workspace's files are restored first, including deleted folders; `warnings` lists files that can't be restored, and 409 means that none can. Commits are kept. File checkpoints are kept for the newest 100 messages of a chat, for 30 days.",
+            "Replaces a user's message: the message and all later ones are removed from the history, the queue is cleared, and a new turn starts. With `restore_files`, the workspace's files are restored first, including deleted folders; `warnings` lists files that can't be restored, and 409 means that none can. Commits are kept. File checkpoints are kept for the newest 100 messages of a chat, for 30 days.",
           example: { content: [{ type: "text", text: "In two sentences, please." }] },
           access: "owner_only",
           scope: "chat:update",
@@ -166,16 +166,18 @@ export const chatMessages = (ctx: ApiContext) =>
         user: true,
         params: chatPath,
         query: t.Object({
-          after_id: t.Optional(t.Integer({ description: "Only messages with larger ids, oldest first." })),
-          before_id: t.Optional(t.Integer({ description: "Only messages with smaller ids." })),
-          limit: t.Optional(t.Integer({ description: "1 to 200; 50 when absent." })),
+          after_id: t.Optional(t.Integer({ description: "Return only messages with greater IDs, oldest first." })),
+          before_id: t.Optional(t.Integer({ description: "Return only messages with smaller IDs." })),
+          limit: t.Optional(
+            t.Integer({ description: "The maximum number of messages to return, 1 to 200; default 50." }),
+          ),
         }),
         response: { 200: MessagePage, ...fails(400, 401, 404) },
         detail: operation({
           tags,
           operationId: "listMessages",
-          summary: "List messages",
-          description: "Newest first; oldest first with `after_id` alone.",
+          summary: "List messages of a chat",
+          description: "Returns messages, newest first. With only `after_id`, oldest first.",
           access: "owner",
           scope: "chat:read",
           placement: "chat",
@@ -198,13 +200,17 @@ export const chatMessages = (ctx: ApiContext) =>
       {
         user: true,
         params: chatPath,
-        query: t.Object({ limit: t.Optional(t.Integer({ description: "0 to 2000; 0 or absent: 500." })) }),
+        query: t.Object({
+          limit: t.Optional(
+            t.Integer({ description: "The maximum number of messages to return, up to 2000. 0 or absent: 500." }),
+          ),
+        }),
         response: { 200: Prompts, ...fails(400, 401, 404) },
         detail: operation({
           tags,
           operationId: "listPrompts",
-          summary: "List the user's messages",
-          description: "Newest first.",
+          summary: "List user messages of a chat",
+          description: "Returns the messages that users wrote, newest first.",
           access: "owner",
           scope: "chat:read",
           placement: "chat",

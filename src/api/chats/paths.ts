@@ -7,7 +7,7 @@ import { fails } from "../http/responses.ts";
 export const tags = ["Chats"];
 /** Maximum bytes of bodies that the specification limits more tightly. */
 export const MAX_CHAT_BODY_BYTES = 262_144;
-export const chatPath = t.Object({ chat: t.String({ format: "uuid", description: "Chat id." }) });
+export const chatPath = t.Object({ chat: t.String({ format: "uuid", description: "The ID of the chat." }) });
 
 /** For routes that change a chat and return it; 409 when the chat's state does not allow it. */
 export const changesChat = {

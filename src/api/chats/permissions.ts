@@ -36,7 +36,7 @@ export const chatPermissions = (ctx: ApiContext) =>
           operationId: "listApprovals",
           summary: "List calls waiting for approval",
           description:
-            "Shows edits and new files as diffs against the current files, and commands with their parts and folder. Empty if no call is waiting.",
+            "Returns edits and new files as diffs against the current files, and commands with their parts and folder. Empty if no call is waiting.",
           access: "owner_only",
           scope: "chat:read",
           placement: "chat",
@@ -71,7 +71,7 @@ export const chatPermissions = (ctx: ApiContext) =>
           operationId: "answerPermissions",
           summary: "Answer calls waiting for approval",
           description:
-            "Answer every call listed in `action_required` (kind `permission`) exactly once. Allowed calls run; denied calls return an error to the model. 409 if no call is waiting. A key with scopes needs workspace:ssh in addition to allow a start with parameter values.",
+            "Answers every call listed in `action_required` (kind `permission`), each exactly once. Allowed calls run; denied calls return an error to the model. Returns 409 if no call is waiting. A key with scopes also needs `workspace:ssh` to allow a start with parameter values.",
           example: { answers: [{ tool_call_id: "call_1", decision: "allow", scope: "once" }] },
           access: "owner_only",
           scope: "chat:update",
@@ -124,7 +124,7 @@ export const userPermissions = (ctx: ApiContext) =>
       {
         user: true,
         query: t.Object({
-          workspace_id: t.Optional(t.String({ format: "uuid", description: "The workspace of the chat." })),
+          workspace_id: t.Optional(t.String({ format: "uuid", description: "The ID of the workspace of the chat." })),
         }),
         response: { 200: Starting, ...fails(400, 401) },
         detail: operation({
@@ -151,8 +151,8 @@ export const userPermissions = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setUserPermissions",
-          summary: "Set the permissions of your new chats",
-          description: "Existing chats are unchanged.",
+          summary: "Update the permissions of your new chats",
+          description: "Sets the permissions of new chats. Existing chats are unchanged.",
           limit: MAX_CHAT_BODY_BYTES,
           example: {
             permissions: { default: "allow", rules: [{ tool: "execute", command: "rm", action: "ask" }] },

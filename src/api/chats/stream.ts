@@ -74,19 +74,19 @@ export const chatStream = (ctx: ApiContext) =>
         user: true,
         params: chatPath,
         query: t.Object({
-          after_id: t.Optional(t.Integer({ description: "Skip snapshot messages up to this id." })),
+          after_id: t.Optional(t.Integer({ description: "Omit messages of the snapshot up to this ID." })),
         }),
         response: {
-          200: t.Unknown({ description: "Switching to a WebSocket, or the event stream." }),
+          200: t.Unknown({ description: "Switches to a WebSocket, or starts the event stream." }),
           ...fails(400, 401, 404, 503),
         },
         detail: operation({
           tags,
           operationId: "streamChat",
-          summary: "Follow a chat",
+          summary: "Stream a chat",
           answers: ["text/event-stream"],
           description:
-            "Each text frame is a JSON array of at most 256 events: first the snapshot (messages, queue_update, status, error, action_required, retry, preview_reset, message_part), then every change in the same order. A message from the client closes the connection. With `Accept: text/event-stream`, the same arrays are sent as `data` events.",
+            "A WebSocket. Each text frame is a JSON array of at most 256 events: first the snapshot (messages, queue_update, status, error, action_required, retry, preview_reset, message_part), then every change in the same order. A message from the client closes the connection. With `Accept: text/event-stream`, the same arrays are sent as `data` events.",
           sends: t.Array(ChatEvent),
           access: "owner",
           scope: "chat:read",

@@ -16,7 +16,10 @@ import { requireScope } from "../http/scope-gate.ts";
 import { chatPath, MAX_CHAT_BODY_BYTES, parseNumber, tags } from "./paths.ts";
 
 const user = true;
-const params = t.Object({ ...chatPath.properties, trial: t.String({ format: "uuid", description: "Trial id." }) });
+const params = t.Object({
+  ...chatPath.properties,
+  trial: t.String({ format: "uuid", description: "The ID of the trial." }),
+});
 
 export const chatTrials = (ctx: ApiContext) =>
   routes()
@@ -28,9 +31,9 @@ export const chatTrials = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "listTrials",
-        summary: "List the trials of a chat",
+        summary: "List trials of a chat",
         description:
-          "Empty for everyone but its owner. `GET /api/v2/chats/watch` sends `trial_change` when one of them changes.",
+          "Returns an empty list to everyone but the chat's owner. `GET /api/v2/chats/watch` sends `trial_change` when a trial changes.",
         scope: "chat:read",
         placement: "chat",
       }),
@@ -50,9 +53,9 @@ export const chatTrials = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "createTrial",
-          summary: "Try several ways",
+          summary: "Create a trial",
           description:
-            "Creates a fork of the chat's workspace and a copy of the chat for each way, and sends each copy its prompt. When a turn ends, the check command runs in its fork. Afterwards, keep one way or discard all. A key with scopes needs workspace:ssh in addition to set a check command.",
+            "Tries several ways to solve a task. Creates a fork of the chat's workspace and a copy of the chat for each way, and sends each copy its prompt. When a turn ends, the check command runs in its fork. Afterwards, keep one way or discard all. A key with scopes also needs `workspace:ssh` to set a check command.",
           limit: MAX_CHAT_BODY_BYTES,
           example: { count: 3, prompt: "Fix the failing test.", check_command: "npm test" },
           scope: ["chat:update", "workspace:update", "workspace:create", "template:use"],
@@ -85,7 +88,7 @@ export const chatTrials = (ctx: ApiContext) =>
           operationId: "getTrialDiff",
           summary: "Get the changes of a way",
           description:
-            "Compared with the files when its chat got the prompt; 404 until the changes have been determined.",
+            "Returns the changes since the way's chat got the prompt. Returns 404 until the changes have been determined.",
           scope: "chat:read",
           placement: "chat",
         }),
@@ -101,9 +104,9 @@ export const chatTrials = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "stopTrial",
-          summary: "Stop all ways of a trial",
+          summary: "Stop a trial",
           description:
-            "Interrupts their turns and stops their checks. The forks remain until a way is kept or all are discarded.",
+            "Interrupts the turns of all ways and stops their checks. The forks remain until a way is kept or all are discarded.",
           scope: "chat:update",
           placement: "trial",
         }),
@@ -122,7 +125,7 @@ export const chatTrials = (ctx: ApiContext) =>
           operationId: "keepTrialWay",
           summary: "Keep one way of a trial",
           description:
-            "Replaces the files of the chat's workspace with those of the way, after creating a snapshot; a running workspace is restarted. The chat of the way continues in that workspace. All forks are moved to the trash, and the chats of the other ways are archived.",
+            "Replaces the files of the chat's workspace with those of the way, after creating a snapshot. A running workspace is restarted. The chat of the way continues in that workspace. All forks are moved to the trash, and the chats of the other ways are archived.",
           example: { way: 2 },
           scope: ["chat:update", "workspace:update", "workspace:delete", "workspace:ssh"],
           placement: "trial",
@@ -139,8 +142,9 @@ export const chatTrials = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "discardTrial",
-          summary: "Discard all ways of a trial",
-          description: "Moves all forks to the trash and archives the chats of the ways. The workspace is unchanged.",
+          summary: "Discard a trial",
+          description:
+            "Moves all forks to the trash and archives the chats of the ways. The chat's workspace is unchanged.",
           scope: ["chat:update", "workspace:delete"],
           placement: "trial",
         }),

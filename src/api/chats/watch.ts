@@ -35,7 +35,7 @@ export const chatWatch = (ctx: ApiContext) =>
           operationId: "watchChats",
           summary: "Watch your chats",
           description:
-            'Text messages {"kind", "chat", "tool_calls", "action_kind"}: created, deleted, status_change, title_change, action_required and others. There is no snapshot. A message from the client closes the connection.',
+            'A WebSocket of text messages `{"kind", "chat", "tool_calls", "action_kind"}` for `created`, `deleted`, `status_change`, `title_change`, `action_required` and others. There is no snapshot. A message from the client closes the connection.',
           sends: WatchEvent,
           access: "users",
           scope: "chat:read",

@@ -41,7 +41,7 @@ export const connections = (ctx: ApiContext) =>
             t.String({
               maxLength: 2000,
               description:
-                "A type as a word, and key:value terms; keys: type, status (`ongoing` or `completed`), username (or `me`), user_email, workspace_owner, workspace_owner_email, workspace_id, organization, connection_id, connected_after and connected_before (times such as 2026-01-31T12:00:00Z).",
+                "A search query: a type as a word, and `key:value` terms. Keys: type, status (`ongoing` or `completed`), username (or `me`), user_email, workspace_owner, workspace_owner_email, workspace_id, organization, connection_id, connected_after and connected_before (times such as 2026-01-31T12:00:00Z).",
             }),
           ),
           ...pageQuery,
@@ -52,7 +52,7 @@ export const connections = (ctx: ApiContext) =>
           operationId: "listConnectionLogs",
           summary: "List workspace connections",
           description:
-            "Newest first: SSH, editors, terminals, apps and ports. A browser's requests to an app count as one connection, which ends after 15 minutes without requests.",
+            "Returns connections over SSH, editors, terminals, apps and ports, newest first. A browser's requests to an app count as one connection, which ends after 15 minutes without requests.",
           access: "admins",
           scope: "audit_log:read",
         }),
@@ -89,9 +89,9 @@ export const connections = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateConnectionRetention",
-          summary: "Set the connection log retention",
+          summary: "Update the connection log retention",
           description:
-            "Days from the start of a connection; 0 keeps entries forever. Older entries are deleted within minutes.",
+            "Sets how many days entries are kept from the start of the connection; 0 keeps them forever. Older entries are deleted within minutes.",
           audit: target.writes(setting.settingTarget("audit_settings", "connection retention")),
           example: { days: 90 },
           access: "admins",

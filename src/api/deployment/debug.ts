@@ -33,7 +33,7 @@ const Coordinator = named(
         preferred_derp: t.Integer(),
         tunnels_to: t.Array(t.String({ format: "uuid" })),
       }),
-      { description: "Connected peers, at most 1,000." },
+      { description: "The connected peers; at most 1,000." },
     ),
     counts: CoordinatorCounts,
   }),
@@ -65,7 +65,7 @@ export const debug = (ctx: ApiContext) =>
           operationId: "getHealthReport",
           summary: "Get the health report",
           description:
-            "The results of `slipway doctor`, and whether the server can reach itself. Refreshed once a minute.",
+            "Returns the results of `slipway doctor`, and whether the server can reach itself. Refreshed once a minute.",
           access: "admins",
           scope: "debug_info:read",
         }),
@@ -103,8 +103,8 @@ export const debug = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateHealthSettings",
-          summary: "Set dismissed warnings",
-          description: "Dismissed warnings don't make the report unhealthy.",
+          summary: "Update dismissed warnings",
+          description: "Sets which warnings are dismissed. Dismissed warnings don't make the report unhealthy.",
           audit: target.writes(settingTarget("health_settings", "dismissed")),
           example: { dismissed_healthchecks: ["Database"] },
           access: "admins",

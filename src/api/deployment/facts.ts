@@ -52,7 +52,8 @@ export const deploymentFacts = (ctx: ApiContext) =>
         tags,
         operationId: "checkAuthorization",
         summary: "Check permissions",
-        description: "Returns results by the names of the checks. Unknown objects and actions are false.",
+        description:
+          "Returns whether the caller has each permission, by the names of the checks. False for unknown objects and actions.",
         example: { checks: { mine: { object: { resource_type: "workspace", owner_id: "me" }, action: "read" } } },
         access: "users",
         scope: "any",
@@ -79,7 +80,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
           tags,
           operationId: "getEntitlements",
           summary: "List features",
-          description: "None requires a license.",
+          description: "Returns the server's features. None requires a license.",
           access: "users",
           scope: "any",
         }),
@@ -97,8 +98,8 @@ export const deploymentFacts = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listLicenses",
-          summary: "List licences",
-          description: "Always empty: no license is needed.",
+          summary: "List licenses",
+          description: "Always returns an empty list, because no license is needed.",
           access: "admins",
           scope: "deployment_config:read",
         }),
@@ -112,7 +113,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
         access: "anyone",
         summary: "Check for updates",
         description:
-          "The server does not contact any update service, so it only knows its own version; `url` is empty.",
+          "Returns the server's own version. The server does not contact an update service, and `url` is empty.",
         security: [],
       }),
     })
@@ -128,8 +129,9 @@ export const deploymentFacts = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getDeploymentConfig",
-          summary: "List the settings in effect",
-          description: "Each with the flag, variable or file it comes from. Secret values are never shown.",
+          summary: "List the effective settings",
+          description:
+            "Returns each setting with the flag, variable or file that its value comes from. Secret values are never returned.",
           access: "admins",
           scope: "deployment_config:read",
         }),

@@ -20,9 +20,9 @@ const tags = ["General"];
 const SshConfig = named(
   "SshConfig",
   t.Object({
-    hostname_prefix: t.String({ description: "Prefix of workspace names in an ssh configuration." }),
-    hostname_suffix: t.String({ description: "Suffix of workspace names." }),
-    ssh_config_options: t.Record(t.String(), t.String(), { description: "Further options of ssh, by name." }),
+    hostname_prefix: t.String({ description: "The prefix of workspace names in an SSH configuration." }),
+    hostname_suffix: t.String({ description: "The suffix of workspace names in an SSH configuration." }),
+    ssh_config_options: t.Record(t.String(), t.String(), { description: "Additional SSH options, by name." }),
   }),
 );
 
@@ -34,8 +34,8 @@ const Region = named(
     display_name: t.String(),
     icon_url: t.String(),
     healthy: t.Boolean(),
-    path_app_url: t.String({ description: "Base URL of applications." }),
-    wildcard_hostname: t.String({ description: "Host names of applications; empty if not configured." }),
+    path_app_url: t.String({ description: "The base URL of apps that are served under a path." }),
+    wildcard_hostname: t.String({ description: "The wildcard host name of apps; empty if none is configured." }),
   }),
 );
 
@@ -61,7 +61,7 @@ export const deployment = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "updateAppearance",
-        summary: "Set the appearance",
+        summary: "Update the appearance",
         description: "Omitted fields are unchanged.",
         example: {
           application_name: "Harbour",
@@ -83,7 +83,7 @@ export const deployment = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getSshConfig",
-          summary: "Get the ssh configuration",
+          summary: "Get the SSH configuration",
           access: "users",
           scope: "any",
         }),
@@ -96,7 +96,7 @@ export const deployment = (ctx: ApiContext) =>
         tags,
         operationId: "listExperiments",
         summary: "List enabled experiments",
-        description: "Always empty.",
+        description: "Always returns an empty list.",
         access: "users",
         scope: "any",
       }),
@@ -108,7 +108,7 @@ export const deployment = (ctx: ApiContext) =>
         tags,
         operationId: "listAvailableExperiments",
         summary: "List available experiments",
-        description: "Always empty.",
+        description: "Always returns an empty list.",
         access: "users",
         scope: "any",
       }),
@@ -135,7 +135,7 @@ export const deployment = (ctx: ApiContext) =>
           tags,
           operationId: "listRegions",
           summary: "List regions",
-          description: "One region: this server.",
+          description: "Returns one region: this server.",
           access: "users",
           scope: "any",
         }),

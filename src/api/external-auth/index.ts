@@ -25,7 +25,9 @@ import { routes } from "../http/routes.ts";
 import { createState, openDevice, openVerifier, sealDevice } from "./web-flow.ts";
 
 const tags = ["External accounts"];
-const params = t.Object({ externalauth: t.String({ description: "The provider's id in the setting external_auth." }) });
+const params = t.Object({
+  externalauth: t.String({ description: "The ID of the provider in the setting `external_auth`." }),
+});
 
 /** The callback URL that the operator registers at the provider, so its form must never change. */
 const toCallbackUrl = (accessUrl: URL, provider: Provider): URL =>
@@ -56,7 +58,7 @@ const reading = (ctx: ApiContext) =>
           tags,
           operationId: "listExternalAccounts",
           summary: "List external accounts",
-          description: "All providers, and the caller's links.",
+          description: "Returns all providers and the caller's links.",
           access: "users",
           scope: "user:read_personal",
         }),
@@ -83,7 +85,8 @@ const reading = (ctx: ApiContext) =>
           tags,
           operationId: "getExternalAccount",
           summary: "Get an external account",
-          description: "Checks with the provider whether the link works.",
+          description:
+            "Returns the caller's account at a provider and checks with the provider whether the link works.",
           access: "users",
           scope: "user:read_personal",
         }),
@@ -131,9 +134,9 @@ const signingIn = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "startExternalAccountLink",
-          summary: "Start linking an account",
+          summary: "Start linking an external account",
           description:
-            "The provider sends the browser back to `/external-auth/{id}/callback`. Valid for ten minutes, in this session.",
+            "Returns the provider's URL. The provider sends the browser back to `/external-auth/{id}/callback`. Valid for ten minutes, in this session.",
           access: "users",
           outlivesGrant: true,
           scope: "user:update_personal",
@@ -160,7 +163,7 @@ const signingIn = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "completeExternalAccountLink",
-          summary: "Complete linking an account",
+          summary: "Complete linking an external account",
           example: { code: "from the provider", state: "as it was given to the provider" },
           access: "users",
           outlivesGrant: true,
@@ -189,7 +192,7 @@ const deviceFlow = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "startExternalAccountDevice",
-          summary: "Start linking with a device code",
+          summary: "Start linking an external account with a device code",
           description: "Returns a new code each time.",
           access: "users",
           scope: "user:read_personal",
@@ -213,9 +216,9 @@ const deviceFlow = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "pollExternalAccountDevice",
-          summary: "Complete linking with a device code",
+          summary: "Complete linking an external account with a device code",
           description:
-            "204 once the account is linked. 400 until then; its `detail` is the provider's error code: authorization_pending (retry), slow_down (retry less often), access_denied, expired_token.",
+            "Returns 204 once the account is linked, and 400 until then. The `detail` of the error is the provider's error code: authorization_pending (retry), slow_down (retry less often), access_denied or expired_token.",
           example: { device_code: "from the answer to starting it" },
           access: "users",
           outlivesGrant: true,

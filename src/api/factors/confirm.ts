@@ -33,9 +33,9 @@ export const confirmation = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Second factors"],
           operationId: "confirmIdentity",
-          summary: "Confirm who you are",
+          summary: "Confirm your identity",
           description:
-            "With the password, and a code if there is a second factor. This session can then change sign-in settings for 15 minutes.",
+            "Requires your password, and a code if you have a second factor. For 15 minutes, this session can then change sign-in settings.",
           example: { password: "your password" },
           access: "owner_only",
           scope: "all",
@@ -62,7 +62,7 @@ const passkeyConfirmation = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Second factors"],
           operationId: "startPasskeyConfirmation",
-          summary: "Start confirmation with a passkey",
+          summary: "Start confirming your identity with a passkey",
           access: "owner_only",
           scope: "all",
         }),
@@ -87,7 +87,7 @@ const passkeyConfirmation = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Second factors"],
           operationId: "confirmIdentityWithPasskey",
-          summary: "Confirm who you are with a passkey",
+          summary: "Confirm your identity with a passkey",
           example: {
             challenge: "from the answer to starting it",
             credential: { id: "AQID", rawId: "AQID", type: "public-key", response: {} },

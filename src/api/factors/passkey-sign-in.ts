@@ -41,7 +41,8 @@ export const passkeySignIn = (ctx: ApiContext) =>
           operationId: "startPasskeySignIn",
           access: "anyone",
           summary: "Start sign-in with a passkey",
-          description: "With any passkey of the device, or as the second factor after a correct password.",
+          description:
+            "Starts a sign-in with any passkey on the device, or with a passkey as the second factor after a correct password.",
           security: [],
           example: {},
         }),
@@ -84,7 +85,7 @@ export const passkeySignIn = (ctx: ApiContext) =>
           operationId: "signInWithPasskey",
           access: "credentials",
           summary: "Sign in with a passkey",
-          description: "Also sets the cookie.",
+          description: "Returns a session token and also sets the session cookie.",
           security: [],
           example: {
             challenge: "from the answer to starting it",

@@ -16,7 +16,7 @@ const tags = ["Second factors"];
 
 const passkeyPath = t.Object({
   user: userPath.properties.user,
-  passkey: t.String({ maxLength: 64, description: "Id of the passkey." }),
+  passkey: t.String({ maxLength: 64, description: "The ID of the passkey." }),
 });
 
 const presentPasskey = ({ id, name, created_at, last_used_at, backed_up }: PasskeyRow): Passkey => ({
@@ -44,7 +44,7 @@ export const passkeys = (ctx: ApiContext) =>
           tags,
           operationId: "listPasskeys",
           summary: "List your passkeys",
-          description: "Oldest first.",
+          description: "Returns passkeys, oldest first.",
           access: "owner_only",
           scope: "all",
         }),
@@ -64,7 +64,7 @@ export const passkeys = (ctx: ApiContext) =>
           tags,
           operationId: "startPasskeyRegistration",
           summary: "Start registering a passkey",
-          description: "403 naming `confirmation`: confirm first who you are.",
+          description: "Returns 403 naming `confirmation` if you must confirm your identity first.",
           access: "owner_only",
           scope: "all",
         }),
@@ -87,7 +87,7 @@ export const passkeys = (ctx: ApiContext) =>
           operationId: "createPasskey",
           summary: "Register a passkey",
           description:
-            "It can then be used to sign in, and signing in with the password also requires a second factor.",
+            "Adds a passkey that you can sign in with. Afterwards, signing in with the password also requires a second factor.",
           example: {
             challenge: "from the answer to starting it",
             name: "Laptop",
@@ -112,7 +112,7 @@ export const passkeys = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "renamePasskey",
-          summary: "Name a passkey",
+          summary: "Rename a passkey",
           example: { name: "Laptop" },
           access: "owner_only",
           scope: "all",
@@ -134,7 +134,7 @@ export const passkeys = (ctx: ApiContext) =>
           operationId: "deletePasskey",
           summary: "Delete a passkey",
           description:
-            "Removing the last second factor also deletes the recovery codes. 403 naming `confirmation`: confirm first who you are.",
+            "If this was the last second factor, the recovery codes are also deleted. Returns 403 naming `confirmation` if you must confirm your identity first.",
           access: "owner_only",
           scope: "all",
         }),

@@ -26,7 +26,8 @@ export const recoveryCodes = (ctx: ApiContext) =>
           tags: ["Second factors"],
           operationId: "createRecoveryCodes",
           summary: "Regenerate recovery codes",
-          description: "Earlier codes become invalid. 403 naming `confirmation`: confirm first who you are.",
+          description:
+            "Invalidates earlier codes. Returns 403 naming `confirmation` if you must confirm your identity first.",
           access: "owner_only",
           scope: "all",
         }),

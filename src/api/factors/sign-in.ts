@@ -117,7 +117,7 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
         operationId: "completeSignIn",
         access: "credentials",
         summary: "Complete a sign-in with a second factor",
-        description: "For the challenge of a sign-in that was answered 401 with `second_factor`. Also sets the cookie.",
+        description: "Completes a sign-in that returned 401 with `second_factor`. Also sets the session cookie.",
         security: [],
         example: { challenge: "from the answer to signing in", code: "123456" },
       }),

@@ -34,7 +34,7 @@ export const totp = (ctx: ApiContext) =>
           operationId: "startTotpEnrolment",
           summary: "Start enrolling an authenticator app",
           description:
-            "Has no effect until confirmed with a code. 403 naming `confirmation`: confirm first who you are.",
+            "Has no effect until confirmed with a code. Returns 403 naming `confirmation` if you must confirm your identity first.",
           access: "owner_only",
           scope: "all",
         }),
@@ -56,7 +56,7 @@ export const totp = (ctx: ApiContext) =>
           operationId: "confirmTotpEnrolment",
           summary: "Enroll an authenticator app",
           description:
-            "Signing in with the password then also requires a code. The first second factor returns recovery codes, once.",
+            "Completes the enrollment. Afterwards, signing in with the password also requires a code. The first second factor returns recovery codes, once.",
           example: { enrolment: "from the answer to starting it", code: "123456" },
           access: "owner_only",
           scope: "all",
@@ -80,7 +80,8 @@ export const totp = (ctx: ApiContext) =>
           tags,
           operationId: "disableTotp",
           summary: "Disable the authenticator app",
-          description: "Requires the password and a code. Removing the last factor also deletes the recovery codes.",
+          description:
+            "Requires the password and a code. If this was the last second factor, the recovery codes are also deleted.",
           example: { password: "your password", code: "123456" },
           access: "owner_only",
           scope: "all",

@@ -22,9 +22,9 @@ const user = true;
 const params = groupPath;
 
 const listQuery = t.Object({
-  organization: t.Optional(t.String({ description: "Of this organization only: its id or name." })),
-  has_member: t.Optional(t.String({ description: "Only groups this user is in: an id, a username or `me`." })),
-  group_ids: t.Optional(t.String({ maxLength: 4_000, description: "Only these groups, comma-separated." })),
+  organization: t.Optional(t.String({ description: "Return only groups of this organization: its ID or name." })),
+  has_member: t.Optional(t.String({ description: "Return only groups with this member: an ID, a username or `me`." })),
+  group_ids: t.Optional(t.String({ maxLength: 4_000, description: "Return only these groups: comma-separated IDs." })),
 });
 
 export const groups = (ctx: ApiContext) =>
@@ -38,7 +38,7 @@ export const groups = (ctx: ApiContext) =>
         tags,
         operationId: "listGroups",
         summary: "List groups",
-        description: "Groups of the organizations that the caller can see.",
+        description: "Returns the groups of organizations that the caller can see.",
         access: "users",
         scope: "group:read",
       }),
@@ -74,7 +74,7 @@ export const groups = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listGroupMembers",
-          summary: "List the members of a group in pages",
+          summary: "List group members",
           access: "members",
           scope: "group:read",
         }),
@@ -94,7 +94,7 @@ export const groups = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateGroup",
-          summary: "Change a group",
+          summary: "Update a group",
           description: "Omitted fields are unchanged. Membership changes take effect immediately.",
           example: { display_name: "Front end", add_users: ["ada"] },
           audit: target.writes(target.group),
@@ -118,7 +118,7 @@ export const groups = (ctx: ApiContext) =>
           tags,
           operationId: "deleteGroup",
           summary: "Delete a group",
-          description: "Its members lose access to what was shared with it.",
+          description: "Deletes the group. Its members lose access to resources that were shared with it.",
           audit: target.deletes(target.group),
           access: "organization_admins",
           scope: "group:delete",

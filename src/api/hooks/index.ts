@@ -42,11 +42,13 @@ export const hooks = (ctx: ApiContext) =>
       {
         user: true,
         query: t.Object({
-          event: t.Optional(t.String({ description: "Only for this event." })),
-          result: t.Optional(t.String({ description: "Only with this result." })),
-          chat_id: t.Optional(t.String({ description: "Only of this chat." })),
-          after_id: t.Optional(t.String({ description: "Continue after the dispatch with this id." })),
-          limit: t.Optional(t.Integer({ description: "1 to 200; 50 when absent." })),
+          event: t.Optional(t.String({ description: "Return only dispatches for this event." })),
+          result: t.Optional(t.String({ description: "Return only dispatches with this result." })),
+          chat_id: t.Optional(t.String({ description: "Return only dispatches of this chat." })),
+          after_id: t.Optional(t.String({ description: "Continue after the dispatch with this ID." })),
+          limit: t.Optional(
+            t.Integer({ description: "The maximum number of dispatches to return, 1 to 200; default 50." }),
+          ),
         }),
         response: { 200: HookDispatches, ...fails(400, 401, 403) },
         detail: operation({
@@ -54,7 +56,7 @@ export const hooks = (ctx: ApiContext) =>
           operationId: "listHookDispatches",
           summary: "List lifecycle hook dispatches",
           description:
-            "Newest first. Contents are stored only with the setting `hook_ledger_contents` and deleted with their chat; everything else is deleted after `hook_ledger_days`.",
+            "Returns dispatches, newest first. Request and response bodies are stored only with the setting `hook_ledger_contents` and deleted with their chat; everything else is deleted after `hook_ledger_days`.",
           access: "admins",
           scope: "all",
         }),
@@ -78,7 +80,7 @@ const consumer = (ctx: ApiContext) =>
           tags: ["Hooks"],
           operationId: "getHookConsumer",
           summary: "Get the lifecycle hook consumer",
-          description: "The secret is never returned.",
+          description: "Returns the configuration of the consumer. The secret is never returned.",
           access: "admins",
           scope: "all",
         }),
@@ -97,7 +99,8 @@ const consumer = (ctx: ApiContext) =>
           tags: ["Hooks"],
           operationId: "tryHookConsumer",
           summary: "Test the lifecycle hook consumer",
-          description: "Sends one signed test event; the response has no effect. 409 if no consumer is configured.",
+          description:
+            "Sends one signed test event. The response has no effect. Returns 409 if no consumer is configured.",
           access: "admins",
           scope: "all",
         }),

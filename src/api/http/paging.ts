@@ -8,9 +8,9 @@ const MAX_ROWS = 10_000;
 
 // Has no bounds in the schema, because Elysia would report violations without the parameter's name.
 export const pageQuery = {
-  limit: t.Optional(t.Integer({ description: "0 or absent: everything." })),
-  offset: t.Optional(t.Integer({ description: "Number of rows to skip." })),
-  after_id: t.Optional(t.String({ format: "uuid", description: "Start after the row with this id." })),
+  limit: t.Optional(t.Integer({ description: "The maximum number of rows to return. 0 or absent returns all." })),
+  offset: t.Optional(t.Integer({ description: "The number of rows to skip." })),
+  after_id: t.Optional(t.String({ format: "uuid", description: "Return rows after the one with this ID." })),
 };
 
 /** Search words and terms; `keys` describes the terms. */

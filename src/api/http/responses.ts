@@ -6,24 +6,24 @@ export { Generic };
 
 /** Descriptions of the statuses, for the OpenAPI document. */
 export const WORDS: Record<number, string> = {
-  101: "Switching to a WebSocket.",
-  200: "Done.",
-  201: "Created.",
-  204: "Done; no body.",
-  400: "The request is malformed or breaks a rule; `validations` names the fields.",
+  101: "Switches to a WebSocket.",
+  200: "Success.",
+  201: "The resource was created.",
+  204: "Success. The response has no body.",
+  400: "The request is malformed or violates a rule. `validations` names the fields.",
   401: "Not signed in, or the token is invalid.",
-  403: "The caller can see this but is not allowed to do it.",
-  404: "It does not exist, or the caller can't see it.",
-  406: "It is not ready yet.",
-  409: "It conflicts with the current state.",
-  410: "It has been deleted.",
-  412: "The state has moved on.",
+  403: "The caller can see the resource but isn't allowed to do this.",
+  404: "The resource doesn't exist, or the caller can't see it.",
+  406: "The resource isn't ready yet.",
+  409: "The request conflicts with the current state of the resource.",
+  410: "The resource was deleted.",
+  412: "A precondition failed, because the state of the resource has changed.",
   413: "The body is larger than the limit of this route.",
   415: "The content type is not supported.",
-  426: "Only a WebSocket is served here.",
-  429: "Too many tries; wait a minute.",
-  502: "A lifecycle hook returned no valid answer; nothing was done.",
-  503: "The server is overloaded or stopping; retry.",
+  426: "This endpoint only serves WebSockets.",
+  429: "Too many requests. Wait a minute.",
+  502: "A lifecycle hook returned no valid response. Nothing was changed.",
+  503: "The server is overloaded or stopping. Retry the request.",
   504: "An upstream service did not respond in time.",
 };
 
@@ -48,10 +48,10 @@ export const fails = <S extends number>(...statuses: S[]): Readonly<Record<S, TS
   );
 
 /** 204. */
-export const NoContent = t.Void({ description: "Done; no body." });
+export const NoContent = t.Void({ description: "Success. The response has no body." });
 
 /** 200 without a body. */
-export const Done = t.Void({ description: "Done; no body." });
+export const Done = t.Void({ description: "Success. The response has no body." });
 
 /** The document entry of a WebSocket: an upgrade has no JSON response. */
-export const Upgraded = t.Void({ description: "Switching to a WebSocket." });
+export const Upgraded = t.Void({ description: "Switches to a WebSocket." });

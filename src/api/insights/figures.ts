@@ -40,7 +40,7 @@ export const insightFigures = (ctx: ApiContext) =>
           operationId: "getBuildInsights",
           summary: "Get build insights",
           description:
-            "Builds that started workspaces and ended in the range: their number, the number of failures, and the duration of successful ones, by day or week and by template. Requires access to the insights of every requested template.",
+            "Returns figures for builds that started workspaces and ended in the range: their number, the number of failures, and the duration of successful ones, by day or week and by template. Requires access to the insights of every requested template.",
           access: "admins",
           scope: "template:view_insights",
         }),
@@ -64,7 +64,7 @@ export const insightFigures = (ctx: ApiContext) =>
           operationId: "getChatInsights",
           summary: "Get chat insights",
           description:
-            "People, root chats, tokens and cost of the model calls in the range, at the prices in force when each was made, by day or week and by model.",
+            "Returns the users, root chats, tokens and cost of model calls in the range, by day or week and by model. Costs use the prices in effect when each call was made.",
           access: "admins",
           scope: "template:view_insights",
         }),

@@ -24,7 +24,7 @@ const SECTIONS = ["interval_reports", "report"];
 const templatesQuery = {
   ...rangeQuery,
   interval,
-  sections: textQuery("Parts of the answer: interval_reports, report. Default: both.", {
+  sections: textQuery("The sections of the report to return: interval_reports, report. Default: both.", {
     type: "array",
     items: { type: "string" },
   }),
@@ -69,7 +69,7 @@ export const insights = (ctx: ApiContext) =>
           tags,
           operationId: "getDailyUsers",
           summary: "Get daily active users",
-          description: "One entry a day from 60 days ago to today.",
+          description: "Returns one entry per day, from 60 days ago to today.",
           access: "admins",
           scope: "template:view_insights",
         }),
@@ -97,7 +97,7 @@ export const insights = (ctx: ApiContext) =>
           operationId: "getTemplateInsights",
           summary: "Get template insights",
           description:
-            "Active users by day or week and in all, use of apps in seconds and times, and the values of parameters in the newest builds. Requires access to the insights of every requested template.",
+            "Returns active users by day or week and in total, the use of apps in seconds and times, and the parameter values of the newest builds. Requires access to the insights of every requested template.",
           access: "admins",
           scope: "template:view_insights",
         }),
@@ -114,7 +114,8 @@ export const insights = (ctx: ApiContext) =>
           tags,
           operationId: "getUserActivity",
           summary: "Get user activity",
-          description: "Each minute counts once, regardless of how many apps were used. Inactive users are omitted.",
+          description:
+            "Returns the active time of users. Each minute counts once, regardless of how many apps were used. Inactive users are omitted.",
           access: "admins",
           scope: "template:view_insights",
         }),
@@ -131,7 +132,8 @@ export const insights = (ctx: ApiContext) =>
           tags,
           operationId: "getUserLatency",
           summary: "Get user latency",
-          description: "Percentiles over the medians of half hours, in milliseconds; -1 when none was measured.",
+          description:
+            "Returns percentiles over the medians of half hours, in milliseconds; -1 if nothing was measured.",
           access: "admins",
           scope: "template:view_insights",
         }),
@@ -147,8 +149,8 @@ export const insights = (ctx: ApiContext) =>
       {
         user: true,
         query: t.Object({
-          timezone: t.Optional(t.String({ maxLength: 100, description: "IANA name, such as Europe/Berlin." })),
-          tz_offset: textQuery("Deprecated, use timezone. Hours from UTC, -12 to 14.", { type: "integer" }),
+          timezone: t.Optional(t.String({ maxLength: 100, description: "An IANA time zone, such as Europe/Berlin." })),
+          tz_offset: textQuery("Deprecated: use `timezone`. Hours from UTC, -12 to 14.", { type: "integer" }),
         }),
         response: { 200: UserStatusCounts, ...fails(400, 401, 403, 503) },
         detail: operation({
@@ -156,7 +158,7 @@ export const insights = (ctx: ApiContext) =>
           operationId: "getUserStatusCounts",
           summary: "Get user status counts",
           description:
-            "At the beginning of each day from 60 days ago to today, and at the next full hour. Days follow the zone's daylight saving; with an offset they have 24 hours.",
+            "Returns the counts at the beginning of each day from 60 days ago to today, and at the next full hour. Days follow the daylight saving time of the zone; with an offset, they have 24 hours.",
           access: "admins",
           scope: "template:view_insights",
         }),

@@ -8,21 +8,28 @@ const time = (example: string): DocumentedType => ({ type: "string", format: "da
 
 // Text that is validated by hand: Elysia would report invalid values without the parameter's name, and ignore unknown parameters.
 export const rangeQuery = {
-  start_time: textQuery("RFC 3339, at 00:00:00; its offset says where days begin.", time("2025-01-06T00:00:00Z")),
+  start_time: textQuery(
+    "The start of the range: an RFC 3339 time at 00:00:00, whose offset determines when days begin.",
+    time("2025-01-06T00:00:00Z"),
+  ),
   end_time: textQuery(
-    "RFC 3339, at 00:00:00 or at a full hour of today, with the offset of the same time zone.",
+    "The end of the range: an RFC 3339 time at 00:00:00 or at a full hour of today, with the offset of the same time zone.",
     time("2025-01-13T00:00:00Z"),
   ),
-  template_ids: textQuery("Repeated, or separated by commas. Default: all templates.", {
+  template_ids: textQuery("The IDs of templates, repeated or comma-separated. Default: all templates.", {
     type: "array",
     items: { type: "string", format: "uuid" },
   }),
 };
 
-export const interval = textQuery("The length of a row.", { type: "string", enum: ["day", "week"], required: true });
+export const interval = textQuery("The length of each interval.", {
+  type: "string",
+  enum: ["day", "week"],
+  required: true,
+});
 
 /** For daily reports without a time zone. */
-export const tzOffset = textQuery("Whole hours from UTC, -12 to 14; a day begins there.", {
+export const tzOffset = textQuery("Whole hours from UTC, -12 to 14. Determines when days begin.", {
   type: "integer",
   required: true,
 });

@@ -47,7 +47,7 @@ export const acceptInvitation = (ctx: ApiContext) =>
         operationId: "getInvitation",
         access: "anyone",
         summary: "Get an invitation",
-        description: "For the invited person, who has the link. Changes nothing.",
+        description: "For the invited person, who has the link. Does not change the invitation.",
         security: [],
         example: { token: TOKEN },
       }),
@@ -93,7 +93,7 @@ export const acceptInvitation = (ctx: ApiContext) =>
           access: "anyone",
           summary: "Accept an invitation",
           description:
-            "Creates the account with a password or a passkey, and signs in. Also sets the cookie. The link works once.",
+            "Creates the account with a password or a passkey, and signs in. Also sets the session cookie. The link works once.",
           security: [],
           example: { token: TOKEN, username: "ada", name: "Ada Lovelace", password: "a long passphrase of yours" },
         }),
@@ -141,7 +141,8 @@ export const acceptInvitation = (ctx: ApiContext) =>
           operationId: "startInvitationOidc",
           access: "anyone",
           summary: "Start accepting an invitation with a sign-in provider",
-          description: "For a browser, which then goes to `url`. The address there must be the invited one.",
+          description:
+            "Returns the `url` to redirect the browser to. The email address at the provider must be the invited one.",
           security: [],
           example: { token: TOKEN, provider: "acme" },
         }),

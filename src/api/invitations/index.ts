@@ -16,7 +16,7 @@ import { requireScope } from "../http/scope-gate.ts";
 import { acceptInvitation } from "./accept.ts";
 
 const tags = ["Invitations"];
-const params = t.Object({ invitation: t.String({ format: "uuid", description: "Invitation id." }) });
+const params = t.Object({ invitation: t.String({ format: "uuid", description: "The ID of the invitation." }) });
 
 export const invitations = (ctx: ApiContext) =>
   routes({ prefix: "/invitations" })
@@ -30,7 +30,7 @@ export const invitations = (ctx: ApiContext) =>
         operationId: "listInvitations",
         summary: "List pending invitations",
         description:
-          "Invitations that the caller can revoke. Expired ones are kept for 30 days so that they can be resent.",
+          "Returns the invitations that the caller can revoke. Expired invitations are kept for 30 days so that they can be resent.",
         access: "admins",
         scope: "user:read",
       }),
@@ -50,7 +50,7 @@ export const invitations = (ctx: ApiContext) =>
           operationId: "createInvitations",
           summary: "Invite people",
           description:
-            "Each person gets a link that works once, for 7 days: by email if an SMTP server is configured, otherwise in the response. For owners, user-admins and organization member administrators. Callers can only assign roles that they can grant.",
+            "Creates a link for each person that works once, for 7 days. Links are sent by email if an SMTP server is configured, and otherwise returned in the response. Available to owners, user-admins and organization member administrators. Callers can only assign roles that they can grant.",
           example: { people: [{ email: "ada@example.com", name: "Ada Lovelace" }] },
           access: "admins",
           scope: ["user:create", "organization_member:create"],
@@ -91,7 +91,7 @@ export const invitations = (ctx: ApiContext) =>
           tags,
           operationId: "deleteInvitation",
           summary: "Revoke an invitation",
-          description: "Its link no longer works.",
+          description: "Deletes the invitation. Its link stops working.",
           access: "users",
           scope: "user:delete",
         }),

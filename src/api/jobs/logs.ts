@@ -32,7 +32,7 @@ export const jobLogRoute = ({ tags, operationId, summary, access, scope, placeme
     tags,
     operationId,
     summary,
-    description: `With \`follow\` a WebSocket: one line per message, closed with 1000 when the job has ended and all lines are sent. With \`Accept: text/event-stream\` as well, each line is a \`data\` event, and an \`end\` event comes after the last line.${more}`,
+    description: `Returns log lines. With \`follow\`, this is a WebSocket with one line per message, closed with 1000 when the job has ended and all lines are sent. With \`Accept: text/event-stream\` as well, each line is a \`data\` event, and an \`end\` event comes after the last line.${more}`,
     answers: ["application/json", "text/plain", "text/event-stream"],
     sends: JobLog,
     access,

@@ -20,7 +20,7 @@ import { routes } from "../http/routes.ts";
 export const tags = ["MCP servers"];
 export const serverPath = t.Object({
   organization: organizationPath.properties.organization,
-  mcp_server: t.String({ format: "uuid", description: "MCP server id." }),
+  mcp_server: t.String({ format: "uuid", description: "The ID of the MCP server." }),
 });
 
 export const mcpServers = (ctx: ApiContext) => {
@@ -58,7 +58,7 @@ export const mcpServers = (ctx: ApiContext) => {
           tags,
           operationId: "listMcpServers",
           summary: "List MCP servers",
-          description: "By slug. Administrators also see disabled servers.",
+          description: "Returns servers, sorted by slug. Administrators also see disabled servers.",
           access: "members",
           scope: "mcp_server:read",
         }),
@@ -78,8 +78,8 @@ export const mcpServers = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "createMcpServer",
-          summary: "Add an MCP server",
-          description: "For administrators of the organization.",
+          summary: "Create an MCP server",
+          description: "Available to administrators of the organization.",
           example: { slug: "docs", url: "https://mcp.example.com/mcp", display_name: "Docs" },
           access: "organization_admins",
           outlivesGrant: true,
@@ -117,7 +117,7 @@ export const mcpServers = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "updateMcpServer",
-          summary: "Change an MCP server",
+          summary: "Update an MCP server",
           description:
             "Omitted secrets are kept, unless the server's origin, its authentication type, or the client or a URL of its sign-in changes.",
           audit: target.writes(target.mcpServer),
@@ -140,7 +140,7 @@ export const mcpServers = (ctx: ApiContext) => {
           tags,
           operationId: "tryMcpServer",
           summary: "Test an MCP server",
-          description: "Connects in the caller's name and lists its tools; 30 seconds at most.",
+          description: "Connects to the server on behalf of the caller and lists its tools. Takes at most 30 seconds.",
           access: "organization_admins",
           scope: "mcp_server:update",
         }),
@@ -160,7 +160,7 @@ export const mcpServers = (ctx: ApiContext) => {
           tags,
           operationId: "deleteMcpServer",
           summary: "Delete an MCP server",
-          description: "Also deletes all users' sign-ins to it.",
+          description: "Deletes the server and all users' sign-ins to it.",
           audit: target.deletes(target.mcpServer),
           access: "organization_admins",
           scope: "mcp_server:delete",

@@ -28,11 +28,13 @@ import { InboxSocket } from "./watch.ts";
 const tags = ["Notifications"];
 const user = true;
 
-const list = (description: string) => t.Optional(t.String({ description: `${description} Ids with commas between.` }));
+const list = (description: string) => t.Optional(t.String({ description: `${description} Comma-separated IDs.` }));
 const filter = {
-  templates: list("Only these kinds."),
-  targets: list("Only notifications about all of these."),
-  read_status: t.Optional(oneOf(READ_STATUSES, "all (default), read or unread.")),
+  templates: list("Return only these kinds of notifications."),
+  targets: list("Return only notifications about all of these resources."),
+  read_status: t.Optional(
+    oneOf(READ_STATUSES, "Return only notifications with this status: `all` (default), `read` or `unread`."),
+  ),
 };
 
 const toFilter = (query: { templates?: string; targets?: string; read_status?: "all" | "read" | "unread" }) => ({
@@ -49,15 +51,15 @@ export const notifications = (ctx: ApiContext) =>
       query: t.Object({
         ...filter,
         starting_before: t.Optional(
-          t.String({ format: "uuid", description: "Only notifications older than this one." }),
+          t.String({ format: "uuid", description: "Return only notifications older than the one with this ID." }),
         ),
       }),
       response: { 200: Inbox, ...fails(400, 401) },
       detail: operation({
         tags,
         operationId: "listInboxNotifications",
-        summary: "List your inbox",
-        description: "25 at a time, newest first.",
+        summary: "List notifications in your inbox",
+        description: "Returns 25 notifications at a time, newest first.",
         access: "users",
         scope: "user:read_personal",
       }),
@@ -72,7 +74,7 @@ export const notifications = (ctx: ApiContext) =>
         user,
         query: t.Object({
           ...filter,
-          format: t.Optional(oneOf(["plaintext", "markdown"], "Format of the text; always plain text.")),
+          format: t.Optional(oneOf(["plaintext", "markdown"], "The format of the text. Always plain text.")),
         }),
         response: { 200: Upgraded, ...fails(400, 401, 503) },
         detail: operation({
@@ -80,7 +82,7 @@ export const notifications = (ctx: ApiContext) =>
           operationId: "watchInbox",
           summary: "Watch your inbox",
           description:
-            'Text messages {"notification", "unread_count"} for each new notification; without `notification` if only the count changed. A message from the client closes the connection.',
+            'A WebSocket of text messages `{"notification", "unread_count"}` for each new notification; without `notification` if only the count changed. A message from the client closes the connection.',
           placement: "here",
           anywhere: true,
           sends: InboxEvent,
@@ -101,7 +103,7 @@ export const notifications = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "markInboxAsRead",
-          summary: "Mark all as read",
+          summary: "Mark all notifications as read",
           access: "users",
           scope: "user:update_personal",
         }),
@@ -112,13 +114,13 @@ export const notifications = (ctx: ApiContext) =>
       ({ caller, params, body }) => markRead(ctx, caller.user_id, params.notification, body.is_read),
       {
         user,
-        params: t.Object({ notification: t.String({ format: "uuid", description: "Notification id." }) }),
+        params: t.Object({ notification: t.String({ format: "uuid", description: "The ID of the notification." }) }),
         body: ReadMark,
         response: { 200: InboxChange, ...fails(400, 401, 404) },
         detail: operation({
           tags,
           operationId: "setNotificationReadStatus",
-          summary: "Mark one as read or unread",
+          summary: "Mark a notification as read or unread",
           example: { is_read: true },
           access: "users",
           scope: "user:update_personal",
@@ -150,7 +152,8 @@ export const notifications = (ctx: ApiContext) =>
           tags,
           operationId: "updateNotificationSettings",
           summary: "Pause or resume notifications",
-          description: "Inboxes still receive notifications; paused deliveries are sent after resuming.",
+          description:
+            "While paused, nothing is delivered outside the server. Inboxes still receive notifications, and paused deliveries are sent after resuming.",
           audit: target.writes(settingTarget("notifications_settings", "notifier")),
           example: { notifier_paused: false },
           access: "admins",
@@ -164,7 +167,7 @@ export const notifications = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "listNotificationTemplates",
-        summary: "List the kinds of notifications",
+        summary: "List kinds of notifications",
         access: "users",
         scope: "notification:read",
       }),
@@ -174,13 +177,15 @@ export const notifications = (ctx: ApiContext) =>
       ({ caller, params, body }) => setMethod(ctx, caller, params.notification_template, body.method),
       {
         user,
-        params: t.Object({ notification_template: t.String({ format: "uuid", description: "Id of the kind." }) }),
+        params: t.Object({
+          notification_template: t.String({ format: "uuid", description: "The ID of the kind of notification." }),
+        }),
         body: t.Object({ method: oneOf(["", ...METHODS]) }),
         response: { 200: NotificationTemplate, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
           operationId: "setNotificationMethod",
-          summary: "Choose how a kind of notification is sent",
+          summary: "Update the delivery method of a kind of notification",
           example: { method: "smtp" },
           audit: target.writes(target.notificationKind),
           access: "admins",
@@ -216,7 +221,7 @@ export const notifications = (ctx: ApiContext) =>
           tags,
           operationId: "sendTestNotification",
           summary: "Send a test notification",
-          description: "To your inbox and all enabled delivery methods.",
+          description: "Sends a test notification to your inbox and all enabled delivery methods.",
           access: "users",
           scope: "user:update_personal",
         }),

@@ -32,7 +32,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listNotificationPreferences",
-          summary: "Get notification preferences",
+          summary: "List your notification preferences",
           access: "owner_only",
           scope: "user:read_personal",
         }),
@@ -49,7 +49,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateNotificationPreferences",
-          summary: "Set notification preferences",
+          summary: "Update your notification preferences",
           description: "Omitted kinds are unchanged.",
           example: { template_disabled_map: { [ANY_ID]: true } },
           access: "owner_only",
@@ -72,7 +72,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
           operationId: "createWebpushSubscription",
           summary: "Subscribe a browser to push notifications",
           description:
-            "The subscription that the browser returned from `pushManager.subscribe` with `webpush_public_key` of buildinfo. It ends with the session that created it; API tokens and applications cannot create one.",
+            "Send the subscription that the browser returned from `pushManager.subscribe` with the `webpush_public_key` of `GET /api/v2/buildinfo`. It ends with the session that created it. API tokens and applications can't create one.",
           example: {
             endpoint: "https://push.example.com/1",
             auth_key: "from the browser",

@@ -30,10 +30,10 @@ import { routes } from "../http/routes.ts";
 
 const tags = ["OAuth 2"];
 const user = true;
-const params = t.Object({ oauth2_app: t.String({ format: "uuid", description: "The application." }) });
+const params = t.Object({ oauth2_app: t.String({ format: "uuid", description: "The ID of the application." }) });
 const secretPath = t.Object({
   oauth2_app: params.properties.oauth2_app,
-  oauth2_secret: t.String({ format: "uuid", description: "Id of the secret." }),
+  oauth2_secret: t.String({ format: "uuid", description: "The ID of the secret." }),
 });
 
 const presentSecret = ({ id, last_characters, created_at, last_used_at }: OAuth2SecretRow): OAuth2Secret => ({
@@ -74,8 +74,8 @@ export const oauth2Apps = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "listOAuth2Apps",
-          summary: "List applications",
-          description: "Applications created by owners, by name, then self-registered ones.",
+          summary: "List OAuth applications",
+          description: "Returns applications created by owners, sorted by name, then self-registered ones.",
           access: "admins",
           scope: "all",
         }),
@@ -94,8 +94,9 @@ export const oauth2Apps = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "createOAuth2App",
-          summary: "Create an application",
-          description: "The application can request access from users. Its client secret is created separately.",
+          summary: "Create an OAuth application",
+          description:
+            "Creates an application that can request access from users. Its client secret is created separately.",
           example: { name: "Review board", callback_url: "https://reviews.example.com/callback" },
           access: "admins",
           scope: "all",
@@ -109,7 +110,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
       detail: operation({
         tags,
         operationId: "getOAuth2App",
-        summary: "Get an application",
+        summary: "Get an OAuth application",
         access: "admins",
         scope: "all",
       }),
@@ -126,7 +127,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "updateOAuth2App",
-          summary: "Change an application",
+          summary: "Update an OAuth application",
           description: "Omitted fields and existing grants are unchanged.",
           audit: target.writes(target.oauth2App),
           example: { name: "Dashboard", redirect_uris: ["https://dashboard.example.com/callback"] },
@@ -148,8 +149,8 @@ export const oauth2Apps = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "deleteOAuth2App",
-          summary: "Delete an application",
-          description: "Its grants are revoked and its open connections closed immediately.",
+          summary: "Delete an OAuth application",
+          description: "Deletes the application, revokes its grants and closes its open connections immediately.",
           audit: target.deletes(target.oauth2App),
           access: "admins",
           scope: "all",
@@ -169,7 +170,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "listOAuth2AppSecrets",
-          summary: "List secrets of an application",
+          summary: "List secrets of an OAuth application",
           access: "admins",
           scope: "all",
         }),
@@ -188,8 +189,8 @@ export const oauth2Apps = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "createOAuth2AppSecret",
-          summary: "Create a client secret",
-          description: "Shown only once. Other secrets stay valid.",
+          summary: "Create a secret for an OAuth application",
+          description: "Returns the secret, only once. Other secrets stay valid.",
           access: "admins",
           scope: "all",
         }),
@@ -208,8 +209,8 @@ export const oauth2Apps = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "deleteOAuth2AppSecret",
-          summary: "Delete a secret of an application",
-          description: "The secret becomes invalid; existing grants are kept.",
+          summary: "Delete a secret of an OAuth application",
+          description: "Invalidates the secret. Existing grants are kept.",
           audit: target.deletes(target.oauth2Secret),
           access: "admins",
           scope: "all",

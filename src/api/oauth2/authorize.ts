@@ -50,7 +50,7 @@ export const oauth2Authorize = (ctx: ApiContext) => {
           tags,
           operationId: "getOAuth2AuthorizationRequest",
           summary: "Get an authorization request",
-          description: "404 if the setting oauth2_provider is off.",
+          description: "Returns 404 if the setting `oauth2_provider` is off.",
           access: "users",
           scope: "all",
         }),
@@ -81,7 +81,7 @@ export const oauth2Authorize = (ctx: ApiContext) => {
           operationId: "answerOAuth2AuthorizationRequest",
           summary: "Approve or decline an authorization request",
           description:
-            "For the consent page: requires a signed-in session; API tokens can't approve access. 404 if the setting oauth2_provider is off.",
+            "For the consent page. Requires a signed-in session; API tokens can't approve access. Returns 404 if the setting `oauth2_provider` is off.",
           limit: 65_536,
           example: { client_id: ANY_ID, redirect_uri: "https://dashboard.example.com/callback", approve: true },
           access: "users",

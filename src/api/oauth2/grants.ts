@@ -17,7 +17,7 @@ const tags = ["OAuth 2"];
 const user = true;
 const grantPath = t.Object({
   user: params.properties.user,
-  grant: t.String({ maxLength: 64, description: "Id of the grant." }),
+  grant: t.String({ maxLength: 64, description: "The ID of the grant." }),
 });
 
 export const oauth2Grants = (ctx: ApiContext) =>
@@ -50,7 +50,7 @@ export const oauth2Grants = (ctx: ApiContext) =>
           tags,
           operationId: "listOAuth2Grants",
           summary: "List your OAuth grants",
-          description: "Newest first.",
+          description: "Returns grants, newest first.",
           access: "owner",
           scope: "api_key:read",
         }),
@@ -71,7 +71,7 @@ export const oauth2Grants = (ctx: ApiContext) =>
           tags,
           operationId: "deleteOAuth2Grant",
           summary: "Revoke an OAuth grant",
-          description: "Takes effect immediately and closes the application's open connections.",
+          description: "Revokes the grant immediately and closes the application's open connections.",
           audit: target.deletes(target.oauth2Grant),
           access: "owner",
           scope: "api_key:delete",

@@ -20,9 +20,11 @@ import { formatStateCookie, requireStartedSignIn, sealState } from "./sign-in-st
 import { oidcTrial } from "./trial.ts";
 
 const tags = ["Users"];
-const params = t.Object({ provider: t.String({ maxLength: 64, description: "Id of the provider." }) });
+const params = t.Object({ provider: t.String({ maxLength: 64, description: "The ID of the provider." }) });
 const query = t.Object({
-  redirect: t.Optional(t.String({ maxLength: 2048, description: "Where to go afterwards: a path of this server." })),
+  redirect: t.Optional(
+    t.String({ maxLength: 2048, description: "The path on this server to redirect to after the sign-in." }),
+  ),
 });
 
 /**
@@ -75,7 +77,7 @@ export const oidc = (ctx: ApiContext) => {
     return withCookies(redirect(state.back, 307), cookie, over);
   };
 
-  const response = { 307: t.Void({ description: "To the provider, or back to where the sign-in began." }) };
+  const response = { 307: t.Void({ description: "Redirects to the provider, or back to where the sign-in began." }) };
   const detail = { tags, security: [] };
 
   return routes({ prefix: "/oidc" })
@@ -93,8 +95,8 @@ export const oidc = (ctx: ApiContext) => {
         detail: {
           ...detail,
           operationId: "completeDefaultOidcSignIn",
-          summary: "Sign in at the first OpenID Connect provider",
-          description: "For clients that support only one provider.",
+          summary: "Sign in with the default OpenID Connect provider",
+          description: "For clients that support only one provider. Uses the first one.",
         },
       },
     )
@@ -105,8 +107,8 @@ export const oidc = (ctx: ApiContext) => {
       detail: {
         ...detail,
         operationId: "startOidcSignIn",
-        summary: "Sign in at an OpenID Connect provider",
-        description: "Redirects the browser to the provider. Valid for ten minutes, in this browser.",
+        summary: "Start signing in with an OpenID Connect provider",
+        description: "Redirects the browser to the provider. The sign-in is valid for ten minutes, in this browser.",
       },
     })
     .get(
@@ -129,8 +131,8 @@ export const oidc = (ctx: ApiContext) => {
           ...detail,
           operationId: "completeOidcSignIn",
           access: "anyone",
-          summary: "End a sign-in at an OpenID Connect provider",
-          description: `Where the provider sends the browser back to: \`${providerPath("{provider}")}/callback\` is the redirect URI to register there. Sets the cookie of the session.`,
+          summary: "Complete signing in with an OpenID Connect provider",
+          description: `The redirect URI to register with the provider is \`${providerPath("{provider}")}/callback\`. Sets the session cookie.`,
         }),
       },
     );

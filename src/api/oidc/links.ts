@@ -23,9 +23,9 @@ export const oidcLinks = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Users"],
           operationId: "deleteOidcLinks",
-          summary: "Remove a user's sign-in links",
+          summary: "Delete a user's sign-in links",
           description:
-            "The next verified sign-in with the user's address can link the account again, if the provider allows linking. Ends the user's sessions. For owners, and for user-admins where the user has no role.",
+            "Unlinks the user's accounts at sign-in providers and ends the user's sessions. The next verified sign-in with the user's email address can link the account again, if the provider allows linking. Available to owners, and to user-admins if the user has no role.",
           access: "user_admins",
           scope: "all",
         }),

@@ -15,7 +15,7 @@ import { toSignInError } from "./refusals.ts";
 import { formatStateCookie, requireStartedSignIn, sealState } from "./sign-in-state.ts";
 
 const tags = ["Users"];
-const params = t.Object({ provider: t.String({ maxLength: 64, description: "Id of the provider." }) });
+const params = t.Object({ provider: t.String({ maxLength: 64, description: "The ID of the provider." }) });
 
 /** The page that the browser returns to. Its data is in the fragment, so that it does not appear in logs. */
 export const trialPage = (id: string): string => `/admin/sign-in/${id}`;
@@ -36,7 +36,7 @@ export const oidcTrial = (ctx: ApiContext) =>
           tags,
           operationId: "listOidcProviders",
           summary: "List sign-in providers",
-          description: "Each provider's configuration, without its secret. For owners and auditors.",
+          description: "Returns each provider's configuration, without its secret. Available to owners and auditors.",
           access: "admins",
           scope: "user:read",
         }),
@@ -65,7 +65,8 @@ export const oidcTrial = (ctx: ApiContext) =>
           tags,
           operationId: "startOidcTrial",
           summary: "Start testing a sign-in provider",
-          description: "For a browser, which goes to `url` and returns to the test page. No one is signed in.",
+          description:
+            "Returns the `url` to redirect the browser to, which then returns to the test page. No one is signed in.",
           access: "admins",
           scope: "all",
         }),
@@ -96,7 +97,7 @@ export const oidcTrial = (ctx: ApiContext) =>
           operationId: "completeOidcTrial",
           summary: "Get the result of a sign-in provider test",
           description:
-            "Returns the claims and groups of the person who signed in, and the roles that these would give. Stores nothing. Works once, for the browser and user who started the test.",
+            "Returns the claims and groups of the user who signed in, and the roles that these would assign. Stores nothing. Works once, for the browser and user that started the test.",
           example: { query: "?code=…&state=…" },
           access: "admins",
           scope: "all",

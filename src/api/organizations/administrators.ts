@@ -26,7 +26,8 @@ export const administrators = (ctx: ApiContext) =>
           tags: ["Organizations"],
           operationId: "listOrganizationAdministrators",
           summary: "List template administrators",
-          description: "At most ten of the organization's template administrators, so that members know who to ask.",
+          description:
+            "Returns at most ten of the organization's template administrators, so that members know who to ask.",
           access: "members",
           scope: "organization_member:read",
         }),

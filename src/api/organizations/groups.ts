@@ -30,8 +30,8 @@ export const groupsOfOrganization = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listOrganizationGroups",
-          summary: "List the groups of an organization",
-          description: "The group of all members first, then the others by name.",
+          summary: "List groups of an organization",
+          description: "Returns the group of all members first, then the others, sorted by name.",
           access: "members",
           scope: "group:read",
         }),
@@ -70,7 +70,7 @@ export const groupsOfOrganization = (ctx: ApiContext) =>
         user,
         params: t.Object({
           organization: organizationPath.properties.organization,
-          groupName: t.String({ description: "Group name or id." }),
+          groupName: t.String({ description: "The name or ID of the group." }),
         }),
         response: { 200: Group, ...fails(401, 404) },
         detail: operation({

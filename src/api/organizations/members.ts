@@ -44,8 +44,8 @@ export const members = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listMembers",
-          summary: "List members",
-          description: "Members that the caller can see, by username.",
+          summary: "List members of an organization",
+          description: "Returns the members that the caller can see, sorted by username.",
           access: "members",
           scope: "organization_member:read",
         }),
@@ -65,7 +65,7 @@ export const members = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listMembersPaginated",
-          summary: "List members in pages",
+          summary: "List members of an organization in pages",
           access: "members",
           scope: "organization_member:read",
         }),
@@ -84,7 +84,7 @@ export const members = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listMemberRoles",
-          summary: "List the roles of members",
+          summary: "List member roles",
           access: "members",
           scope: "organization_member:read",
         }),
@@ -103,7 +103,7 @@ export const members = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getMember",
-          summary: "Get a member",
+          summary: "Get a member of an organization",
           access: "owner",
           scope: "organization_member:read",
         }),
@@ -122,7 +122,7 @@ export const members = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "addMember",
-          summary: "Add a member",
+          summary: "Add a member to an organization",
           audit: target.creates(target.newMember),
           access: "organization_admins",
           scope: "organization_member:create",
@@ -144,8 +144,8 @@ export const members = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "removeMember",
-          summary: "Remove a member",
-          description: "Their workspaces are kept. Everyone may leave an organization that is not their only one.",
+          summary: "Remove a member from an organization",
+          description: "The member's workspaces are kept. Users can leave any organization except their only one.",
           audit: target.deletes(target.member),
           access: "user_admins",
           scope: "organization_member:delete",
@@ -167,8 +167,8 @@ export const members = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setMemberRoles",
-          summary: "Set a member's roles",
-          description: "Replaces all roles.",
+          summary: "Update a member's roles",
+          description: "Replaces all of the member's roles in the organization.",
           audit: target.writes(target.member),
           example: { roles: ["organization-auditor"] },
           access: "user_admins",

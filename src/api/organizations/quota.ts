@@ -26,7 +26,7 @@ export const quota = (ctx: ApiContext) =>
           tags: ["Groups"],
           operationId: "getWorkspaceQuota",
           summary: "Get a member's workspace quota",
-          description: "In credits per day, as declared by templates. Builds that would exceed the budget fail.",
+          description: "Returns credits per day, as declared by templates. Builds that would exceed the budget fail.",
           access: "owner",
           scope: "organization_member:read",
         }),

@@ -15,7 +15,9 @@ const tags = ["Organizations"];
 const Sharing = named(
   "WorkspaceSharing",
   t.Object({
-    sharing_disabled: t.Boolean({ description: "Workspaces and chats cannot be shared here." }),
+    sharing_disabled: t.Boolean({
+      description: "Whether sharing of workspaces and chats is disabled in the organization.",
+    }),
   }),
 );
 
@@ -57,7 +59,7 @@ export const sharing = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateWorkspaceSharing",
-          summary: "Set the sharing settings",
+          summary: "Update the sharing settings",
           description: "Disabling sharing also revokes existing shares of the organization's workspaces and chats.",
           audit: target.writes(target.organization),
           example: { sharing_disabled: false },

@@ -28,16 +28,18 @@ const serveQuery = t.Object({
     minLength: 1,
     maxLength: 64,
     pattern: "^[a-zA-Z0-9]+(?:[-_.][a-zA-Z0-9]+)*$",
-    description: "Name of the worker; a new connection with this name replaces the previous one.",
+    description: "The name of the worker. A new connection with this name replaces the previous one.",
     examples: ["builder-1"],
   }),
-  tags: shortText("Such as `region=eu,gpu=yes`.", 4_096),
-  provisioners: shortText("Such as `local,docker`. Default: local."),
+  tags: shortText("The tags of the worker, such as `region=eu,gpu=yes`.", 4_096),
+  provisioners: shortText("The provisioners that the worker supports, such as `local,docker`; default `local`."),
   places: shortText(
-    "Location of its resources, such as `docker=<id of the engine>`: another worker at the same location can take over.",
+    "The locations of the worker's resources, such as `docker=<id of the engine>`. Other workers at the same location can take over.",
   ),
-  version: shortText("Of the program.", 64),
-  slots: t.Optional(t.Integer({ minimum: 1, maximum: 64, description: "Concurrent jobs. Default 1." })),
+  version: shortText("The version of the worker's program.", 64),
+  slots: t.Optional(
+    t.Integer({ minimum: 1, maximum: 64, description: "The maximum number of concurrent jobs; default 1." }),
+  ),
 });
 
 const parseTagQuery = (field: string, text: string | undefined): Record<string, string> => {
@@ -73,7 +75,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
           tags,
           operationId: "listProvisionerDaemons",
           summary: "List provisioner daemons",
-          description: "External workers, last seen first.",
+          description: "Returns external workers, most recently seen first.",
           access: "members",
           scope: "provisioner_daemon:read",
         }),
@@ -114,9 +116,9 @@ export const provisionerDaemons = (ctx: ApiContext) =>
           tags,
           operationId: "serveProvisionerDaemon",
           access: "credentials",
-          summary: "Take jobs",
+          summary: "Connect a provisioner daemon",
           description:
-            "For `slipway provisioner`: a WebSocket of JSON messages. Send the provisioner key in place of a session token.",
+            "A WebSocket of JSON messages, for `slipway provisioner`. Send the provisioner key instead of a session token.",
         }),
       },
     );

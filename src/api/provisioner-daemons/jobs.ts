@@ -16,7 +16,7 @@ const tags = ["Provisioners"];
 const user = true;
 const jobPath = t.Object({
   ...organizationPath.properties,
-  job: t.String({ format: "uuid", description: "Job id." }),
+  job: t.String({ format: "uuid", description: "The ID of the job." }),
 });
 
 const parseStatuses = (text = ""): string[] => {
@@ -46,17 +46,21 @@ export const provisionerJobs = (ctx: ApiContext) =>
         params: organizationPath,
         query: t.Object({
           status: t.Optional(
-            t.String({ description: "Only these statuses, comma-separated, such as pending,running." }),
+            t.String({
+              description: "Return only jobs with these statuses, comma-separated, such as `pending,running`.",
+            }),
           ),
-          initiator: t.Optional(t.String({ format: "uuid", description: "Only jobs of this user." })),
-          limit: t.Optional(t.Integer({ minimum: 1, maximum: 500, description: "50 without it." })),
+          initiator: t.Optional(t.String({ format: "uuid", description: "Return only jobs of this user." })),
+          limit: t.Optional(
+            t.Integer({ minimum: 1, maximum: 500, description: "The maximum number of jobs to return; default 50." }),
+          ),
         }),
         response: { 200: t.Array(ProvisionerJob), ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
           operationId: "listProvisionerJobs",
           summary: "List provisioner jobs",
-          description: "Newest first, among the last 500. For template administrators.",
+          description: "Returns jobs among the last 500, newest first. Available to template administrators.",
           access: "organization_admins",
           scope: "provisioner_jobs:read",
         }),
@@ -98,7 +102,7 @@ export const provisionerJobs = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listProvisionerJobLogs",
-          summary: "Read the log of a provisioner job",
+          summary: "List log lines of a provisioner job",
           sends: JobLog,
           access: "organization_admins",
           scope: "provisioner_jobs:read",

@@ -26,7 +26,7 @@ const tags = ["Provisioners"];
 const user = true;
 const params = organizationPath;
 const { organization } = params.properties;
-const keyPath = t.Object({ organization, key: t.String({ maxLength: 64, description: "Name of the key." }) });
+const keyPath = t.Object({ organization, key: t.String({ maxLength: 64, description: "The name of the key." }) });
 
 export const provisionerKeys = (ctx: ApiContext) =>
   routes()
@@ -47,7 +47,7 @@ export const provisionerKeys = (ctx: ApiContext) =>
           tags,
           operationId: "createProvisionerKey",
           summary: "Create a provisioner key",
-          description: "The key is returned only once. Every worker with this key has its tags.",
+          description: "Returns the key, only once. Every worker with this key has its tags.",
           example: { name: "builders", tags: {} },
           access: "organization_admins",
           scope: "provisioner_key:create",
@@ -68,7 +68,7 @@ export const provisionerKeys = (ctx: ApiContext) =>
           tags,
           operationId: "listProvisionerKeys",
           summary: "List provisioner keys",
-          description: "Oldest first; without the keys themselves.",
+          description: "Returns keys without their secrets, oldest first.",
           access: "organization_admins",
           scope: "provisioner_key:read",
         }),
@@ -88,7 +88,7 @@ export const provisionerKeys = (ctx: ApiContext) =>
           tags,
           operationId: "listProvisionerKeyDaemons",
           summary: "List provisioner keys with their workers",
-          description: "Oldest key first, each with its workers, last seen first.",
+          description: "Returns keys, oldest first, each with its workers, most recently seen first.",
           access: "organization_admins",
           scope: "provisioner_key:read",
         }),
@@ -108,7 +108,7 @@ export const provisionerKeys = (ctx: ApiContext) =>
           tags,
           operationId: "getProvisionerKey",
           summary: "Get a provisioner key",
-          description: "Without the key itself. A key named `daemons` is only in the list.",
+          description: "Returns the key without its secret. A key named `daemons` can only be read in the list.",
           access: "organization_admins",
           scope: "provisioner_key:read",
         }),
@@ -129,7 +129,8 @@ export const provisionerKeys = (ctx: ApiContext) =>
           tags,
           operationId: "deleteProvisionerKey",
           summary: "Delete a provisioner key",
-          description: "Takes effect immediately: workers that use it are disconnected, and their jobs are reassigned.",
+          description:
+            "Takes effect immediately: workers that use the key are disconnected, and their jobs are reassigned.",
           audit: target.deletes(target.provisionerKey),
           access: "organization_admins",
           scope: "provisioner_key:delete",

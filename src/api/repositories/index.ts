@@ -23,7 +23,7 @@ export const repositories = (ctx: ApiContext) =>
         operationId: "listRecentRepositories",
         summary: "List recent repositories",
         description:
-          "The repositories that the caller's workspaces were created from, most recently used first, at most 12.",
+          "Returns the repositories that the caller's workspaces were created from, most recently used first; at most 12.",
         access: "users",
         scope: "workspace:read",
       }),
@@ -35,7 +35,7 @@ export const repositories = (ctx: ApiContext) =>
       detail: operation({
         tags: ["Workspaces"],
         operationId: "readRepository",
-        summary: "Read a repository",
+        summary: "Preview a workspace from a repository",
         description:
           "Reads a repository with the caller's linked account and returns the workspace that would be created from it. Creates nothing. `problem` says why a repository can't be read.",
         example: { repository: { url: "https://github.com/acme/app" } },

@@ -21,7 +21,7 @@ import { routes } from "../http/routes.ts";
 
 const tags = ["Workspaces"];
 const user = true;
-const params = t.Object({ prebuild: t.String({ format: "uuid", description: "Prebuild ID." }) });
+const params = t.Object({ prebuild: t.String({ format: "uuid", description: "The ID of the prebuild." }) });
 const change = { user, params, response: { 204: NoContent, ...fails(401, 403, 404) } } as const;
 /** GitHub lists at most 2,048 commits of a push. */
 const MAX_EVENT_BYTES = 5 * 1024 * 1024;
@@ -49,9 +49,9 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
         tags,
         operationId: "createRepositoryPrebuild",
         access: "admins",
-        summary: "Add a repository prebuild",
+        summary: "Create a repository prebuild",
         description:
-          "Builds the image for the newest commit of the default branch now, after each push that the repository's host announces to `webhook_url`, and every `interval_hours`. The repository is read with the caller's linked account. Requires permission to manage the organization's templates.",
+          "Builds the image for the newest commit of the default branch: now, after each push that the repository's host reports to `webhook_url`, and every `interval_hours`. The repository is read with the caller's linked account. Requires permission to manage the organization's templates.",
         example: { url: "https://github.com/acme/app", interval_hours: 24 },
         outlivesGrant: true,
         scope: "template:create",
@@ -69,8 +69,9 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
           tags,
           operationId: "startRepositoryPrebuild",
           access: "users",
-          summary: "Build a repository's image now",
-          description: "Returns immediately. Reuses the existing image if the newest commit has one.",
+          summary: "Start a repository prebuild",
+          description:
+            "Starts building the image and returns immediately. Reuses the existing image if the newest commit has one.",
           scope: "template:update",
         }),
       },
@@ -87,7 +88,7 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
           tags,
           operationId: "deleteRepositoryPrebuild",
           access: "users",
-          summary: "Remove a repository prebuild",
+          summary: "Delete a repository prebuild",
           description:
             "Stops building images in advance. Existing images are kept until the total size of all images exceeds the limit.",
           scope: "template:delete",
@@ -111,9 +112,9 @@ export const repositoryPushes = (ctx: ApiContext) =>
         operationId: "submitPushEvent",
         access: "anyone",
         security: [],
-        summary: "Report a push",
+        summary: "Submit a push event",
         description:
-          "For webhooks of GitHub, GitLab, Gitea, Forgejo and Bitbucket with the prebuild's secret. The repository is then read again; the event itself is not trusted. 404 for an unknown prebuild or a wrong secret.",
+          "For webhooks of GitHub, GitLab, Gitea, Forgejo and Bitbucket, with the prebuild's secret. The server reads the repository again and doesn't trust the event itself. Returns 404 for an unknown prebuild or a wrong secret.",
         reads: "stream",
         limit: MAX_EVENT_BYTES,
         accepts: ["application/json", "application/x-www-form-urlencoded"],

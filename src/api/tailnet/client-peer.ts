@@ -8,10 +8,13 @@ import { openResumeToken } from "./resume-token.ts";
 export const clientQuery = (version: string) =>
   t.Object({
     version: t.Optional(
-      t.String({ description: `\`major.minor\` of the protocol; default ${version}. Any 2.x is served.` }),
+      t.String({ description: `The protocol version as \`major.minor\`; default ${version}. Any 2.x is supported.` }),
     ),
     resume_token: t.Optional(
-      t.String({ description: "From RefreshResumeToken of an earlier connection: makes the client the peer it was." }),
+      t.String({
+        description:
+          "A resume token from RefreshResumeToken of an earlier connection. The client remains the same peer.",
+      }),
     ),
   });
 

@@ -43,7 +43,7 @@ export const agentCoordinate = (ctx: ApiContext) =>
       },
       {
         user: true,
-        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }) }),
         query: clientQuery("2.0"),
         response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
         detail: operation({
@@ -51,7 +51,7 @@ export const agentCoordinate = (ctx: ApiContext) =>
           operationId: "coordinateAgent",
           summary: "Join the network of an agent",
           description:
-            "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to this agent only. 1008 when the caller's access ends.",
+            "A WebSocket of binary messages that carry yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to this agent only. Closes with 1008 when the caller's access ends.",
           access: "owner",
           scope: "workspace:ssh",
           placement: "agent",

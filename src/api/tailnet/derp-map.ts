@@ -45,13 +45,13 @@ export const agentConnection = (ctx: ApiContext) =>
       },
       {
         user: true,
-        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }) }),
         response: { 200: AgentConnectionInfo, ...fails(400, 401, 404) },
         detail: operation({
           tags,
           operationId: "getAgentConnectionInfo",
           summary: "Get an agent's connection information",
-          description: "The same for every agent.",
+          description: "Returns the same information for every agent.",
           access: "owner",
           scope: "workspace:read",
           placement: "agent",
@@ -73,9 +73,9 @@ export const derpMaps = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "watchRelayMap",
-          summary: "Follow the relay map",
+          summary: "Watch the relay map",
           description:
-            "A WebSocket. Each binary message is the whole map as JSON: one immediately, and more if it changes. Clients must not send messages; the server closes those connections with 1002.",
+            "A WebSocket. Each binary message is the complete map as JSON, sent immediately and after each change. Clients must not send messages; the server closes those connections with 1002.",
           sends: DerpMap,
           access: "users",
           scope: "any",

@@ -36,13 +36,13 @@ export const derp = (ctx: ApiContext) => {
           access: "anyone",
           summary: "Connect to the relay",
           description:
-            "A WebSocket of the subprotocol `derp`: binary messages forming one stream of relay frames. 426 for any other kind of request.",
+            "A WebSocket with the subprotocol `derp`. Its binary messages form one stream of relay frames. Returns 426 for any other kind of request.",
           security: [],
         }),
       },
     )
     .get("/derp/latency-check", () => new Response(null), {
-      response: { 200: t.Void({ description: "Empty; the response time is the result." }) },
+      response: { 200: t.Void({ description: "An empty response. The response time is the result." }) },
       detail: operation({
         tags,
         operationId: "measureRelayLatency",

@@ -41,7 +41,7 @@ export const tailnet = (ctx: ApiContext) =>
           operationId: "joinTailnet",
           summary: "Join the network of all agents",
           description:
-            "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to every agent whose workspace the user may enter, and the updates of the user's workspaces. A tunnel closes when access to its workspace ends; closes with 1008 when the key is revoked or expires.",
+            "A WebSocket of binary messages that carry yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to every agent whose workspace the user can access, and updates of the user's workspaces. A tunnel closes when access to its workspace ends. Closes with 1008 when the key is revoked or expires.",
           access: "users",
           scope: "workspace:ssh",
         }),

@@ -29,7 +29,11 @@ export const tasks = (ctx: ApiContext) =>
     .get("", ({ caller, query }) => searchTasks(ctx, caller, query.q ?? "", toPage(query)), {
       user,
       query: t.Object({
-        q: t.Optional(t.String({ description: "Words and key:value terms. Keys: owner, organization, status." })),
+        q: t.Optional(
+          t.String({
+            description: "A search query of words and `key:value` terms. Keys: owner, organization, status.",
+          }),
+        ),
         limit: pageQuery.limit,
         offset: pageQuery.offset,
       }),
@@ -38,7 +42,7 @@ export const tasks = (ctx: ApiContext) =>
         tags,
         operationId: "listTasks",
         summary: "List tasks",
-        description: "Newest first, among the newest 1,000. Users see their own tasks; owners see all.",
+        description: "Returns tasks among the newest 1,000, newest first. Users see their own tasks; owners see all.",
         access: "users",
         scope: "task:read",
       }),
@@ -59,7 +63,7 @@ export const tasks = (ctx: ApiContext) =>
           operationId: "createTask",
           summary: "Create a task",
           description:
-            "Creates a workspace from one of template_id and template_version_id, or from a repository. When the workspace is ready, a chat starts with the prompt, once.",
+            "Creates a workspace from a template, a template version or a repository. When the workspace is ready, a chat starts with the prompt, once. Set either `template_id` or `template_version_id`, or `repository`.",
           limit: MAX_PROMPT_BYTES,
           example: { input: "Add a page that lists the open invoices.", template_id: ANY_ID },
           access: "owner_only",
@@ -99,8 +103,8 @@ export const tasks = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateTaskInput",
-          summary: "Change a task's prompt",
-          description: "Only before its chat starts.",
+          summary: "Update a task's prompt",
+          description: "Replaces the prompt. Only possible before the task's chat starts.",
           limit: MAX_PROMPT_BYTES,
           audit: target.writes(target.task),
           example: { input: "Add a page that lists the open invoices." },
@@ -125,7 +129,8 @@ export const tasks = (ctx: ApiContext) =>
           tags,
           operationId: "sendTaskInput",
           summary: "Send a message to a task",
-          description: "Queued while a turn is running. 409 while the task is paused or has no chat yet.",
+          description:
+            "The message is queued while a turn is running. Returns 409 while the task is paused or has no chat yet.",
           limit: MAX_PROMPT_BYTES,
           example: { input: "Sort them by date, too." },
           access: "owner_only",
@@ -144,16 +149,20 @@ export const tasks = (ctx: ApiContext) =>
         user,
         params,
         query: t.Object({
-          after_id: t.Optional(t.Integer({ minimum: 0, description: "Only entries with larger ids." })),
+          after_id: t.Optional(t.Integer({ minimum: 0, description: "Return only entries with greater IDs." })),
           limit: t.Optional(
-            t.Integer({ minimum: 1, maximum: LOGS, description: "Number of newest entries; default 1,000." }),
+            t.Integer({
+              minimum: 1,
+              maximum: LOGS,
+              description: "The number of newest entries to return; default 1,000.",
+            }),
           ),
         }),
         response: { 200: TaskLogs, ...fails(400, 401, 404) },
         detail: operation({
           tags,
           operationId: "listTaskLogs",
-          summary: "List a task's messages",
+          summary: "List messages of a task",
           access: "owner",
           scope: "task:read",
           placement: "task",
@@ -174,7 +183,7 @@ export const tasks = (ctx: ApiContext) =>
           tags,
           operationId: "pauseTask",
           summary: "Pause a task",
-          description: "Stops its workspace and interrupts the current turn.",
+          description: "Stops the task's workspace and interrupts the current turn.",
           audit: target.writes(target.task),
           access: "owner",
           scope: "task:update",
@@ -196,7 +205,8 @@ export const tasks = (ctx: ApiContext) =>
           tags,
           operationId: "resumeTask",
           summary: "Resume a task",
-          description: "Starts its workspace again. The chat continues; a prompt that could not be delivered is sent.",
+          description:
+            "Starts the task's workspace again. The chat continues, and a prompt that could not be delivered is sent.",
           audit: target.writes(target.task),
           access: "owner",
           scope: "task:update",
@@ -218,7 +228,8 @@ export const tasks = (ctx: ApiContext) =>
           tags,
           operationId: "deleteTask",
           summary: "Delete a task",
-          description: "Its workspace is deleted and its chat archived. 409 while a build of the workspace is active.",
+          description:
+            "Deletes the task's workspace and archives its chat. Returns 409 while a build of the workspace is active.",
           audit: target.deletes(target.task),
           access: "owner",
           scope: "task:delete",

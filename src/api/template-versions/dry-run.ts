@@ -25,7 +25,7 @@ const tags = ["Templates"];
 const user = true;
 const params = t.Object({
   ...versionPath.properties,
-  job: t.String({ format: "uuid", description: "The dry run's job." }),
+  job: t.String({ format: "uuid", description: "The ID of the dry run's job." }),
 });
 
 export const dryRuns = (ctx: ApiContext) =>
@@ -94,8 +94,8 @@ export const dryRuns = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listDryRunResources",
-          summary: "Resources of a dry run",
-          description: "Resources that the workspace would have. 412 until the dry run ends.",
+          summary: "List resources of a dry run",
+          description: "Returns the resources that the workspace would have. Returns 412 until the dry run ends.",
           access: "owner",
           scope: "template:read",
           placement: "template_version",
@@ -114,7 +114,7 @@ export const dryRuns = (ctx: ApiContext) =>
         ...jobLogRoute({
           tags,
           operationId: "listDryRunLogs",
-          summary: "Log of a dry run",
+          summary: "List log lines of a dry run",
           access: "owner",
           scope: "template:read",
           placement: "template_version",
@@ -134,7 +134,7 @@ export const dryRuns = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getDryRunMatchedProvisioners",
-          summary: "Workers that could take a dry run",
+          summary: "Get workers for a dry run",
           access: "owner",
           scope: "template:read",
           placement: "first",

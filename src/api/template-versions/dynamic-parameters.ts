@@ -35,15 +35,15 @@ export const dynamicParameters = (ctx: ApiContext) =>
         user,
         params: versionPath,
         query: t.Object({
-          user_id: t.Optional(t.String({ description: "Owner of the workspace; has no effect." })),
+          user_id: t.Optional(t.String({ description: "The ID of the workspace's owner. It has no effect." })),
         }),
         response: { 101: Upgraded, ...fails(400, 401, 404, 412, 503) },
         detail: operation({
           tags,
           operationId: "openDynamicParameters",
-          summary: "Live form of a template version",
+          summary: "Open the parameter form of a template version",
           description:
-            "A WebSocket: each message {id, inputs} is answered by one {id, diagnostics, parameters}. The first response is sent without a request and has the id -1.",
+            "A WebSocket. Each message `{id, inputs}` gets one response `{id, diagnostics, parameters}`. The first response is sent without a request and has the ID -1.",
           sends: DynamicParameters,
           takes: DynamicParametersRequest,
           access: "members",
@@ -67,8 +67,9 @@ export const dynamicParameters = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "evaluateDynamicParameters",
-          summary: "Parameters of a template version for some values",
-          description: "Returns the parameters with their options, defaults and validation errors.",
+          summary: "Evaluate the parameters of a template version",
+          description:
+            "Returns the parameters for the given values, with their options, defaults and validation errors.",
           example: { id: 1, inputs: {}, owner_id: "me" },
           access: "members",
           scope: "template:read",

@@ -69,7 +69,7 @@ const organizationVersions = (ctx: ApiContext) =>
           operationId: "createTemplateVersion",
           summary: "Create a template version",
           description:
-            "Starts the import of an upload. Follow its job with the logs of the version; a template needs a version whose import has succeeded.",
+            "Starts importing an upload. The logs of the version show its progress. A template needs a version that was imported successfully.",
           example: { storage_method: "file", file_id: ANY_ID, message: "First version" },
           access: "organization_admins",
           scope: "template:update",
@@ -108,7 +108,7 @@ const versionById = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateTemplateVersion",
-          summary: "Change name and message of a template version",
+          summary: "Update a template version",
           example: { message: "First version" },
           audit: target.writes(target.templateVersion),
           access: "organization_admins",
@@ -147,7 +147,7 @@ const versionById = (ctx: ApiContext) =>
         tags,
         operationId: "archiveTemplateVersion",
         summary: "Archive a template version",
-        description: "New builds can't use it. The active version can't be archived.",
+        description: "New builds can't use an archived version. The active version can't be archived.",
         audit: target.writes(target.templateVersion),
         access: "organization_admins",
         scope: "template:update",
@@ -194,8 +194,8 @@ const versionContents = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listTemplateVersionParameters",
-          summary: "Parameters of a template version",
-          description: "The parameters of new workspaces.",
+          summary: "List parameters of a template version",
+          description: "Returns the parameters of new workspaces.",
           access: "members",
           scope: "template:read",
           placement: "template_version",
@@ -215,9 +215,9 @@ const versionContents = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listTemplateVersionVariables",
-          summary: "Variables of a template version",
+          summary: "List variables of a template version",
           description:
-            "Also available after an import that failed because of missing values. Sensitive values are never shown.",
+            "Also works after an import that failed because of missing values. Sensitive values are never returned.",
           access: "organization_admins",
           scope: "template:read",
           placement: "template_version",
@@ -243,7 +243,7 @@ const versionContents = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listTemplateVersionPresets",
-          summary: "Presets of a template version",
+          summary: "List presets of a template version",
           access: "members",
           scope: "template:read",
           placement: "first",
@@ -268,8 +268,8 @@ const versionContents = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listTemplateVersionResources",
-          summary: "Planned resources of a template version",
-          description: "Resources that a start would create.",
+          summary: "List planned resources of a template version",
+          description: "Returns the resources that a start would create.",
           access: "members",
           scope: "template:read",
           placement: "template_version",
@@ -289,8 +289,8 @@ const versionContents = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listTemplateVersionExternalAccounts",
-          summary: "External accounts a template version needs",
-          description: "Accounts in its `external_auth`, and whether the caller has linked them.",
+          summary: "List external accounts of a template version",
+          description: "Returns the accounts in the version's `external_auth`, and whether the caller has linked them.",
           access: "members",
           scope: "template:read",
           placement: "template_version",
@@ -309,7 +309,7 @@ const versionContents = (ctx: ApiContext) =>
         ...jobLogRoute({
           tags,
           operationId: "listTemplateVersionLogs",
-          summary: "Log of the import of a template version",
+          summary: "List log lines of a template version import",
           access: "members",
           scope: "template:read",
           placement: "template_version",

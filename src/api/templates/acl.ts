@@ -75,9 +75,9 @@ export const templateAcl = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateTemplateAcl",
-          summary: "Change a template's access list",
+          summary: "Update a template's access list",
           description:
-            "By default, all members of its organization can use it; remove the role of the group with the organization's id to restrict it. The roles are `use` (create workspaces) and `admin` (also manage it); an empty string removes the role. Existing workspaces are unchanged.",
+            "By default, all members of the template's organization can use it; to restrict it, remove the role of the group with the organization's ID. The roles are `use` (create workspaces) and `admin` (also manage the template). An empty string removes the role. Existing workspaces are unchanged.",
           example: { group_perms: { [ANY_ID]: "use" } },
           audit: target.writes(target.template),
           access: "organization_admins",

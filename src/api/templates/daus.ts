@@ -40,7 +40,7 @@ export const templateDaus = (ctx: ApiContext) =>
           tags: ["Templates"],
           operationId: "getTemplateDailyUsers",
           summary: "Get a template's daily active users",
-          description: "One entry a day from 60 days ago to today.",
+          description: "Returns one entry per day, from 60 days ago to today.",
           access: "organization_admins",
           scope: "template:view_insights",
         }),

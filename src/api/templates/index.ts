@@ -33,7 +33,7 @@ const list = {
       t.String({
         maxLength: 1024,
         description:
-          "Words and key:value terms; keys: name, exact_name, deprecated, organization, has-ai-task, author.",
+          "A search query of words and `key:value` terms. Keys: name, exact_name, deprecated, organization, has-ai-task, author.",
       }),
     ),
   }),
@@ -63,13 +63,13 @@ const manifestSchema = () =>
     "/schema",
     () => new Response(MANIFEST_SCHEMA, { headers: { "content-type": "application/json; charset=utf-8" } }),
     {
-      response: { 200: t.Record(t.String(), t.Unknown(), { description: "A JSON Schema." }) },
+      response: { 200: t.Record(t.String(), t.Unknown(), { description: "The JSON Schema." }) },
       detail: operation({
         tags,
         operationId: "getTemplateSchema",
         access: "anyone",
-        summary: "JSON Schema of template.yaml",
-        description: "Format of template.yaml, for YAML editors. Requires no sign-in.",
+        summary: "Get the JSON Schema of template.yaml",
+        description: "Returns the format of template.yaml, for YAML editors. Doesn't require signing in.",
         security: [],
       }),
     },
@@ -102,7 +102,7 @@ const examples = ({ config }: ApiContext) =>
           operationId: "listTemplateExamples",
           summary: "List example templates",
           description:
-            "Create a template version from one with its id as example_id. Omits examples that can't run on this server for the caller.",
+            "Returns the built-in templates, without any that can't run on this server for the caller. To create a template version from one, send its ID as `example_id`.",
           access: "users",
           scope: "template:read",
         }),
@@ -125,7 +125,7 @@ const organizationTemplates = (ctx: ApiContext, present: Present) =>
         detail: operation({
           tags,
           operationId: "listOrganizationTemplates",
-          summary: "List the templates of an organization",
+          summary: "List templates of an organization",
           access: "members",
           scope: "template:read",
         }),
@@ -138,7 +138,10 @@ const organizationTemplates = (ctx: ApiContext, present: Present) =>
       },
       {
         user: true,
-        params: t.Object({ ...organizationPath.properties, name: t.String({ description: "The template's name." }) }),
+        params: t.Object({
+          ...organizationPath.properties,
+          name: t.String({ description: "The name of the template." }),
+        }),
         response: { 200: Template, ...fails(401, 404) },
         detail: operation({
           tags,
@@ -167,7 +170,7 @@ const organizationTemplates = (ctx: ApiContext, present: Present) =>
           tags,
           operationId: "createTemplate",
           summary: "Create a template",
-          description: "From an imported template version that doesn't belong to a template yet.",
+          description: "Creates a template from an imported template version that doesn't belong to a template yet.",
           example: { name: "hello", display_name: "Hello", template_version_id: ANY_ID },
           access: "organization_admins",
           outlivesGrant: true,
@@ -189,7 +192,7 @@ const templateById = (ctx: ApiContext, present: Present) =>
           tags,
           operationId: "listTemplates",
           summary: "List templates",
-          description: "Templates that the caller can see, by name.",
+          description: "Returns the templates that the caller can see, sorted by name.",
           access: "users",
           scope: "template:read",
         }),
@@ -222,7 +225,7 @@ const templateById = (ctx: ApiContext, present: Present) =>
         detail: operation({
           tags,
           operationId: "updateTemplate",
-          summary: "Change a template",
+          summary: "Update a template",
           description: "Omitted fields are unchanged.",
           example: { display_name: "Hello", description: "Says hello.", default_ttl_ms: 28_800_000 },
           audit: target.writes(target.template),
@@ -247,7 +250,7 @@ const templateById = (ctx: ApiContext, present: Present) =>
           tags,
           operationId: "deleteTemplate",
           summary: "Delete a template",
-          description: "400 while it has workspaces.",
+          description: "Returns 400 while the template has workspaces.",
           audit: target.deletes(target.template),
           access: "organization_admins",
           scope: "template:delete",

@@ -16,8 +16,8 @@ const tags = ["Templates"];
 
 const namedVersion = t.Object({
   ...organizationPath.properties,
-  name: t.String({ description: "The template's name." }),
-  version: t.String({ description: "The version's name." }),
+  name: t.String({ description: "The name of the template." }),
+  version: t.String({ description: "The name of the version." }),
 });
 
 type VersionPath = { readonly organization: string; readonly name: string; readonly version: string };
@@ -64,7 +64,7 @@ export const versionsByName = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getPreviousTemplateVersion",
-          summary: "Get the previous version",
+          summary: "Get the previous version of a template",
           description: "Returns 404 for the first version.",
           access: "members",
           scope: "template:read",

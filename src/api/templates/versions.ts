@@ -40,14 +40,14 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
         params: templatePath,
         query: t.Object({
           ...pageQuery,
-          include_archived: t.Optional(t.BooleanString({ description: "Include archived versions." })),
+          include_archived: t.Optional(t.BooleanString({ description: "Also return archived versions." })),
         }),
         response: { 200: t.Array(TemplateVersion), ...fails(400, 401, 404) },
         detail: operation({
           tags,
           operationId: "listTemplateVersions",
-          summary: "List the versions of a template",
-          description: "Oldest first.",
+          summary: "List versions of a template",
+          description: "Returns versions, oldest first.",
           access: "members",
           scope: "template:read",
         }),
@@ -81,15 +81,15 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
         response: {
           200: t.Object({
             template_id: t.String({ format: "uuid" }),
-            archived_ids: t.Array(t.String({ format: "uuid" }), { description: "The archived versions." }),
+            archived_ids: t.Array(t.String({ format: "uuid" }), { description: "The IDs of the archived versions." }),
           }),
           ...fails(400, 401, 403, 404, 413, 503),
         },
         detail: operation({
           tags,
           operationId: "archiveUnusedTemplateVersions",
-          summary: "Archive unused versions",
-          description: "Never archives the active version or a version used by the latest build of a workspace.",
+          summary: "Archive unused versions of a template",
+          description: "The active version and versions used by the latest build of a workspace are never archived.",
           audit: target.writes(target.template),
           example: { all: false },
           access: "organization_admins",
@@ -107,7 +107,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
       },
       {
         user: true,
-        params: t.Object({ ...templatePath.properties, name: t.String({ description: "The version's name." }) }),
+        params: t.Object({ ...templatePath.properties, name: t.String({ description: "The name of the version." }) }),
         response: { 200: TemplateVersion, ...fails(400, 401, 404) },
         detail: operation({
           tags,
@@ -129,13 +129,14 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
       {
         user: true,
         params: templatePath,
-        body: t.Object({ id: t.String({ format: "uuid", description: "A version of this template." }) }),
+        body: t.Object({ id: t.String({ format: "uuid", description: "The ID of a version of this template." }) }),
         response: { 200: Generic, ...fails(400, 401, 403, 404, 412) },
         detail: operation({
           tags,
           operationId: "activateTemplateVersion",
-          summary: "Set the active version",
-          description: "Its import must have succeeded, and it must not be archived.",
+          summary: "Activate a template version",
+          description:
+            "New workspaces use the active version. Its import must have succeeded, and it must not be archived.",
           audit: target.writes(target.template),
           example: { id: ANY_ID },
           access: "organization_admins",

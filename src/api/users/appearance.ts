@@ -20,9 +20,9 @@ const Looks = named(
   t.Object({
     theme_preference: lineText({
       maxLength: 32,
-      description: "Such as light, dark or auto; empty: browser default.",
+      description: "The theme, such as `light`, `dark` or `auto`. If empty, the browser's default.",
     }),
-    terminal_font: oneOf(TERMINAL_FONTS, "Empty: system default."),
+    terminal_font: oneOf(TERMINAL_FONTS, "The font of terminals. If empty, the system's default."),
   }),
 );
 const Filled = named("AutofillParameter", t.Object({ name: t.String(), value: t.String() }));
@@ -61,7 +61,7 @@ export const userLooks = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateUserAppearance",
-          summary: "Set your theme and font",
+          summary: "Update your theme and font",
           example: { theme_preference: "dark", terminal_font: "" },
           access: "owner_only",
           scope: "user:update_personal",
@@ -76,13 +76,13 @@ export const userLooks = (ctx: ApiContext) =>
       },
       {
         ...userOptions,
-        query: t.Object({ template_id: t.String({ format: "uuid", description: "Template id." }) }),
+        query: t.Object({ template_id: t.String({ format: "uuid", description: "The ID of the template." }) }),
         response: { 200: t.Array(Filled), ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
           operationId: "listAutofillParameters",
-          summary: "Get autofill values",
-          description: "The values of your newest workspace of the template.",
+          summary: "List your autofill parameters",
+          description: "Returns the parameter values of your newest workspace with the template.",
           access: "owner_only",
           scope: "user:read_personal",
         }),

@@ -69,7 +69,7 @@ export const userCollection = (ctx: ApiContext) =>
             t.String({
               maxLength: 2000,
               description:
-                "Words are looked for in username, name and email. Keys: status, role, login_type, last_seen_after, last_seen_before, created_after, created_before, github_com_user_id (the account that they have linked).",
+                "A search query of words, which match the username, name and email address, and `key:value` terms. Keys: status, role, login_type, last_seen_after, last_seen_before, created_after, created_before, github_com_user_id (the ID of a linked account).",
             }),
           ),
           ...pageQuery,
@@ -77,7 +77,7 @@ export const userCollection = (ctx: ApiContext) =>
         response: {
           200: t.Object({
             users: t.Array(User),
-            count: t.Integer({ description: "Total number of matches." }),
+            count: t.Integer({ description: "The total number of matches." }),
           }),
           ...fails(400, 401),
         },
@@ -85,7 +85,7 @@ export const userCollection = (ctx: ApiContext) =>
           tags,
           operationId: "listUsers",
           summary: "List users",
-          description: "Users that the caller can see, by username.",
+          description: "Returns the users that the caller can see, sorted by username.",
           access: "users",
           scope: "user:read",
         }),

@@ -16,7 +16,7 @@ const tags = ["Users"];
 const user = true;
 const params = t.Object({
   user: userPath.properties.user,
-  deploy_key: t.String({ format: "uuid", description: "Deploy key ID." }),
+  deploy_key: t.String({ format: "uuid", description: "The ID of the deploy key." }),
 });
 const keyOptions = { user, params } as const;
 
@@ -38,7 +38,7 @@ export const deployKeys = (ctx: ApiContext) =>
           tags,
           operationId: "listDeployKeys",
           summary: "List your deploy keys",
-          description: "By repository. Private keys are never returned.",
+          description: "Returns deploy keys, sorted by repository. Private keys are never returned.",
           scope: "user:read_personal",
         }),
       },
@@ -59,7 +59,7 @@ export const deployKeys = (ctx: ApiContext) =>
           operationId: "createDeployKey",
           summary: "Create a deploy key",
           description:
-            "An Ed25519 key pair for one repository. Add the public key to the repository at its host; the server and your workspaces then reach that repository over SSH with it.",
+            "Creates an Ed25519 key pair for one repository. Add the public key to the repository at its host; the server and your workspaces can then reach the repository over SSH.",
           example: { url: "https://github.com/acme/app" },
           scope: "user:update_personal",
         }),
@@ -78,7 +78,7 @@ export const deployKeys = (ctx: ApiContext) =>
           tags,
           operationId: "deleteDeployKey",
           summary: "Revoke a deploy key",
-          description: "Workspaces no longer get it. Also remove the public key from the repository's settings.",
+          description: "Workspaces no longer get the key. Also remove the public key from the repository's settings.",
           audit: target.deletes(target.deployKey),
           scope: "user:update_personal",
         }),

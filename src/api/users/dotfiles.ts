@@ -39,9 +39,9 @@ export const userDotfiles = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateDotfiles",
-          summary: "Set your dotfiles",
+          summary: "Update your dotfiles",
           description:
-            "Your workspaces install them before their start scripts, from the next start, if the template allows it. Omitted fields are empty.",
+            "Workspaces install them before their start scripts, from the next start, if the template allows it. Omitted fields are cleared.",
           example: { url: "https://github.com/ada/dotfiles", branch: "main" },
           audit: target.writes(target.user),
           outlivesGrant: true,
@@ -61,7 +61,7 @@ export const userDotfiles = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteDotfiles",
-          summary: "Remove your dotfiles",
+          summary: "Delete your dotfiles",
           description: "Workspaces stop installing them. Existing files are kept.",
           audit: target.writes(target.user),
           scope: "user:update_personal",

@@ -28,7 +28,7 @@ export const firstUser = (ctx: ApiContext) =>
           operationId: "checkFirstUser",
           access: "anyone",
           summary: "Check whether the first user exists",
-          description: "404 until it is created.",
+          description: "Returns 404 until the first user is created.",
           security: [],
         }),
       },
@@ -55,7 +55,9 @@ export const firstUser = (ctx: ApiContext) =>
       },
       {
         body: FirstUserRequest,
-        query: t.Object({ setup_token: t.Optional(t.String({ maxLength: 100, description: "As in the body." })) }),
+        query: t.Object({
+          setup_token: t.Optional(t.String({ maxLength: 100, description: "The setup token, as in the body." })),
+        }),
         response: {
           201: t.Object({ user_id: t.String({ format: "uuid" }), organization_id: t.String({ format: "uuid" }) }),
           ...fails(400, 403, 409, 415),

@@ -29,10 +29,15 @@ const AuthMethods = named(
         t.Object({
           id: t.String(),
           name: t.String(),
-          icon: t.String({ description: "A URL, or empty." }),
-          url: t.String({ description: "Sign-in URL; accepts `redirect`, a path to go to afterwards." }),
+          icon: t.String({ description: "The URL of the provider's icon; may be empty." }),
+          url: t.String({
+            description: "The sign-in URL. Accepts the query parameter `redirect`, a path to redirect to afterwards.",
+          }),
         }),
-        { description: "All providers. The other fields describe the first one, for clients that support only one." },
+        {
+          description:
+            "All sign-in providers. The other fields describe the first one, for clients that support only one.",
+        },
       ),
     }),
   }),
@@ -88,7 +93,10 @@ export const signInMethods = (ctx: ApiContext) =>
       {
         body: t.Object({ password: t.String({ maxLength: 1000 }) }),
         response: {
-          200: t.Object({ valid: t.Boolean(), details: t.String({ description: "The problem; empty if valid." }) }),
+          200: t.Object({
+            valid: t.Boolean(),
+            details: t.String({ description: "Why the password is invalid; empty if it is valid." }),
+          }),
           ...fails(400, 415, 503),
         },
         detail: operation({
@@ -96,8 +104,8 @@ export const signInMethods = (ctx: ApiContext) =>
           tags,
           operationId: "validatePassword",
           access: "anyone",
-          summary: "Check a new password",
-          description: "Nothing is stored.",
+          summary: "Validate a password",
+          description: "Checks a new password against the rules. Nothing is stored.",
           security: [],
           example: { password: "a long enough secret" },
         }),

@@ -15,7 +15,7 @@ import { routes } from "../http/routes.ts";
 const tags = ["Users"];
 const statusPath = t.Object({
   user: params.properties.user,
-  status: t.Union([t.Literal("suspend"), t.Literal("activate")], { description: "suspend or activate" }),
+  status: t.Union([t.Literal("suspend"), t.Literal("activate")], { description: "`suspend` or `activate`." }),
 });
 
 export const userById = (ctx: ApiContext) =>
@@ -53,7 +53,7 @@ export const userById = (ctx: ApiContext) =>
           tags,
           operationId: "deleteUser",
           summary: "Delete a user",
-          description: "409 while the user owns workspaces.",
+          description: "Returns 409 while the user owns workspaces.",
           audit: target.deletes(target.user),
           access: "user_admins",
           scope: "user:delete",
@@ -74,7 +74,7 @@ export const userById = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateUserProfile",
-          summary: "Change a user's profile",
+          summary: "Update a user's profile",
           example: { username: "you", name: "You" },
           audit: target.writes(target.user),
           access: "owner",
@@ -97,7 +97,7 @@ export const userById = (ctx: ApiContext) =>
           operationId: "setUserStatus",
           summary: "Suspend or activate a user",
           description:
-            "Revokes the user's sessions, tokens and application grants, and closes their open streams immediately. The user can't sign in until they are activated.",
+            "Suspending revokes the user's sessions, tokens and application grants, and closes their open streams immediately. The user can't sign in until they are activated.",
           audit: target.writes(target.user),
           access: "user_admins",
           scope: "user:update",

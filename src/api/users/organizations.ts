@@ -51,7 +51,7 @@ export const userOrganizations = (ctx: ApiContext) =>
         user: true,
         params: t.Object({
           user: userPath.properties.user,
-          organization: t.String({ description: "Organization id, name, or the word `default`." }),
+          organization: t.String({ description: "The organization's ID or name, or the word `default`." }),
         }),
         response: { 200: Organization, ...fails(401, 404) },
         detail: operation({

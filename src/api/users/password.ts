@@ -28,7 +28,7 @@ export const userPassword = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Users"],
           operationId: "setPassword",
-          summary: "Set a password",
+          summary: "Update a user's password",
           description: "Revokes all other sessions and tokens of the user.",
           example: { old_password: "your password", password: "a long enough secret" },
           audit: target.writes(target.user),

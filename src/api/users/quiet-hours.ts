@@ -31,7 +31,7 @@ export const quietHours = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getQuietHours",
-          summary: "Get quiet hours",
+          summary: "Get a user's quiet hours",
           access: "owner",
           scope: "user:read_personal",
         }),
@@ -48,7 +48,7 @@ export const quietHours = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateQuietHours",
-          summary: "Set quiet hours",
+          summary: "Update a user's quiet hours",
           description:
             "If a template requires a stop on certain days, its workspaces stop at this time on those days. Also applies to running workspaces, but not within the next two hours.",
           example: { schedule: "CRON_TZ=Europe/Paris 0 22 * * *" },
@@ -69,7 +69,7 @@ export const quietHours = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getUserPreferences",
-          summary: "Get app preferences",
+          summary: "Get a user's preferences",
           access: "owner_only",
           scope: "user:read_personal",
         }),
@@ -85,7 +85,7 @@ export const quietHours = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateUserPreferences",
-          summary: "Set app preferences",
+          summary: "Update a user's preferences",
           example: { task_notification_alert_dismissed: true },
           access: "owner_only",
           scope: "user:update_personal",

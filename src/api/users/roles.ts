@@ -24,7 +24,7 @@ export const userRoles = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "listSiteRoles",
-        summary: "List the site roles",
+        summary: "List site roles",
         access: "users",
         scope: "user:read",
       }),
@@ -45,8 +45,10 @@ export const userRoles = (ctx: ApiContext) =>
         params: userPath,
         response: {
           200: t.Object({
-            roles: t.Array(t.String(), { description: "Site roles; `member` is implied." }),
-            organization_roles: t.Record(t.String(), t.Array(t.String()), { description: "By organization id." }),
+            roles: t.Array(t.String(), { description: "The site roles; `member` is implied." }),
+            organization_roles: t.Record(t.String(), t.Array(t.String()), {
+              description: "The organization roles, by organization ID.",
+            }),
           }),
           ...fails(401, 404),
         },
@@ -73,8 +75,8 @@ export const userRoles = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setUserRoles",
-          summary: "Set a user's site roles",
-          description: "Replaces all roles.",
+          summary: "Update a user's site roles",
+          description: "Replaces all of the user's site roles.",
           audit: target.writes(target.user),
           example: { roles: ["auditor"] },
           access: "user_admins",

@@ -12,13 +12,15 @@ export const authScopes = () =>
     .get("/scopes", () => ({ external: [...SCOPES] }), {
       user: true,
       response: {
-        200: t.Object({ external: t.Array(t.String(), { description: "Names for `scopes` of a new token." }) }),
+        200: t.Object({
+          external: t.Array(t.String(), { description: "Names that can be sent as `scopes` of a new token." }),
+        }),
         ...fails(401, 403),
       },
       detail: operation({
         tags: ["API keys"],
         operationId: "listTokenScopes",
-        summary: "List the scopes of tokens",
+        summary: "List token scopes",
         access: "users",
         scope: "any",
       }),

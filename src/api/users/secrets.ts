@@ -16,7 +16,7 @@ const tags = ["Secrets"];
 const user = true;
 const path = t.Object({
   user: userPath.properties.user,
-  secret: t.String({ description: "Name, case-insensitive." }),
+  secret: t.String({ description: "The name of the secret, case-insensitive." }),
 });
 
 const presentSecret = ({ id, name, description, env_name, file_path, ...row }: UserSecretRow): UserSecret => ({
@@ -46,7 +46,7 @@ export const userSecrets = (ctx: ApiContext) =>
           tags,
           operationId: "listSecrets",
           summary: "List your secrets",
-          description: "By name.",
+          description: "Returns secrets without their values, sorted by name.",
           access: "owner_only",
           scope: "user_secret:read",
         }),
@@ -66,9 +66,9 @@ export const userSecrets = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "createSecret",
-          summary: "Keep a secret",
+          summary: "Create a secret",
           description:
-            "Your running workspaces get it: new processes see it, and its file is written. The value is encrypted and never returned.",
+            "Encrypts and stores the secret; its value is never returned. Your running workspaces get it: new processes see it, and its file is written.",
           example: { name: "registry", value: "a token of the registry", env_name: "REGISTRY_TOKEN" },
           access: "owner_only",
           outlivesGrant: true,
@@ -84,7 +84,7 @@ export const userSecrets = (ctx: ApiContext) =>
         tags,
         operationId: "getSecret",
         summary: "Get a secret",
-        description: "Without the value.",
+        description: "Returns the secret without its value.",
         access: "owner_only",
         scope: "user_secret:read",
       }),
@@ -103,7 +103,7 @@ export const userSecrets = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateSecret",
-          summary: "Change a secret",
+          summary: "Update a secret",
           description: "Omitted fields are unchanged. Your running workspaces are updated.",
           audit: target.writes(target.secret),
           example: { value: "another token of the registry" },
@@ -128,7 +128,7 @@ export const userSecrets = (ctx: ApiContext) =>
           operationId: "deleteSecret",
           summary: "Delete a secret",
           description:
-            "Running workspaces are updated: running processes keep it, new processes don't get it, and its files are removed unless they were changed.",
+            "Your running workspaces are updated: running processes keep the secret, new processes don't get it, and its file is removed unless it was changed.",
           audit: target.deletes(target.secret),
           access: "owner_only",
           scope: "user_secret:delete",

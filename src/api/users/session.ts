@@ -67,7 +67,7 @@ export const session = (ctx: ApiContext) =>
           access: "credentials",
           summary: "Sign in with a password",
           description:
-            "Also sets a cookie for browsers. Expires 24 hours after its last use. 401 with `second_factor` means that the password was correct and a code is required.",
+            "Returns a session token, which expires 24 hours after its last use, and also sets the session cookie. 401 with `second_factor` means that the password was correct and a code is required.",
           security: [],
           example: { email: "you@example.com", password: "your password" },
         }),
@@ -91,7 +91,7 @@ export const session = (ctx: ApiContext) =>
           tags,
           operationId: "signOut",
           summary: "Sign out",
-          description: "Deletes the key this request was made with.",
+          description: "Deletes the key that this request was made with.",
           access: "users",
           scope: "any",
         }),

@@ -20,7 +20,7 @@ const tags = ["API keys"];
 const user = true;
 const sessionPath = t.Object({
   user: params.properties.user,
-  session: t.String({ maxLength: 64, description: "Id of the session." }),
+  session: t.String({ maxLength: 64, description: "The ID of the session." }),
 });
 
 const presentSession = (key: ApiKey, current: string): Session => ({
@@ -51,8 +51,8 @@ export const sessions = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listSessions",
-          summary: "List sessions",
-          description: "Active sessions, last used first.",
+          summary: "List a user's sessions",
+          description: "Returns active sessions, most recently used first.",
           access: "owner",
           scope: "api_key:read",
         }),
@@ -72,7 +72,7 @@ export const sessions = (ctx: ApiContext) =>
           tags,
           operationId: "deleteOtherSessions",
           summary: "End all other sessions",
-          description: "Also closes their open connections. API tokens are kept.",
+          description: "Ends the sessions immediately and closes their open connections. API tokens are kept.",
           audit: target.deletes(target.sessions),
           access: "owner",
           scope: "api_key:delete",
@@ -96,7 +96,7 @@ export const sessions = (ctx: ApiContext) =>
           tags,
           operationId: "deleteSession",
           summary: "End a session",
-          description: "Takes effect immediately and closes its open connections.",
+          description: "Ends the session immediately and closes its open connections.",
           audit: target.deletes(target.session),
           access: "owner",
           scope: "api_key:delete",

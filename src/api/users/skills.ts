@@ -16,7 +16,7 @@ const tags = ["Skills"];
 const user = true;
 const path = t.Object({
   user: userPath.properties.user,
-  skill: t.String({ format: "uuid", description: "Skill id." }),
+  skill: t.String({ format: "uuid", description: "The ID of the skill." }),
 });
 
 const presentSkill = ({ user_id: _, ...row }: UserSkillRow): UserSkill & { content: string } => ({
@@ -45,7 +45,7 @@ export const userSkills = (ctx: ApiContext) =>
           tags,
           operationId: "listSkills",
           summary: "List your skills",
-          description: "By name, without the text.",
+          description: "Returns skills without their text, sorted by name.",
           access: "owner_only",
           scope: "user:read_personal",
         }),
@@ -65,11 +65,11 @@ export const userSkills = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "createSkill",
-          summary: "Write a skill",
-          description: "All of the caller's chats can use it.",
+          summary: "Create a skill",
+          description: "Creates a skill that all of the caller's chats can use.",
           example: {
             name: "release-notes",
-            description: "When release notes are to be written.",
+            description: "When writing release notes.",
             content: "Begin with what changes for users.",
           },
           access: "owner_only",
@@ -103,7 +103,7 @@ export const userSkills = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateSkill",
-          summary: "Change a skill",
+          summary: "Update a skill",
           audit: target.writes(target.skill),
           example: { description: "When release notes are due." },
           access: "owner_only",

@@ -21,8 +21,8 @@ import { routes } from "../http/routes.ts";
 const tags = ["API keys"];
 const user = true;
 const path = params.properties.user;
-const keyPath = t.Object({ user: path, key: t.String({ maxLength: 64, description: "Id of the key." }) });
-const namePath = t.Object({ user: path, name: t.String({ maxLength: 64, description: "Name of the token." }) });
+const keyPath = t.Object({ user: path, key: t.String({ maxLength: 64, description: "The ID of the key." }) });
+const namePath = t.Object({ user: path, name: t.String({ maxLength: 64, description: "The name of the token." }) });
 
 export const tokens = (ctx: ApiContext) =>
   routes()
@@ -42,7 +42,7 @@ export const tokens = (ctx: ApiContext) =>
           tags,
           operationId: "createSessionKey",
           summary: "Create a session key",
-          description: "Expires 24 hours after its last use.",
+          description: "Returns a key that expires 24 hours after its last use.",
           access: "owner",
           scope: "all",
         }),
@@ -64,15 +64,15 @@ export const tokens = (ctx: ApiContext) =>
         user,
         params,
         query: t.Object({
-          include_all: flagQuery("Include all users' tokens; for owners."),
-          include_expired: flagQuery("Include expired tokens."),
+          include_all: flagQuery("Also return other users' tokens. Available to owners."),
+          include_expired: flagQuery("Also return expired tokens."),
         }),
         response: { 200: t.Array(ApiKey), ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
           operationId: "listTokens",
           summary: "List tokens",
-          description: "Oldest first. Owners can list all users' tokens.",
+          description: "Returns tokens, oldest first. Owners can list all users' tokens.",
           access: "owner",
           scope: "api_key:read",
         }),
@@ -93,7 +93,7 @@ export const tokens = (ctx: ApiContext) =>
           tags,
           operationId: "createToken",
           summary: "Create a token",
-          description: "The token is returned only once.",
+          description: "Returns the token, only once.",
           example: { token_name: "laptop", lifetime: "7d" },
           access: "owner",
           scope: "api_key:create",
@@ -156,8 +156,8 @@ export const tokens = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateToken",
-          summary: "Change a token",
-          description: "Applies from the next request; streams and WebSockets opened with it are closed.",
+          summary: "Update a token",
+          description: "Applies from the next request. Streams and WebSockets opened with the token are closed.",
           audit: target.writes(target.namedToken),
           example: { scopes: ["workspace:read"] },
           access: "owner",
@@ -178,7 +178,7 @@ export const tokens = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getApiKey",
-          summary: "Get a key",
+          summary: "Get an API key",
           access: "owner",
           scope: "api_key:read",
         }),
@@ -198,8 +198,8 @@ export const tokens = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "expireApiKey",
-          summary: "Expire a key",
-          description: "It is kept in the list of expired tokens.",
+          summary: "Expire an API key",
+          description: "The key stays in the list of expired tokens.",
           audit: target.writes(target.apiKey),
           access: "owner",
           scope: "api_key:update",
@@ -220,8 +220,8 @@ export const tokens = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteApiKey",
-          summary: "Delete a key",
-          description: "Takes effect immediately and closes its open connections.",
+          summary: "Delete an API key",
+          description: "Takes effect immediately and closes the key's open connections.",
           audit: target.deletes(target.apiKey),
           access: "owner",
           scope: "api_key:delete",

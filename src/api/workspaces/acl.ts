@@ -74,9 +74,9 @@ export const acl = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "updateWorkspaceAcl",
-          summary: "Share a workspace",
+          summary: "Update a workspace's access list",
           description:
-            "The roles are `use` (see it and work in it) and `admin` (also start, stop and change it); an empty string removes the role. Users who lose access are disconnected immediately. An AI gateway token that they copied from the workspace works until the workspace stops.",
+            "Shares the workspace. The roles are `use` (see it and work in it) and `admin` (also start, stop and change it). An empty string removes the role. Users who lose access are disconnected immediately. An AI gateway token that they copied from the workspace works until the workspace stops.",
           example: { group_roles: { [ANY_ID]: "use" } },
           audit: target.writes(target.workspace),
           access: "owner",
@@ -100,7 +100,7 @@ export const acl = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "deleteWorkspaceAcl",
-          summary: "Stop sharing a workspace",
+          summary: "Delete a workspace's access list",
           audit: target.writes(target.workspace),
           access: "owner",
           scope: "workspace:share",

@@ -35,9 +35,9 @@ export const activity = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Workspaces"],
           operationId: "getWorkspaceActivity",
-          summary: "Get a workspace's schedule activity",
+          summary: "Get a workspace's scheduled activity",
           description:
-            "The last 50 events that changed its deadline or that the server triggered automatically, and the next planned actions. Specific to this server.",
+            "Returns the last 50 events that changed the workspace's deadline or that the server triggered automatically, and the next planned action. Specific to this server.",
           access: "owner",
           scope: "workspace:read",
           placement: "workspace",

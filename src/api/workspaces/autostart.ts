@@ -31,9 +31,9 @@ export const autostart = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Workspaces"],
           operationId: "setWorkspaceAutostart",
-          summary: "Set a workspace's autostart schedule",
+          summary: "Update a workspace's autostart schedule",
           description:
-            "A time on days of the week in a time zone, in local time across daylight saving changes. 400 if the template doesn't allow autostart.",
+            "Sets a time on days of the week in a time zone, which follows daylight saving time. Returns 400 if the template doesn't allow autostart.",
           example: { schedule: "CRON_TZ=Europe/Berlin 30 9 * * 1-5" },
           audit: target.writes(target.workspace),
           access: "owner",

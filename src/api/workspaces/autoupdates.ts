@@ -40,8 +40,8 @@ export const autoupdates = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setWorkspaceAutomaticUpdates",
-          summary: "Set automatic updates",
-          description: "`always`: each start uses the template's active version.",
+          summary: "Update a workspace's automatic updates",
+          description: "With `always`, each start uses the template's active version.",
           example: { automatic_updates: "always" },
           audit: target.writes(target.workspace),
           access: "owner",
@@ -63,7 +63,7 @@ export const autoupdates = (ctx: ApiContext) =>
         response: {
           200: t.Object({
             parameter_mismatch: t.Boolean({
-              description: "The next start would use a version with a parameter that has no value.",
+              description: "Whether the next start would use a version with a parameter that has no value.",
             }),
           }),
           ...fails(400, 401, 404, 410),
@@ -73,7 +73,7 @@ export const autoupdates = (ctx: ApiContext) =>
           operationId: "resolveWorkspaceAutostart",
           summary: "Check whether a workspace can autostart",
           description:
-            "Always false if its next start uses the current version, because its parameters already have values.",
+            "Always returns false if the next start uses the current version, because its parameters already have values.",
           access: "owner",
           scope: "workspace:read",
           placement: "workspace",

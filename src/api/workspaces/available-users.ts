@@ -30,11 +30,11 @@ export const availableUsers = (ctx: ApiContext) =>
       {
         user: true,
         params: t.Object({
-          organization: t.String({ description: "Organization id or name." }),
-          user: t.String({ description: "User id, username or `me`." }),
+          organization: t.String({ description: "The organization's ID or name." }),
+          user: t.String({ description: "The user's ID, username or `me`." }),
         }),
         query: t.Object({
-          q: t.Optional(t.String({ maxLength: 2000, description: "As in the user list." })),
+          q: t.Optional(t.String({ maxLength: 2000, description: "A search query, as in the user list." })),
           limit: pageQuery.limit,
           offset: pageQuery.offset,
         }),
@@ -43,7 +43,7 @@ export const availableUsers = (ctx: ApiContext) =>
           tags: ["Workspaces"],
           operationId: "listAvailableWorkspaceOwners",
           summary: "List possible workspace owners",
-          description: "By username. Requires permission to create workspaces for all members.",
+          description: "Returns users, sorted by username. Requires permission to create workspaces for all members.",
           access: "user_admins",
           scope: "workspace:create",
         }),

@@ -20,7 +20,7 @@ import { routes } from "../http/routes.ts";
 import { requireScope } from "../http/scope-gate.ts";
 
 const tags = ["Builds"];
-const path = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
+const path = t.Object({ workspace: t.String({ format: "uuid", description: "The ID of the workspace." }) });
 
 /** Throws 403 for a key with scopes that changes the values of a workspace without the scope to run programs in it. */
 const requireScopeForValues = (
@@ -51,7 +51,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           operationId: "createBuild",
           summary: "Start, stop or delete a workspace",
           description:
-            "Queues a build. Omitted parameters keep their values from the last build. A key with scopes needs workspace:ssh in addition to set values or choose a preset, because they decide what runs in the workspace.",
+            "Queues a build. Omitted parameters keep their values from the last build. A key with scopes also needs `workspace:ssh` to set values or choose a preset, because they determine what runs in the workspace.",
           example: { transition: "start" },
           audit: target.writes(target.newBuild, { needsBody: true }),
           access: "owner",
@@ -79,7 +79,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           operationId: "restartWorkspace",
           summary: "Restart or update a workspace",
           description:
-            "Stops it if it is running and starts it again, with the version and values in the body, if any. Both builds are queued together; the second starts only if the first succeeds. Returns the first build. A key with scopes needs workspace:start and workspace:stop; where the body names a version, workspace:update does in place of workspace:stop. To set values or choose a preset, it needs workspace:ssh in addition.",
+            "Stops the workspace if it is running and starts it again, with the version and values in the body, if any. Both builds are queued together; the second starts only if the first succeeds. Returns the first build. A key with scopes needs `workspace:start` and `workspace:stop`; if the body names a version, `workspace:update` instead of `workspace:stop`. To set values or choose a preset, it also needs `workspace:ssh`.",
           audit: target.writes(target.restart),
           example: { rich_parameter_values: [] },
           access: "owner",
@@ -116,14 +116,16 @@ export const workspaceBuilds = (ctx: ApiContext) =>
         params: path,
         query: t.Object({
           ...pageQuery,
-          since: t.Optional(t.String({ format: "date-time", description: "Only builds created after this time." })),
+          since: t.Optional(
+            t.String({ format: "date-time", description: "Return only builds created after this time." }),
+          ),
         }),
         response: { 200: t.Array(Build), ...fails(400, 401, 404, 503) },
         detail: operation({
           tags,
           operationId: "listBuilds",
-          summary: "List the builds of a workspace",
-          description: "Newest first.",
+          summary: "List builds of a workspace",
+          description: "Returns builds, newest first.",
           access: "owner",
           scope: "workspace:read",
           placement: "workspace",
@@ -147,8 +149,9 @@ export const workspaceBuilds = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getWorkspaceTimings",
-          summary: "Timings of the latest build",
-          description: "The newest run of each script. For a stop or delete build, the stop scripts of its agents.",
+          summary: "Get the timings of a workspace's latest build",
+          description:
+            "Includes the newest run of each script. For a stop or delete build, the stop scripts of its agents.",
           access: "owner",
           scope: "workspace:read",
           placement: "workspace",

@@ -22,15 +22,18 @@ import { routes } from "../http/routes.ts";
 import { availableUsers } from "./available-users.ts";
 
 const tags = ["Workspaces"];
-const user = t.String({ description: "User id, username or `me`." });
-const named = t.Object({ user, workspacename: t.String({ description: "Name, case-insensitive." }) });
+const user = t.String({ description: "The user's ID, username or `me`." });
+const named = t.Object({
+  user,
+  workspacename: t.String({ description: "The name of the workspace, case-insensitive." }),
+});
 const created = {
   user: true,
   body: CreateWorkspace,
   response: { 200: Workspace, 201: Workspace, ...fails(400, 401, 403, 404, 409, 413, 503) },
 } as const;
 const description =
-  "Exactly one of template_id (its active version is used; `GET /api/v2/templates` lists the ids) and template_version_id. The first build is queued immediately. Clients that sign in under the upstream names get 201 instead of 200.";
+  "Set either `template_id` (its active version is used; `GET /api/v2/templates` returns the IDs) or `template_version_id`. The first build is queued immediately. Clients that sign in under the upstream names get 201 instead of 200.";
 
 /**
  * Returns the ID of a user's workspace by name if the caller can see it. Rejects with 404 otherwise, and for a deleted one unless
@@ -85,7 +88,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
       },
       {
         ...created,
-        params: t.Object({ organization: t.String({ description: "Organization id or name." }), user }),
+        params: t.Object({ organization: t.String({ description: "The organization's ID or name." }), user }),
         detail: operation({
           tags,
           operationId: "createOrganizationWorkspace",
@@ -136,13 +139,17 @@ export const workspacesByOwner = (ctx: ApiContext) => {
         user: true,
         params: t.Object({
           ...named.properties,
-          buildnumber: t.Integer({ minimum: 1, maximum: 2_147_483_647, description: "1 is the first build." }),
+          buildnumber: t.Integer({
+            minimum: 1,
+            maximum: 2_147_483_647,
+            description: "The number of the build; the first is 1.",
+          }),
         }),
         response: { 200: Build, ...fails(400, 401, 404) },
         detail: operation({
           tags: ["Builds"],
           operationId: "getBuildByNumber",
-          summary: "Get a build by its number",
+          summary: "Get a build by number",
           access: "owner",
           scope: "workspace:read",
           placement: "named_workspace",

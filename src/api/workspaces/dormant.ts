@@ -33,9 +33,9 @@ export const dormant = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Workspaces"],
           operationId: "setWorkspaceDormancy",
-          summary: "Set whether a workspace is dormant",
+          summary: "Update a workspace's dormancy",
           description:
-            "A dormant workspace is stopped, ignores its schedule, accepts no connections, and is deleted at deleting_at if its template says so. Starting it also wakes it up.",
+            "A dormant workspace is stopped, ignores its schedule, accepts no connections, and is deleted at `deleting_at` if its template says so. Starting a workspace also ends its dormancy.",
           example: { dormant: true },
           audit: target.writes(target.workspace),
           access: "owner",

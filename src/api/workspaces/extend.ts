@@ -32,9 +32,9 @@ export const extend = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Workspaces"],
           operationId: "extendWorkspace",
-          summary: "Change the deadline of a running workspace",
+          summary: "Extend the deadline of a workspace",
           description:
-            "Later or earlier, at least 30 minutes from now and within the template's limit. 409 if it is not running or has no deadline. The workspace's agent can call this too.",
+            "Sets an earlier or later deadline, at least 30 minutes from now and within the template's limit. Returns 409 if the workspace is not running or has no deadline. The workspace's agent can also call this.",
           audit: target.writes(target.workspace),
           example: { deadline: ANY_TIME },
           scope: "workspace:update",

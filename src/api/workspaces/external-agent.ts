@@ -25,8 +25,8 @@ export const externalAgent = (ctx: ApiContext) =>
       {
         user: true,
         params: t.Object({
-          workspace: t.String({ format: "uuid", description: "Workspace id." }),
-          agent: t.String({ description: "Name of the agent." }),
+          workspace: t.String({ format: "uuid", description: "The ID of the workspace." }),
+          agent: t.String({ description: "The name of the agent." }),
         }),
         response: { 200: ExternalAgentCredentials, ...fails(400, 401, 403, 404, 410) },
         detail: operation({

@@ -12,7 +12,7 @@ import { routes } from "../http/routes.ts";
 
 const marking = (operationId: string, summary: string) => ({
   user: true as const,
-  params: t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) }),
+  params: t.Object({ workspace: t.String({ format: "uuid", description: "The ID of the workspace." }) }),
   response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 503) },
   detail: operation({
     tags: ["Workspaces"],

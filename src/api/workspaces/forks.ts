@@ -14,7 +14,7 @@ const tags = ["Snapshots"];
 const user = true;
 const params = t.Object({
   ...workspacePath.properties,
-  fork: t.String({ format: "uuid", description: "Fork id." }),
+  fork: t.String({ format: "uuid", description: "The ID of the fork." }),
 });
 
 export const forks = (ctx: ApiContext) =>
@@ -51,7 +51,7 @@ export const forks = (ctx: ApiContext) =>
           operationId: "createFork",
           summary: "Fork a workspace",
           description:
-            "Creates workspaces of yours with the current files, template and parameters of this one, and copies of your chats in it. The workspace is paused while its files are copied. Returns immediately; `status` shows when the fork is ready.",
+            "Creates workspaces that you own, with the current files, template and parameters of this one, and copies of your chats in it. The workspace is paused while its files are copied. Returns immediately; `status` shows when the fork is ready.",
           example: { count: 3 },
           audit: target.creates(target.newSnapshot),
           access: "owner",

@@ -21,7 +21,7 @@ const tags = ["Home backups"];
 const user = true;
 const params = t.Object({
   ...workspacePath.properties,
-  backup: t.String({ format: "uuid", description: "Home backup id." }),
+  backup: t.String({ format: "uuid", description: "The ID of the home backup." }),
 });
 
 export const homeBackups = (ctx: ApiContext) =>
@@ -37,7 +37,7 @@ export const homeBackups = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listHomeBackups",
-          summary: "List the home backups of a workspace",
+          summary: "List home backups of a workspace",
           scope: "workspace:read",
           placement: "workspace",
         }),
@@ -82,7 +82,7 @@ export const homeBackups = (ctx: ApiContext) =>
           operationId: "fetchHomeBackup",
           summary: "Fetch a home backup",
           description:
-            "Creates a snapshot of the workspace from the backup, which can be restored like any other. Returns immediately; `status` shows when the snapshot is ready. To create another workspace from the backup, fork the workspace with home_backup_id.",
+            "Creates a snapshot of the workspace from the backup, which can be restored like any other. Returns immediately; `status` shows when the snapshot is ready. To create another workspace from the backup, fork the workspace with `home_backup_id`.",
           audit: target.creates(target.newSnapshot),
           scope: "workspace:update",
           placement: "workspace",
@@ -105,7 +105,7 @@ export const homeBackups = (ctx: ApiContext) =>
           operationId: "deleteHomeBackup",
           summary: "Delete a home backup",
           description:
-            "Data that no other backup of the workspace needs is removed in the background. 409 while the backup is being created or fetched.",
+            "Data that no other backup of the workspace needs is deleted in the background. Returns 409 while the backup is being created or fetched.",
           audit: target.deletes(target.homeBackup),
           scope: "workspace:update",
           placement: "workspace",

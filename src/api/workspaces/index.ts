@@ -51,7 +51,7 @@ export const workspaces = (ctx: ApiContext) => {
         user: true,
         query: t.Object({
           q: searchQuery(
-            "Words and key:value terms. Keys: id, owner, template, organization, name, status, has-agent, dormant, last_used_after, last_used_before, outdated, healthy, has-ai-task, has_external_agent, shared, shared_with_user, shared_with_group, param.",
+            "A search query of words and `key:value` terms. Keys: id, owner, template, organization, name, status, has-agent, dormant, last_used_after, last_used_before, outdated, healthy, has-ai-task, has_external_agent, shared, shared_with_user, shared_with_group, param.",
           ),
           limit: pageQuery.limit,
           offset: pageQuery.offset,
@@ -59,7 +59,7 @@ export const workspaces = (ctx: ApiContext) => {
             t.String({
               format: "uuid",
               description:
-                "Start after the row with this id, ordered by id. The first page is after 00000000-0000-0000-0000-000000000000.",
+                "Return rows after the one with this ID, ordered by ID. For the first page, send 00000000-0000-0000-0000-000000000000.",
             }),
           ),
         }),
@@ -69,7 +69,7 @@ export const workspaces = (ctx: ApiContext) => {
           operationId: "listWorkspaces",
           summary: "List workspaces",
           description:
-            "Workspaces that the caller can see: favorites first, then running ones, then by owner and name. Dormant ones only with dormant:true, deleted ones only with status:deleted. This order changes as workspaces start and stop, so pages by `offset` can skip or repeat workspaces. Pages by `after_id` are ordered by id and contain each workspace once.",
+            "Returns the workspaces that the caller can see: favorites first, then running ones, then by owner and name. Includes dormant workspaces only with `dormant:true`, and deleted ones only with `status:deleted`. This order changes as workspaces start and stop, so pages by `offset` can skip or repeat workspaces. Pages by `after_id` are ordered by ID and contain each workspace once.",
           access: "users",
           scope: "workspace:read",
         }),
@@ -88,7 +88,7 @@ export const workspaces = (ctx: ApiContext) => {
       },
       {
         user: true,
-        params: t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) }),
+        params: t.Object({ workspace: t.String({ format: "uuid", description: "The ID of the workspace." }) }),
         query: t.Object({ include_deleted: flagQuery("Return deleted workspaces instead of 410.") }),
         response: { 200: Workspace, ...fails(400, 401, 404, 410) },
         detail: operation({

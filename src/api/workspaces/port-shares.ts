@@ -38,7 +38,7 @@ export const portShares = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "listPortShares",
-          summary: "List the shared ports of a workspace",
+          summary: "List shared ports of a workspace",
           access: "owner",
           scope: "workspace:read",
           placement: "workspace",
@@ -65,9 +65,9 @@ export const portShares = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "sharePort",
-          summary: "Share a port",
+          summary: "Share a port of a workspace",
           description:
-            "Creates or changes a share, identified by agent name and port. The template limits the sharing level.",
+            "Creates or updates a share, identified by agent name and port. The template limits the sharing level.",
           example: {
             agent_name: "main",
             port: 3000,
@@ -98,8 +98,8 @@ export const portShares = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "unsharePort",
-          summary: "Stop sharing a port",
-          description: "404 when it is not shared.",
+          summary: "Stop sharing a port of a workspace",
+          description: "Returns 404 if the port is not shared.",
           example: { agent_name: "main", port: 3000 },
           audit: target.deletes(target.portShare, { needsBody: true }),
           access: "owner",

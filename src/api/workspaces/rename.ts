@@ -41,7 +41,7 @@ export const rename = (ctx: ApiContext) =>
           tags: ["Workspaces"],
           operationId: "renameWorkspace",
           summary: "Rename a workspace",
-          description: "405 while the server's setting allow_workspace_renames is off.",
+          description: "Returns 405 if the setting `allow_workspace_renames` is off.",
           example: { name: "second" },
           audit: target.writes(target.workspace),
           access: "owner",

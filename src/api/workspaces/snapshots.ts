@@ -21,7 +21,7 @@ const tags = ["Snapshots"];
 const user = true;
 const params = t.Object({
   ...workspacePath.properties,
-  snapshot: t.String({ format: "uuid", description: "Snapshot ID." }),
+  snapshot: t.String({ format: "uuid", description: "The ID of the snapshot." }),
 });
 
 export const snapshots = (ctx: ApiContext) =>
@@ -37,7 +37,7 @@ export const snapshots = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listSnapshots",
-          summary: "List the snapshots of a workspace",
+          summary: "List snapshots of a workspace",
           access: "owner",
           scope: "workspace:read",
           placement: "workspace",
@@ -111,7 +111,7 @@ export const snapshots = (ctx: ApiContext) =>
           operationId: "deleteSnapshot",
           summary: "Delete a snapshot",
           description:
-            "The files are removed in the background. Returns 409 while the snapshot is being created or restored.",
+            "The files are deleted in the background. Returns 409 while the snapshot is being created or restored.",
           audit: target.deletes(target.snapshot),
           access: "owner",
           scope: "workspace:update",

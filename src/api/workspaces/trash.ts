@@ -24,7 +24,7 @@ export const trash = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "listTrash",
-        summary: "List deleted workspaces that can be restored",
+        summary: "List deleted workspaces",
         access: "users",
         scope: "workspace:read",
         placement: "here",
@@ -48,7 +48,7 @@ export const trash = (ctx: ApiContext) =>
           operationId: "restoreWorkspace",
           summary: "Restore a deleted workspace",
           description:
-            "Restores it from the trash, stopped, with its files, snapshots, parameters and chats. Shares are not restored. Returns the build.",
+            "Restores a workspace from the trash, stopped, with its files, snapshots, parameters and chats. Shares are not restored. Returns the build.",
           example: { name: "dev-again" },
           audit: target.writes(target.workspace),
           access: "owner",

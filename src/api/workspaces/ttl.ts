@@ -29,9 +29,9 @@ export const ttl = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Workspaces"],
           operationId: "setWorkspaceTtl",
-          summary: "Set a workspace's autostop",
+          summary: "Update a workspace's autostop",
           description:
-            "Applies from the next start; the current deadline is unchanged, except that null or 0 removes it. 400 if the template doesn't allow it.",
+            "Applies from the next start; the current deadline is unchanged, except that null or 0 removes it. Returns 400 if the template doesn't allow it.",
           example: { ttl_ms: 28_800_000 },
           audit: target.writes(target.workspace),
           access: "owner",

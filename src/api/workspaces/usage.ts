@@ -38,7 +38,7 @@ export const usage = (ctx: ApiContext) =>
           operationId: "reportWorkspaceUsage",
           summary: "Report workspace usage",
           description:
-            "Without a body, only last_used_at is updated; with both fields it also counts as activity. The workspace's agent can report for its owner.",
+            "Without a body, only updates `last_used_at`. With both fields, it also counts as activity. The workspace's agent can report for its owner.",
           example: {},
           scope: "workspace:update",
           placement: "workspace",

@@ -38,7 +38,7 @@ export const wake = (ctx: ApiContext) =>
           operationId: "wakeWorkspace",
           summary: "Start a workspace on connect",
           description:
-            "Starts a stopped workspace where its template and your preferences allow it, and returns its latest build. Concurrent calls get the same build. A workspace that is running, starting or stopping, or whose last build failed, is unchanged. 409 if connections may not start it, 403 if you may not start it. Specific to this server.",
+            "Starts a stopped workspace if its template and your preferences allow it, and returns its latest build. Concurrent calls get the same build. A workspace that is running, starting or stopping, or whose last build failed, is unchanged. Returns 409 if connections can't start the workspace, and 403 if you can't. Specific to this server.",
           example: { reason: "ssh_connection" },
           audit: target.writes(target.restart),
           access: "owner",

@@ -53,18 +53,18 @@ export const watchAll = (ctx: ApiContext) => {
           after_id: t.Optional(
             t.String({
               maxLength: 64,
-              description: "The last `id` of an earlier stream: only missed changes are sent.",
+              description: "The last `id` of an earlier stream. Only missed changes are sent.",
             }),
           ),
         }),
-        response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 503) },
+        response: { 200: t.Unknown({ description: "A stream of server-sent events." }), ...fails(400, 401, 503) },
         detail: operation({
           tags: ["Workspaces"],
           operationId: "watchWorkspaces",
-          summary: "Watch all workspaces you can see",
+          summary: "Watch all workspaces",
           answers: ["text/event-stream"],
           description:
-            'Messages as JSON: {"type": "snapshot", "workspaces", "more", "id"} with all of them, in several messages while `more`; then {"type": "changes", "changed", "removed", "id"} after each change of a row or of access to it. Deleted workspaces are never included. {"type": "access"} says that one\'s own roles or memberships are others now; a snapshot follows. {"type": "templates", "changed"} lists visible templates that were changed or deleted, or whose versions were archived, renamed or promoted. To resume, pass the last non-empty `id` as `after_id`: the server sends the missed changes, or a snapshot if they are no longer available. As server-sent events these are events `data`, with a `ping` every 15 s; a request to upgrade gets a WebSocket, whose pings are {"type": "ping"}. A message from the client closes the connection.',
+            'Sends JSON messages about all workspaces that the caller can see. First, `{"type": "snapshot", "workspaces", "more", "id"}` with all of them, in several messages while `more`. Then, `{"type": "changes", "changed", "removed", "id"}` after each change of a workspace or of access to it. Deleted workspaces are never included. `{"type": "access"}` means that the caller\'s roles or memberships have changed; a snapshot follows. `{"type": "templates", "changed"}` lists visible templates that were changed or deleted, or whose versions were archived, renamed or promoted. To resume, send the last non-empty `id` as `after_id`: the server sends the missed changes, or a snapshot if they are no longer available. As server-sent events, messages are `data` events, with a `ping` every 15 s. An upgrade request gets a WebSocket, whose pings are `{"type": "ping"}`. A message from the client closes the connection.',
           sends: WorkspacesEvent,
           access: "users",
           scope: "workspace:read",

@@ -17,7 +17,7 @@ import { Heartbeat } from "./heartbeat.ts";
 import { Watchers } from "./watchers.ts";
 
 const tags = ["Workspaces"];
-const path = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
+const path = t.Object({ workspace: t.String({ format: "uuid", description: "The ID of the workspace." }) });
 const UNREADABLE = JSON.stringify({ message: "The workspace cannot be read now." });
 /** In characters; below it, compressing costs more than it saves. */
 const WORTH_COMPRESSING = 16_384;
@@ -55,14 +55,14 @@ export const watch = (ctx: ApiContext) => {
       {
         user: true,
         params: path,
-        response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 404, 410) },
+        response: { 200: t.Unknown({ description: "A stream of server-sent events." }), ...fails(400, 401, 404, 410) },
         detail: operation({
           tags,
           operationId: "watchWorkspace",
           summary: "Watch a workspace (server-sent events)",
           answers: ["text/event-stream"],
           description:
-            "Events `ping` (immediately and every 15 s) and `data`: the whole workspace, immediately and after each change to it, its builds, agents, template, names or queue position. Last use, heartbeats and agent metadata are sent with the next change. Prefer watch-ws: browsers allow only a few connections of this kind.",
+            "Sends the events `ping` (immediately and every 15 s) and `data`: the whole workspace, immediately and after each change to it, its builds, agents, template, names or queue position. Last use, heartbeats and agent metadata are sent with the next change. Prefer watch-ws, because browsers allow only a few connections of this kind.",
           sends: Workspace,
           access: "owner",
           scope: "workspace:read",
@@ -88,7 +88,7 @@ export const watch = (ctx: ApiContext) => {
           operationId: "openWorkspaceSocket",
           summary: "Watch a workspace (WebSocket)",
           description:
-            'Text messages {"type", "data"}: `ping` immediately and every 15 s, `data` with the whole workspace immediately and after each change, `error` with {"message"}. A message from the client closes the connection.',
+            'A WebSocket of text messages `{"type", "data"}`: `ping` immediately and every 15 s, `data` with the whole workspace immediately and after each change, and `error` with `{"message"}`. A message from the client closes the connection.',
           sends: WorkspaceFrame,
           access: "owner",
           scope: "workspace:read",

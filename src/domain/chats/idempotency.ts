@@ -11,7 +11,7 @@ const MAX_KEY_CHARS = 128;
 export const REPEATABLE = {
   "Idempotency-Key": {
     description:
-      "Repeating a request with the same key within a day returns the first response. The same key with a different body returns 409.",
+      "Repeating a request with the same key within a day returns the first response. Returns 409 for a different body with the same key.",
     schema: { type: "string", maxLength: MAX_KEY_CHARS },
   },
 } as const;

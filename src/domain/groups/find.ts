@@ -22,7 +22,7 @@ import { canReadMembers, canSeeGroups } from "../access.ts";
 import { presentGroupMember } from "../users/present.ts";
 
 /** The path parameter of routes of one group. */
-export const groupPath = t.Object({ group: t.String({ format: "uuid", description: "Group id." }) });
+export const groupPath = t.Object({ group: t.String({ format: "uuid", description: "The ID of the group." }) });
 
 /** A group with its organization. */
 export type FoundGroup = { readonly group: GroupRow; readonly organization: OrganizationRow };

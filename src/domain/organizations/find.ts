@@ -16,7 +16,7 @@ import { canSeeOrganization } from "../access.ts";
 
 /** The path parameter of routes of one organization. */
 export const organizationPath = t.Object({
-  organization: t.String({ description: "Organization id, name, or the word `default`." }),
+  organization: t.String({ description: "The organization's ID or name, or the word `default`." }),
 });
 
 /** Returns the organization with this ID, without an access check. */

@@ -11,7 +11,7 @@ import { anyUserAt, userPath } from "../users/find.ts";
 /** The path parameters of routes of one task. */
 export const taskPath = t.Object({
   user: userPath.properties.user,
-  task: t.String({ description: "Task id, or its name in any letter case." }),
+  task: t.String({ description: "The task's ID, or its name in any letter case." }),
 });
 
 /** Rejects with 404 when it does not exist, has a different owner than the path says, or is not visible to the caller. */

@@ -9,7 +9,7 @@ import { canManageTemplate, canManageTemplates, canReadTemplate, canReadTemplate
 import type { DomainContext } from "../context.ts";
 
 export const versionPath = t.Object({
-  templateversion: t.String({ format: "uuid", description: "Template version id." }),
+  templateversion: t.String({ format: "uuid", description: "The ID of the template version." }),
 });
 
 /** Returns the version if the caller can see it. Rejects with 404 otherwise. */

@@ -7,7 +7,9 @@ import { canManageTemplate, canReadTemplate } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { organizationAt } from "../organizations/find.ts";
 
-export const templatePath = t.Object({ template: t.String({ format: "uuid", description: "Template id." }) });
+export const templatePath = t.Object({
+  template: t.String({ format: "uuid", description: "The ID of the template." }),
+});
 
 /** Returns the template if the caller can see it. Rejects with 404 otherwise. */
 export const templateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<TemplateView> => {

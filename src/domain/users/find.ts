@@ -9,7 +9,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { canSeeUser, type UserTarget } from "../access.ts";
 
 /** The path parameter of routes of one user. */
-export const userPath = t.Object({ user: t.String({ description: "User id, username or `me`." }) });
+export const userPath = t.Object({ user: t.String({ description: "The user's ID, username or `me`." }) });
 
 /** A user with their organizations. */
 export type KnownUser = UserRow & UserTarget;

@@ -10,8 +10,10 @@ export const AssignableRole = named(
   t.Object({
     name: t.String(),
     display_name: t.String(),
-    organization_id: t.Optional(t.String({ format: "uuid", description: "Absent for roles of the whole site." })),
-    assignable: t.Boolean({ description: "Whether the caller may give it." }),
+    organization_id: t.Optional(
+      t.String({ format: "uuid", description: "The ID of the organization; absent for site roles." }),
+    ),
+    assignable: t.Boolean({ description: "Whether the caller can assign the role." }),
     built_in: t.Boolean(),
   }),
 );

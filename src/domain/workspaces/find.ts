@@ -7,7 +7,9 @@ import { canReplaceFiles, canSeeWorkspace, canStartStop, canUpdateWorkspace } fr
 import type { DomainContext } from "../context.ts";
 
 /** The path parameter of routes of one workspace. */
-export const workspacePath = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
+export const workspacePath = t.Object({
+  workspace: t.String({ format: "uuid", description: "The ID of the workspace." }),
+});
 
 /**
  * Returns the access data of the workspace with this ID, including deleted ones. Rejects with 404 when it does not exist or is not visible.

@@ -37,12 +37,12 @@ export const agentRpc = (ctx: ApiContext) =>
         agent: true,
         query: t.Object({
           version: t.Optional(
-            t.String({ description: "`major.minor` of the protocol; default 2.0. Any 2.x is served." }),
+            t.String({ description: "The protocol version as `major.minor`; default 2.0. Any 2.x is supported." }),
           ),
           role: t.Optional(
             t.String({
               description:
-                "`agent` (default) speaks for the agent; any other is passive, as log shippers are; at most eight such connections are open.",
+                "The role of the connection. `agent` (default) acts for the agent. Any other role, such as that of log shippers, is passive; at most eight passive connections can be open.",
             }),
           ),
         }),
@@ -53,7 +53,7 @@ export const agentRpc = (ctx: ApiContext) =>
           access: "agent",
           summary: "Connect an agent",
           description:
-            "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf. A new connection of the same agent replaces the previous one; a newer build closes it with 1001.",
+            "A WebSocket of binary messages that carry yamux streams with DRPC and protobuf. A new connection of the same agent replaces the previous one. A newer build closes it with 1001.",
           placement: "token",
         }),
       },

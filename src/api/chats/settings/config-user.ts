@@ -27,7 +27,7 @@ const UserDebugLogging = named(
   t.Object({ debug_logging_enabled, user_toggle_allowed, forced_by_deployment }),
 );
 const SetUserDebugLogging = named("SetUserDebugLogging", t.Object({ debug_logging_enabled }));
-const modelPath = t.Object({ model: t.String({ format: "uuid", description: "Model config id." }) });
+const modelPath = t.Object({ model: t.String({ format: "uuid", description: "The ID of the model configuration." }) });
 
 /** Routes below `/chats/config`. */
 export const userChatConfig = (ctx: ApiContext) =>
@@ -62,8 +62,8 @@ export const userChatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setUserPrompt",
-          summary: "Set your system prompt",
-          description: "Returns the stored text.",
+          summary: "Update your system prompt",
+          description: "Sets your system prompt and returns the stored text.",
           limit: MAX_CHAT_BODY_BYTES,
           audit: setting.writesUserSetting("prompt"),
           example: { custom_prompt: "Answer in short sentences." },
@@ -113,7 +113,7 @@ export const userChatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setUserDebugLogging",
-          summary: "Set whether your model calls are recorded",
+          summary: "Update whether your model calls are recorded",
           limit: MAX_CHAT_BODY_BYTES,
           audit: setting.writesUserSetting("debug_logging"),
           example: { debug_logging_enabled: true },
@@ -136,7 +136,7 @@ export const userChatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listCompactionThresholds",
-          summary: "Get your compaction thresholds by model",
+          summary: "List your compaction thresholds by model",
           access: "users",
           scope: "chat_config:read",
         }),
@@ -156,7 +156,7 @@ export const userChatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setCompactionThreshold",
-          summary: "Set your compaction threshold for a model",
+          summary: "Update your compaction threshold for a model",
           audit: target.writes(setting.newThreshold),
           example: { threshold_percent: 70 },
           access: "users",

@@ -65,7 +65,7 @@ const SINGLES: readonly Single[] = [
     member: "auto_archive_days",
     check: days,
     forAll: true,
-    summary: "the days after which inactive chats are archived",
+    summary: "the inactivity period after which chats are archived",
   },
   {
     path: "debug-retention-days",
@@ -74,7 +74,7 @@ const SINGLES: readonly Single[] = [
     setting: "debug_retention_days",
     member: "debug_retention_days",
     check: days,
-    summary: "the days that recorded model calls are kept",
+    summary: "the retention of recorded model calls",
   },
   {
     path: "retention-days",
@@ -84,7 +84,7 @@ const SINGLES: readonly Single[] = [
     member: "retention_days",
     check: days,
     forAll: true,
-    summary: "the days that archived chats are kept",
+    summary: "the retention of archived chats",
   },
   {
     path: "workspace-ttl",
@@ -102,7 +102,7 @@ const SINGLES: readonly Single[] = [
     example: true,
     setting: "allow_model_overrides",
     member: "allow_users",
-    summary: "whether users may choose models of their own",
+    summary: "whether users can choose their own models",
   },
   {
     path: "plan-mode-instructions",
@@ -123,7 +123,7 @@ const SINGLES: readonly Single[] = [
     forAll: true,
     decidesWhatRuns: true,
     check: (_: string, given: never) => toPermissions(given),
-    summary: "the permissions of new chats of people who have set none",
+    summary: "the default permissions of new chats",
   },
 ];
 
@@ -150,7 +150,7 @@ const single = (ctx: ApiContext, one: Single) => {
         detail: operation({
           tags,
           operationId: `get${noun}`,
-          summary: `Read ${summary}`,
+          summary: `Get ${summary}`,
           access: forAll ? "users" : "admins_hidden",
           scope: "chat_config:read",
         }),
@@ -171,7 +171,7 @@ const single = (ctx: ApiContext, one: Single) => {
         detail: operation({
           tags,
           operationId: `set${noun}`,
-          summary: `Set ${summary}`,
+          summary: `Update ${summary}`,
           access: "admins",
           outlivesGrant: true,
           scope: decidesWhatRuns ? ["chat_config:update", "workspace:ssh"] : "chat_config:update",
@@ -222,7 +222,7 @@ export const chatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getSystemPrompt",
-          summary: "Get the system prompt of all chats",
+          summary: "Get the deployment's system prompt",
           access: "admins_hidden",
           scope: "chat_config:read",
         }),
@@ -242,9 +242,9 @@ export const chatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setSystemPrompt",
-          summary: "Set the system prompt of all chats",
+          summary: "Update the deployment's system prompt",
           description:
-            "Applies from the next model call. Without `include_default_system_prompt`, that option is unchanged; the first custom prompt replaces the default.",
+            "Sets the system prompt of all chats from the next model call. Without `include_default_system_prompt`, that option is unchanged; the first custom prompt replaces the default.",
           limit: MAX_CHAT_BODY_BYTES,
           audit: writesSetting("system_prompt"),
           example: { system_prompt: "Write commit messages in English.", include_default_system_prompt: true },
@@ -290,7 +290,7 @@ export const chatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setDebugLogging",
-          summary: "Set whether users can record model calls",
+          summary: "Update whether users can record model calls",
           limit: MAX_CHAT_BODY_BYTES,
           audit: writesSetting("allow_debug_logging"),
           example: { allow_users: true },

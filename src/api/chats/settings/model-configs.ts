@@ -17,7 +17,9 @@ import { fails, NoContent } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
 
 const tags = ["Models"];
-const params = t.Object({ model_config: t.String({ format: "uuid", description: "Model config id." }) });
+const params = t.Object({
+  model_config: t.String({ format: "uuid", description: "The ID of the model configuration." }),
+});
 const DEFAULT_CONTEXT_LIMIT = 128_000;
 
 const presentModel = (row: ModelConfigRow, { provider }: Pick<ModelProviderRow, "provider">): ModelConfig => {
@@ -73,7 +75,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           tags,
           operationId: "listModelConfigs",
           summary: "List models",
-          description: "Oldest first; disabled ones only for the owner.",
+          description: "Returns models, oldest first. Only owners see disabled models.",
           access: "users",
           scope: "chat_config:read",
         }),
@@ -107,9 +109,9 @@ export const modelConfigs = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "createModelConfig",
-          summary: "Add a model",
+          summary: "Create a model",
           description:
-            "Without is_default, the model becomes the default if there is no default yet and it responds to a test message. With is_default, 412 when it does not respond. 412 when its provider is missing or disabled.",
+            "Adds a model. Without `is_default`, the model becomes the default if no default exists yet and it responds to a test message. With `is_default`, returns 412 if it does not respond. Returns 412 if its provider is missing or disabled.",
           example: { provider: "openai-compat", model: "llama3.2", context_limit: 128_000 },
           access: "admins",
           outlivesGrant: true,
@@ -145,9 +147,9 @@ export const modelConfigs = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateModelConfig",
-          summary: "Change a model",
+          summary: "Update a model",
           description:
-            "Chats that use it continue with the changed model, or with the default while it is disabled. A model becomes the default only if it responds to a test message (412). If you disable the default, the oldest enabled model that responds becomes the default.",
+            "Chats that use the model continue with the updated model, or with the default while it is disabled. A model becomes the default only if it responds to a test message (412). If you disable the default, the oldest enabled model that responds becomes the default.",
           audit: target.writes(setting.modelConfig),
           example: { display_name: "Llama" },
           access: "admins",
@@ -174,7 +176,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           operationId: "deleteModelConfig",
           summary: "Delete a model",
           description:
-            "Chats that use it continue with the default. If you delete the default, the oldest enabled model that responds to a test message becomes the default; if none responds, there is no default.",
+            "Chats that use the model continue with the default. If you delete the default, the oldest enabled model that responds to a test message becomes the default; if none responds, there is no default.",
           audit: target.deletes(setting.modelConfig),
           access: "admins",
           scope: "chat_config:update",

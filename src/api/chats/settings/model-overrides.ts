@@ -54,7 +54,7 @@ export const modelOverrides = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "listModelOverrides",
-          summary: "Get your model overrides",
+          summary: "List your model overrides",
           scope: "chat_config:read",
         }),
       },
@@ -77,7 +77,7 @@ export const modelOverrides = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "setModelOverride",
-          summary: "Set a model override",
+          summary: "Update a model override",
           description: "Applies to new chats whose request names no model, if administrators allow it.",
           audit: target.writes(setting.memberModel),
           example: { mode: "chat_default" },

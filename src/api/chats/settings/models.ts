@@ -69,8 +69,9 @@ export const availableModels = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Models"],
           operationId: "listAvailableModels",
-          summary: "List the models chats can use",
-          description: "By provider. If no model is configured, lists the built-in demo model.",
+          summary: "List available models",
+          description:
+            "Returns the models that chats can use, by provider. If no model is configured, returns the built-in demo model.",
           access: "users",
           scope: "chat_config:read",
         }),

@@ -41,7 +41,7 @@ export const organizationModels = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listOrganizationModelOverrides",
-          summary: "Get an organization's model overrides",
+          summary: "List an organization's model overrides",
           access: "members",
           scope: "chat_config:read",
         }),
@@ -57,14 +57,20 @@ export const organizationModels = (ctx: ApiContext) =>
       {
         user,
         body: PutOrganizationOverride,
-        params: t.Object({ ...organizationPath.properties, context: oneOf(ORGANIZATION_CONTEXTS, "What for.") }),
+        params: t.Object({
+          ...organizationPath.properties,
+          context: oneOf(
+            ORGANIZATION_CONTEXTS,
+            "What the model is used for: sub-chats, exploration, titles, or summaries.",
+          ),
+        }),
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) },
         detail: operation({
           tags,
           operationId: "setOrganizationModelOverride",
-          summary: "Set an organization's model override",
+          summary: "Update an organization's model override",
           description:
-            "general, explore: sub-chats for which neither the call nor the person names a model. title_generation: titles; if that model fails, the chat gets no title. compaction: summaries of long histories.",
+            "`general`, `explore`: sub-chats for which neither the call nor the user names a model. `title_generation`: titles; if that model fails, the chat gets no title. `compaction`: summaries of long histories.",
           audit: target.writes(setting.organizationModel),
           example: { mode: "chat_default" },
           access: "organization_admins",

@@ -16,7 +16,7 @@ import { fails, NoContent } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
 
 const tags = ["Models"];
-const params = t.Object({ provider: t.String({ format: "uuid", description: "Provider id." }) });
+const params = t.Object({ provider: t.String({ format: "uuid", description: "The ID of the provider." }) });
 
 const presentProvider = ({ sealed_api_key, deleted: _, ...row }: ModelProviderRow): ModelProvider => ({
   ...row,
@@ -41,7 +41,7 @@ export const modelProviders = (ctx: ApiContext) =>
           tags,
           operationId: "listModelProviders",
           summary: "List model providers",
-          description: "Oldest first. For owners only.",
+          description: "Returns providers, oldest first. Available to owners.",
           access: "admins",
           scope: "chat_config:read",
         }),
@@ -68,8 +68,9 @@ export const modelProviders = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "createModelProvider",
-          summary: "Add a model provider",
-          description: "anthropic, openai, google, or any server that speaks OpenAI's protocol (openai-compat).",
+          summary: "Create a model provider",
+          description:
+            "Adds a provider of the kind anthropic, openai, google, or openai-compat for any server with an OpenAI-compatible API.",
           example: { provider: "openai-compat", base_url: "http://127.0.0.1:11434/v1" },
           access: "admins",
           outlivesGrant: true,
@@ -103,8 +104,8 @@ export const modelProviders = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateModelProvider",
-          summary: "Change a model provider",
-          description: "Without `api_key` the key is kept; changing the base URL requires the key again.",
+          summary: "Update a model provider",
+          description: "Without `api_key`, the key is kept. If you change the base URL, you must send the key again.",
           audit: target.writes(setting.modelProvider),
           example: { display_name: "Ollama" },
           access: "admins",
@@ -130,7 +131,8 @@ export const modelProviders = (ctx: ApiContext) =>
           tags,
           operationId: "deleteModelProvider",
           summary: "Delete a model provider",
-          description: "Also deletes its models. If the default is among them, see Delete a model.",
+          description:
+            "Deletes a provider and its models. If the default is among them, another model becomes the default, as when a model is deleted.",
           audit: target.deletes(setting.modelProvider),
           access: "admins",
           scope: "chat_config:update",

@@ -22,13 +22,16 @@ export const tryModelConfig = (ctx: ApiContext) =>
       },
       {
         user: true,
-        params: t.Object({ model_config: t.String({ format: "uuid", description: "Model config id." }) }),
+        params: t.Object({
+          model_config: t.String({ format: "uuid", description: "The ID of the model configuration." }),
+        }),
         response: { 200: TriedModel, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags: ["Models"],
           operationId: "tryModelConfig",
-          summary: "Try a model",
-          description: "Sends a test message and waits up to a minute. The cost counts toward the caller.",
+          summary: "Test a model",
+          description:
+            "Sends a test message and waits up to a minute for the response. The cost counts toward the caller.",
           access: "admins",
           scope: "chat_config:update",
         }),
@@ -47,9 +50,9 @@ export const tryModelConfig = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Models"],
           operationId: "checkModelProvider",
-          summary: "Try a model provider before it is saved",
+          summary: "Test a model provider",
           description:
-            "Requests its list of models (10 seconds at most) and sends `model` a test message. Nothing is stored. The stored key is only sent to the stored address.",
+            "Requests the provider's list of models (10 seconds at most) and sends `model` a test message. Nothing is stored. The stored key is only sent to the stored URL.",
           access: "admins",
           scope: "chat_config:update",
           example: { provider: "openai-compat", base_url: "http://127.0.0.1:11434/v1" },

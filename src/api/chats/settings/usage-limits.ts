@@ -12,10 +12,10 @@ import { routes } from "../../http/routes.ts";
 import { tags } from "../paths.ts";
 
 const user = true;
-const userPath = t.Object({ user: t.String({ description: "User id, username or `me`." }) });
+const userPath = t.Object({ user: t.String({ description: "The user's ID, username or `me`." }) });
 const groupPath = t.Object({
   group: t.String({
-    description: "The id of a group, or the id or name of an organization: the group of its members.",
+    description: "The ID of a group, or the ID or name of an organization for the group of all its members.",
   }),
 });
 
@@ -30,7 +30,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         tags,
         operationId: "getUsageLimits",
         summary: "Get the spend limits",
-        description: "For administrators.",
+        description: "Returns the default limit and the limits of users and groups. Available to administrators.",
         access: "admins",
         scope: "chat:read",
       }),
@@ -48,9 +48,9 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setUsageLimits",
-          summary: "Set the default spend limit",
+          summary: "Update the default spend limit",
           description:
-            "A user's own limit takes precedence, then the lowest limit of the user's groups. Limits are checked before each model call and message, so concurrent calls can exceed them by their cost. Calls to models without a price are not counted.",
+            "Sets the limit of users without another one. A user's own limit takes precedence, then the lowest limit of the user's groups. Limits are checked before each model call and message, so concurrent calls can exceed them by their cost. Calls to models without a price are not counted.",
           audit: setting.writesSetting("usage_limit"),
           example: { spend_limit_micros: 20_000_000, period: "month" },
           access: "admins",
@@ -84,7 +84,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setUserUsageLimit",
-          summary: "Set the spend limit of a user",
+          summary: "Update a user's spend limit",
           audit: target.writes(setting.newUserLimit),
           example: { spend_limit_micros: 50_000_000 },
           access: "admins",
@@ -106,7 +106,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteUserUsageLimit",
-          summary: "Remove a user's spend limit",
+          summary: "Delete a user's spend limit",
           audit: target.writes(setting.userLimit),
           access: "admins",
           outlivesGrant: true,
@@ -128,8 +128,8 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setGroupUsageLimit",
-          summary: "Set the spend limit of each member of a group",
-          description: "With several groups, the lowest limit applies.",
+          summary: "Update the spend limit of a group's members",
+          description: "Sets the limit of each member. For users in several groups, the lowest limit applies.",
           audit: target.writes(setting.newGroupLimit),
           example: { spend_limit_micros: 50_000_000 },
           access: "admins",
@@ -151,7 +151,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteGroupUsageLimit",
-          summary: "Remove a group's spend limit",
+          summary: "Delete a group's spend limit",
           audit: target.writes(setting.groupLimit),
           access: "admins",
           outlivesGrant: true,

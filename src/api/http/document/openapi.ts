@@ -36,19 +36,19 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
               type: "apiKey",
               in: "header",
               name: SESSION_HEADER,
-              description: "A person: the token from signing in, or an API token. Nearly every call takes this one.",
+              description: "A session token or an API token. Almost all operations accept it.",
             },
             provisioner_key: {
               type: "apiKey",
               in: "header",
               name: SESSION_HEADER,
-              description: "An external worker: its provisioner key.",
+              description: "The provisioner key of an external worker.",
             },
             agent_token: {
               type: "apiKey",
               in: "header",
               name: SESSION_HEADER,
-              description: "The program inside a workspace: its agent token.",
+              description: "The agent token of a workspace agent.",
             },
           },
         },
@@ -189,7 +189,7 @@ const convertResponses = (
   const tidy: JsonObject = {};
   for (const status of [...new Set([...Object.keys(declared), ...always])].sort()) {
     const answer = (declared[status] ?? {}) as JsonObject;
-    const description = answer.description ?? WORDS[Number(status)] ?? "The answer.";
+    const description = answer.description ?? WORDS[Number(status)] ?? "The response.";
     const hasBody = answer.content !== undefined && Object.keys(answer.content as JsonObject).length > 0;
     if (Number(status) >= 400) tidy[status] = errorResponse(status, description as string, answer, shapeOf);
     else if (status.startsWith("2") && answers) {
