@@ -8,12 +8,12 @@ export const CLIENT_ENV_PREFIX = "SLIPWAY_";
 export const CLIENT_SETTINGS = {
   url: setting(baseUrl, new URL("http://127.0.0.1:7080/"), {
     group: "Connection",
-    help: "The server's address. Without it that of `slipway login`.",
+    help: "The server's URL. Default: the URL of the last `slipway login`.",
   }),
   token: optional(text, {
     group: "Connection",
     help: "A session or API token. Prefer the environment variable: other users of the machine can read flags.",
-    absent: "that of `slipway login`",
+    absent: "the token of the last `slipway login`",
     secret: true,
   }),
 } as const;

@@ -34,7 +34,7 @@ export const DAEMON_SETTINGS = {
   orphan_timeout: optional(duration(1_000, 366 * 86_400_000), {
     group: "Connection",
     help: "How long the server can be unreachable before the daemon exits, such as 1d.",
-    absent: "it waits for the server indefinitely",
+    absent: "the daemon waits for the server indefinitely",
   }),
   ...logSettings("How much the daemon logs about itself."),
 } as const;

@@ -88,6 +88,6 @@ export const EXTERNAL_AUTH_SETTINGS = {
   }),
   allowed_private_networks: setting(networks, [], {
     group: "External accounts",
-    help: "Private networks that the server may connect to when a setting names a host there. Empty: none.",
+    help: "Private networks that the server may connect to when a setting names a host there. If empty, none.",
   }),
 } as const;

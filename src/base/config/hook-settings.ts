@@ -50,7 +50,7 @@ export const HOOK_SETTINGS = {
   }),
   hook_mode: setting(choice("enforce", "observe"), "enforce", {
     group: "Hooks",
-    help: "`observe` sends requests and records the consumer's decisions, but doesn't change, reject or delay anything.",
+    help: "Whether the consumer's decisions take effect. `observe` sends requests and records the decisions, but doesn't change, reject or delay anything.",
   }),
   hook_enabled: setting(flag, true, {
     group: "Hooks",

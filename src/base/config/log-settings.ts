@@ -8,6 +8,6 @@ export const logSettings = (help: string) => ({
   log_level: setting(logLevels, { level: "info", areas: {} }, { group: "Logs", help }),
   log_format: setting(choice("auto", "text", "json"), "auto", {
     group: "Logs",
-    help: "How log lines look on standard error. `auto` is text on a terminal and JSON lines elsewhere.",
+    help: "The format of log lines on standard error. `auto` writes text to a terminal and JSON lines elsewhere.",
   }),
 });

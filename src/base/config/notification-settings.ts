@@ -20,7 +20,7 @@ export const NOTIFICATION_SETTINGS = {
     group,
     help: "How the connection to the SMTP server is encrypted: starttls, tls (usually port 465), or none for a server on this machine.",
   }),
-  smtp_from: optional(address, { group, help: "The sender of email.", absent: "no email is sent" }),
+  smtp_from: optional(address, { group, help: "The sender address of email.", absent: "no email is sent" }),
   smtp_username: optional(text, {
     group,
     help: "The user name for the SMTP server.",
@@ -34,6 +34,6 @@ export const NOTIFICATION_SETTINGS = {
   }),
   webpush_private_networks: setting(networks, [], {
     group: "Notifications",
-    help: "Private networks where browsers' push services are allowed. Browsers choose these services, so list only networks where requests from the server can do no harm. Empty: public addresses only, regardless of allowed_private_networks.",
+    help: "Private networks where browsers' push services are allowed. Browsers choose these services, so list only networks where requests from the server can do no harm. If empty, only public addresses, regardless of allowed_private_networks.",
   }),
 };

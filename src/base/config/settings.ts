@@ -114,11 +114,11 @@ export const SERVER_SETTINGS = {
   }),
   path_apps_same_origin: setting(flag, false, {
     group: "Network",
-    help: "Runs apps under the access URL in the server's own origin for the workspace's owner, so that cookies, storage and sockets work. Their scripts can then do everything the owner can, so any program in the workspace can take over the owner's account. Off: apps run in a sandbox without an origin, as apps of other people's workspaces always do.",
+    help: "Runs apps under the access URL in the server's own origin for the workspace's owner, so that cookies, storage and sockets work. Their scripts can then do everything the owner can, so any program in the workspace can take over the owner's account. If off, apps run in a sandbox without an origin, as apps of other users' workspaces always do.",
   }),
   app_message_mb: setting(integer(5, 1024), 32, {
     group: "Network",
-    help: "The maximum size of a WebSocket message from an app to its user, in MiB. The user's messages can have a quarter of it, but at least 5 MiB. A larger one closes the WebSocket with 1009. Each message is buffered in memory as a whole, so a higher value allows fewer visitors without an account.",
+    help: "The maximum size of a WebSocket message from an app to its user, in MiB. The user's messages can have a quarter of it, but at least 5 MiB. A larger message closes the WebSocket with 1009. Each message is buffered in memory as a whole, so a higher value allows fewer visitors without an account.",
   }),
   external_app_schemes: setting(
     programSchemes,
@@ -128,25 +128,25 @@ export const SERVER_SETTINGS = {
     ],
     {
       group: "Network",
-      help: "URL schemes of external apps that can receive a key for their workspace, after the workspace's owner has agreed. Any program that opens such links gets the key, so list only programs that you trust. Empty: external apps get no key.",
+      help: "URL schemes of external apps that can receive a key for their workspace, after the workspace's owner has agreed. Any program that opens such links gets the key, so list only programs that you trust. If empty, external apps get no key.",
     },
   ),
   trusted_proxies: setting(networks, [], {
     group: "Network",
-    help: "Proxies whose X-Forwarded-For header is trusted. Empty: none.",
+    help: "Proxies whose X-Forwarded-For header is trusted. If empty, none.",
   }),
   max_connections: setting(integer(1, 1_000_000), 20_000, {
     group: "Network",
-    help: "Maximum number of open connections. Further connections get 503, except a few health checks. Lowered at start if the limit of open files is too low.",
+    help: "The maximum number of open connections. Further connections get 503, except a few health checks. Lowered at start if the limit of open files is too low.",
   }),
   api_rate_limit: optional(integer(0, 1_000_000), {
     group: "Network",
-    help: "Maximum number of API calls per minute of a user, or of a network address that is not signed in. Further calls get 429. Agents are not limited. Active nodes of a cluster count together; a spare that serves reads counts separately. 0: no limit.",
+    help: "The maximum number of API calls per minute for a user, or for a network address that is not signed in. Further calls get 429. Agents are not limited. Active nodes of a cluster count together; a spare that serves reads counts separately. 0 means no limit.",
     absent: "512; programs on this machine are not limited",
   }),
   shutdown_timeout: setting(duration(0, 600_000), 5000, {
     group: "Network",
-    help: "How long a shutdown may take. After that, open connections are closed and the exit code is 1.",
+    help: "How long a shutdown can take. After that, open connections are closed and the exit code is 1.",
   }),
   tls_cert_file: optional(path, {
     group: "Network",
@@ -160,7 +160,7 @@ export const SERVER_SETTINGS = {
   }),
   metrics_address: optional(address, {
     group: "Network",
-    help: "Address that serves metrics for Prometheus at /metrics, without authentication. Use an address that only your monitoring can reach.",
+    help: "The address that serves metrics for Prometheus at /metrics, without authentication. Use an address that only your monitoring can reach.",
     absent: "metrics are not served",
   }),
   ...TRACE_SETTINGS,
@@ -169,7 +169,7 @@ export const SERVER_SETTINGS = {
   ),
   admin_email: optional(matching(new RegExp(EMAIL_PATTERN), "an email address", "EMAIL"), {
     group: "First user",
-    help: "Email address of the first user, created at start if there are no users. Requires the two settings below.",
+    help: "The email address of the first user, who is created at start if there are no users. Requires admin_username and admin_password.",
     absent: "the server prints a link to its setup page",
   }),
   admin_username: optional(
@@ -178,11 +178,11 @@ export const SERVER_SETTINGS = {
       "1 to 32 letters and digits, in groups joined by single hyphens",
       "NAME",
     ),
-    { group: "First user", help: "Username of the first user.", absent: "none" },
+    { group: "First user", help: "The username of the first user.", absent: "none" },
   ),
   admin_password: optional(text, {
     group: "First user",
-    help: "Password of the first user. Prefer a file: other users of the machine can read flags.",
+    help: "The password of the first user. Prefer a file: other users of the machine can read flags.",
     absent: "none",
     secret: true,
   }),
@@ -192,12 +192,12 @@ export const SERVER_SETTINGS = {
   }),
   allow_local_provisioner_for_members: setting(flag, false, {
     group: "Workspaces",
-    help: "Whether everyone with an account can have local workspaces. The owner of a local workspace can read the server's key, database and secrets unless local_workspace_user is set. Off: only owners of the deployment can have them.",
+    help: "Whether everyone with an account can have local workspaces. The owner of a local workspace can read the server's key, database and secrets unless local_workspace_user is set. If off, only owners of the deployment can have them.",
   }),
   local_workspace_user: optional(matching(/^[a-z_][a-z0-9_.-]{0,31}$/i, "the name of a user of this machine", "NAME"), {
     group: "Workspaces",
     help: "The user that all local workspaces run as. Because it cannot read the data directory, everyone can have local workspaces. The server must run as root to start programs as another user.",
-    absent: "they run as the server's user",
+    absent: "local workspaces run as the server's user",
   }),
   local_daemon_orphan_timeout: setting(duration(1_000, 366 * 86_400_000), 86_400_000, {
     group: "Workspaces",
@@ -206,27 +206,27 @@ export const SERVER_SETTINGS = {
   ...SIGN_IN_SETTINGS,
   oauth2_provider: setting(flag, false, {
     group: "Signing in",
-    help: "Whether applications can request access to accounts with OAuth 2. Off: /oauth2/ and /.well-known/ return 404, and editors ask for a token instead.",
+    help: "Whether applications can request access to accounts with OAuth 2. If off, /oauth2/ and /.well-known/ return 404, and editors ask for a token instead.",
   }),
   oauth2_registration: setting(flag, true, {
     group: "Signing in",
-    help: "Whether applications can register themselves, as editors do. They can redirect only to programs on the same machine as the browser. Off: owners create all applications. Requires oauth2_provider.",
+    help: "Whether applications can register themselves, as editors do. They can redirect only to programs on the same machine as the browser. If off, owners create all applications. Requires oauth2_provider.",
   }),
   ...OIDC_SETTINGS,
   provisioner_slots: setting(integer(1, 64), 2, {
     group: "Workspaces",
-    help: "How many builds run at the same time; further ones wait in the queue. In a cluster, the limit applies to each active node. External workers have their own limits.",
+    help: "The maximum number of concurrent builds; further ones wait in the queue. In a cluster, the limit applies to each active node. External workers have their own limits.",
   }),
   ...DOCKER_SETTINGS,
   repository_images_mb: setting(integer(0, 16_777_216), 20_480, {
     group: "Workspaces",
-    help: "Maximum total size of repository images on the Docker Engine, in MiB. The least recently used images are removed first; images in use are kept.",
+    help: "The maximum total size of repository images on the Docker Engine, in MiB. The least recently used images are removed first; images in use are kept.",
   }),
   ...TERRAFORM_SETTINGS,
   ...TERRAFORM_SERVER_SETTINGS,
   identity_certificates: optional(path, {
     group: "Workspaces",
-    help: "A folder with the trusted certificates and keys for cloud identities of agents: certificates in a/*.pem (AWS), b/roots/*.pem and b/intermediates/*.pem (Azure), and key sets in c/*.json (Google). Reloaded every minute.",
+    help: "The folder with the trusted certificates and keys for cloud identities of agents: certificates in a/*.pem (AWS), b/roots/*.pem and b/intermediates/*.pem (Azure), and key sets in c/*.json (Google). Reloaded every minute.",
     absent: "no agent can sign in with a cloud identity",
   }),
   ...EXTERNAL_AUTH_SETTINGS,
@@ -236,7 +236,7 @@ export const SERVER_SETTINGS = {
   }),
   chat_slots: setting(integer(1, 10_000), 5, {
     group: "Chats",
-    help: "How many chats run at the same time; further ones wait in the queue. In a cluster, the limit applies to each active node.",
+    help: "The maximum number of concurrent chats; further ones wait in the queue. In a cluster, the limit applies to each active node.",
   }),
   model_hosts: optional(hosts, {
     group: "Chats",
@@ -246,11 +246,11 @@ export const SERVER_SETTINGS = {
   }),
   local_model_servers: setting(origins, LOCAL_MODEL_SERVERS, {
     group: "Chats",
-    help: "Where to look for local model servers (Ollama, LM Studio, vLLM, llama.cpp) when an owner adds the first model. Empty: nowhere.",
+    help: "The addresses of local model servers (Ollama, LM Studio, vLLM, llama.cpp) that are checked when an owner adds the first model. If empty, none.",
   }),
   subchat_slots: setting(integer(1, 10_000), 10, {
     group: "Chats",
-    help: "The same for sub-chats, which have a limit of their own so that none waits for its parent.",
+    help: "The maximum number of concurrent sub-chats. They have their own limit so that none waits for its parent.",
   }),
   chat_titles: setting(flag, true, {
     group: "Chats",
@@ -276,7 +276,7 @@ export const SERVER_SETTINGS = {
   ...NOTIFICATION_SETTINGS,
   agent_log_limit: setting(integer(1, 1_099_511_627_776), 1_048_576, {
     group: "Workspaces",
-    help: "Maximum log output of an agent over its lifetime, in bytes; further output is rejected. Change it only for tests and benchmarks.",
+    help: "The maximum log output of an agent over its lifetime, in bytes; further output is rejected. Change it only for tests and benchmarks.",
   }),
   backup_interval: optional(duration(60_000, 366 * 86_400_000), {
     group: "Backups",
@@ -294,11 +294,11 @@ export const SERVER_SETTINGS = {
   }),
   backup_rate_mb: setting(integer(0, 100_000), 64, {
     group: "Backups",
-    help: "Maximum write rate of backups in MiB per second, so that the server's own writes don't wait for the disk. 0: no limit.",
+    help: "The maximum write rate of backups in MiB per second, so that the server's own writes don't wait for the disk. 0 means no limit.",
   }),
   release_url: optional(baseUrl, {
     group: "Upgrade",
-    help: "Where `slipway upgrade` finds the newest release, such as https://downloads.example.com/slipway. Nothing else connects to it.",
+    help: "The URL where `slipway upgrade` finds the newest release, such as https://downloads.example.com/slipway. Nothing else connects to it.",
     absent: "`slipway upgrade` needs --file",
   }),
   release_key: optional(text, {
@@ -311,7 +311,7 @@ export const SERVER_SETTINGS = {
   ...STORAGE_SETTINGS,
   database_cache_mb: setting(integer(1, 65_536), 64, {
     group: "Database",
-    help: "Memory for the database's page cache, in MiB.",
+    help: "The memory for the database's page cache, in MiB.",
   }),
 } as const;
 

@@ -34,7 +34,7 @@ export const TERRAFORM_SETTINGS = {
   }),
   terraform_form_limit: setting(duration(1_000, 600_000), 10_000, {
     group: "Workspaces",
-    help: "Maximum CPU time for evaluating a form with dynamic parameters, such as 30s. The limit in elapsed time is ten times as long.",
+    help: "The maximum CPU time for evaluating a form with dynamic parameters, such as 30s. The limit in elapsed time is ten times as long.",
   }),
 } as const;
 

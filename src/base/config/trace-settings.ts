@@ -68,10 +68,10 @@ export const TRACE_SETTINGS = {
   }),
   otlp_sample_percent: setting(integer(0, 100), 100, {
     group: "Traces",
-    help: "Percentage of traces to keep. Callers that send `traceparent` decide for their own traces.",
+    help: "The percentage of traces to keep. Callers that send `traceparent` decide for their own traces.",
   }),
   otlp_propagate_to_models: setting(flag, false, {
     group: "Traces",
-    help: "Model servers receive `traceparent`, so that their spans join the trace. Leave this off for providers outside of your network.",
+    help: "Whether to send `traceparent` to model servers, so that their spans join the trace. Leave this off for providers outside of your network.",
   }),
 } as const;

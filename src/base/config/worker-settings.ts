@@ -20,7 +20,7 @@ const tags: Kind<readonly string[]> = listKind(
 );
 
 export const WORKER_SETTINGS = {
-  url: optional(baseUrl, { group: "Connection", help: "The server's access URL.", absent: "must be given" }),
+  url: optional(baseUrl, { group: "Connection", help: "The server's access URL.", absent: "required" }),
   insecure: setting(flag, false, {
     group: "Connection",
     help: "Whether a Terraform worker can use plain http to another machine. It receives states and secrets, which http doesn't protect.",
@@ -36,7 +36,7 @@ export const WORKER_SETTINGS = {
     help: "A file that contains the provisioner key, read at start.",
     absent: "none",
   }),
-  organization: setting(text, "default", { group: "Connection", help: "Name or ID of its organization." }),
+  organization: setting(text, "default", { group: "Connection", help: "The name or ID of the worker's organization." }),
   name: optional(
     matching(
       /^(?=.{1,64}$)[a-zA-Z0-9]+(?:[-_.][a-zA-Z0-9]+)*$/,
@@ -49,9 +49,12 @@ export const WORKER_SETTINGS = {
       absent: "the machine's name",
     },
   ),
-  tags: setting(tags, [], { group: "Work", help: "Tags that jobs can require, such as region=eu,gpu=yes." }),
-  provisioners: setting(kinds, ["local"], { group: "Work", help: "The provisioners that it runs." }),
-  slots: setting(integer(1, 64), 2, { group: "Work", help: "How many jobs it runs at the same time." }),
+  tags: setting(tags, [], {
+    group: "Work",
+    help: "The tags of the worker, which jobs can require, such as region=eu,gpu=yes.",
+  }),
+  provisioners: setting(kinds, ["local"], { group: "Work", help: "The provisioners that the worker supports." }),
+  slots: setting(integer(1, 64), 2, { group: "Work", help: "The maximum number of concurrent jobs." }),
   data_dir: setting(path, "./provisioner-data", {
     group: "Work",
     help: "The folder for workspaces of the provisioner `local`, and for plugins and runs of `terraform`.",
