@@ -63,7 +63,7 @@ export const tasks = (ctx: ApiContext) =>
           operationId: "createTask",
           summary: "Create a task",
           description:
-            "Creates a workspace from a template, a template version or a repository. When the workspace is ready, a chat starts with the prompt, once. Set either `template_id` or `template_version_id`, or `repository`.",
+            "Creates a workspace from `template_id`, `template_version_id` or `repository`. When the workspace is ready, a chat starts with the prompt, once.",
           limit: MAX_PROMPT_BYTES,
           example: { input: "Add a page that lists the open invoices.", template_id: ANY_ID },
           access: "owner_only",

@@ -134,7 +134,7 @@ export const dryRuns = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getDryRunMatchedProvisioners",
-          summary: "Get workers for a dry run",
+          summary: "Get the workers that match a dry run",
           access: "owner",
           scope: "template:read",
           placement: "first",
