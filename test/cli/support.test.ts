@@ -107,7 +107,7 @@ test("[CV-40] a workspace's bundle is written into the current folder, whatever 
   expect(readdirSync(place.path)).toEqual(["slipway-support-outside.zip"]);
   const files = unzipSync(readFileSync(join(place.path, "slipway-support-outside.zip")));
   expect(Object.keys(files)).toContain("agent-agent_1m.log");
-}, 30_000);
+});
 
 const serveJson = (answer: (path: string) => unknown) => {
   const server = Bun.serve({

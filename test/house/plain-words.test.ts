@@ -44,12 +44,17 @@ const listFiles = (folder: string): string[] =>
       !/^src\/wire\/gen\/|\/migrations\/|^docs\/spec\/|^test\/results\/|\/fixtures\//.test(file),
   );
 
-const countIn = (folder: string): number =>
-  listFiles(folder).reduce((sum, file) => sum + (readPage(file).match(PHRASES)?.length ?? 0), 0);
+const findIn = (folder: string): string[] =>
+  listFiles(folder).flatMap((file) =>
+    readPage(file)
+      .split("\n")
+      .flatMap((line, at) => [...line.matchAll(PHRASES)].map(([phrase]) => `${file}:${at + 1}: ${phrase}`)),
+  );
 
 test("[RP-42] no folder gains phrases that read like a translation", () => {
-  const counts = Object.keys(CEILINGS).map((folder) => [folder, countIn(folder)] as const);
-  expect(counts.filter(([folder, count]) => count > (CEILINGS[folder] as number))).toEqual([]);
+  const folders = Object.entries(CEILINGS).map(([folder, most]) => ({ most, found: findIn(folder) }));
+  // One of these is new: say it in plain words.
+  expect(folders.filter(({ most, found }) => found.length > most).flatMap(({ found }) => found)).toEqual([]);
 });
 
 test("[RP-42] functions are named by what they do, not `xOf`", () => {

@@ -16,7 +16,7 @@ test("[HT-51] a person holds half of the slots; their next reader waits until on
   const bob = await slots.take("bob");
   expect(isThird).toBe(false);
   first();
-  // Freed once, whoever calls it again.
+  // A second call frees nothing more.
   first();
   const free = await third;
   const [last] = [await slots.take("bob")];

@@ -49,7 +49,7 @@ export class PageSlots {
     this.#answers.set(request, await this.take(holder));
   }
 
-  /** Returns the response to a request, which frees its slot when the client has read it or is gone. */
+  /** Returns the response to a request, which frees its slot when the client has read it or has disconnected. */
   async finish(request: Request, response: Response): Promise<Response> {
     const free = this.#answers.get(request);
     if (!free) return response;
