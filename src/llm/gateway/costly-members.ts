@@ -1,6 +1,6 @@
 // Finds members of a gateway call's body that make a provider answer with another model than the named one, or bill more than the price per
 // token that budgets count. Pure.
-import type { Json } from "./json.ts";
+import { isObject, type Json } from "./json.ts";
 import { normalizeName } from "./unambiguous-body.ts";
 
 /** Proxies such as LiteLLM and OpenRouter take these, Anthropic `fallbacks`: each may lead to another model, provider or key. */
@@ -45,5 +45,16 @@ export const findDearer = (body: Json): string | undefined => {
     if (!values?.includes(value))
       return `\`${name}\` costs more than budgets count with this value. Use ${values?.join(", ")}, or leave it out.`;
   }
+  return findUncounted(body);
+};
+
+/** Returns why tools or edits of the context are refused: Anthropic reports their tokens apart from the answer's, at the price of another model. */
+const findUncounted = ({ tools, context_management }: Json): string | undefined => {
+  const lists = [tools, isObject(context_management) ? context_management.edits : undefined];
+  const [given = [], edits = []] = lists.map((list) => (Array.isArray(list) ? list.filter(isObject) : []));
+  if (given.some((tool) => Object.keys(tool).some((name) => normalizeName(name) === "model")))
+    return "A tool with a `model` calls another model than the named one, so this gateway refuses it.";
+  if (edits.some(({ type }) => String(type).startsWith("compact")))
+    return "This gateway refuses compaction by the provider, because budgets don't count its tokens.";
   return undefined;
 };

@@ -212,6 +212,8 @@ describe("bodies", () => {
     ["service_tier", "priority", "costs more"],
     ["speed", "fast", "costs more"],
     ["inference_geo", "us", "costs more"],
+    ["tools", [{ type: "advisor_20260301", name: "advisor", model: "dear" }], "another model"],
+    ["context_management", { edits: [{ type: "compact_20260112" }] }, "don't count"],
     // Case-insensitive parsers read these as the names above.
     ["Fallbacks", ["dear"], "another model"],
     ["Speed", "fast", "Write `speed`"],
@@ -234,6 +236,8 @@ describe("bodies", () => {
     ["serviceTier", "standard"],
     ["speed", "standard"],
     ["inference_geo", "global"],
+    ["tools", [{ type: "function", function: { name: "f", parameters: { properties: { model: {} } } } }]],
+    ["context_management", { edits: [{ type: "clear_tool_uses_20250919" }] }],
     ["metadata", { Models: "x", service_tier: "priority" }],
   ])("[GW-18] forwards `%s` of %p, which the model's price covers", (name, value) => {
     const body = bytes(Object.assign({ model: "m" }, Object.fromEntries([[name, value]])));
