@@ -1,6 +1,6 @@
 // Sends requests to URLs from settings, responses or people; all such requests go through here. Every address of the hostname is checked
-// and the connection is made to a checked address, so DNS rebinding does not help; redirects are never followed; time and size are bounded
-// (rules EA-1 to EA-3). Rejects non-public addresses unless a setting allows their network.
+// and the connection is made to a checked address, so DNS rebinding does not help; redirects are never followed; time and size are bounded,
+// also of compressed answers (rules EA-1 to EA-3). Rejects non-public addresses unless a setting allows their network.
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Clock } from "./clock.ts";
@@ -9,6 +9,7 @@ import { markSideEffect } from "./network/current-request.ts";
 import { describeNetworkError } from "./network/failure-words.ts";
 import { requireActiveNode } from "./network/local-reads.ts";
 import { NetworkList, NON_PUBLIC_NETWORKS } from "./network/networks.ts";
+import { fetchPlain } from "./network/plain-fetch.ts";
 
 /** Thrown when there is no usable response. `refused`: never sent. `failed`: no connection, a timeout, or a response that is too large. */
 export class OutboundError extends Error {
@@ -100,7 +101,7 @@ export class Outbound {
     try {
       const address = await this.resolveAddress(url);
       const headers = Object.fromEntries(new Headers(init.headers));
-      const response = await fetch(...toFetchArguments(url, address, { ...init, headers }));
+      const response = await fetchPlain(...toFetchArguments(url, address, { ...init, headers }));
       const body = response.body?.pipeThrough(limitBytes(url, max_bytes)) ?? null;
       const { status, statusText } = response;
       return new Response(body, { status, statusText, headers: response.headers });
@@ -155,7 +156,7 @@ export class Outbound {
   }
 
   async #send(url: URL, address: string, request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {
-    const response = await fetch(...toFetchArguments(url, address, { ...request, signal }));
+    const response = await fetchPlain(...toFetchArguments(url, address, { ...request, signal }));
     return { status: response.status, headers: response.headers, text: await this.#read(url, response) };
   }
 

@@ -5,6 +5,7 @@ import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { classifyAddress } from "#base/network/address-place.ts";
 import { markSideEffect } from "#base/network/current-request.ts";
+import { fetchPlain } from "#base/network/plain-fetch.ts";
 import { getCurrentSpan } from "#base/spans.ts";
 import { ModelError } from "./model.ts";
 
@@ -37,7 +38,7 @@ export const createGuardedFetch =
       for (const [name, value] of Object.entries(getCurrentSpan()?.headers ?? {})) headers.set(name, value);
     // Bun closes connections that are silent for five minutes; the turn has its own timeout.
     const options = { ...init, headers, redirect: "manual", timeout: false } as RequestInit;
-    return fetch(target, options);
+    return fetchPlain(target, options);
   };
 
 /** Timeout of a lookup that is only a check. */

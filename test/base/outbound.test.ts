@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { brotliCompressSync, constants, deflateSync, gzipSync } from "node:zlib";
 import { systemClock } from "#base/clock.ts";
 import { Outbound, OutboundError, type Resolve } from "#base/outbound.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -190,3 +191,47 @@ testNeeding(
     expect(wrong).toContain("ERR_TLS_CERT_ALTNAME_INVALID");
   },
 );
+
+describe("[EA-3] compressed answers", () => {
+  const bomb = Buffer.alloc(512 * 1024 * 1024);
+  const bodies: Record<string, Uint8Array<ArrayBuffer>> = {
+    gzip: new Uint8Array(gzipSync("hello")),
+    deflate: new Uint8Array(deflateSync("hello")),
+    br: new Uint8Array(brotliCompressSync("hello")),
+    "gzip bomb": new Uint8Array(gzipSync(bomb, { level: 1 })),
+    "br bomb": new Uint8Array(brotliCompressSync(bomb, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })),
+  };
+  const served = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: ({ url, headers }) => {
+      const [coding = "", status = "200"] = new URL(url).pathname.slice(1).split("/");
+      if (coding === "asked") return new Response(headers.get("accept-encoding"));
+      const name = decodeURIComponent(coding);
+      return new Response(bodies[name], {
+        status: Number(status),
+        headers: { "content-encoding": name.split(" ")[0] as string },
+      });
+    },
+  });
+  afterAll(() => void served.stop(true));
+  const door = outbound(["127.0.0.0/8"]);
+  const at = (path: string): string => `${served.url}${path}`;
+
+  test("none is requested; gzip and deflate are unpacked, and other codings fail", async () => {
+    expect(await outcome(door, at("asked"))).toBe("identity");
+    expect(await outcome(door, at("gzip"))).toBe("hello");
+    expect(await outcome(door, at("deflate"))).toBe("hello");
+    expect(await outcome(door, at("br"))).toBe("failed");
+  });
+
+  test("one that unpacks to half a gigabyte fails at the limit, read or unread", async () => {
+    const before = process.memoryUsage.rss();
+    for (const path of ["gzip%20bomb", "gzip%20bomb/500", "br%20bomb", "br%20bomb/500"])
+      expect([path, await outcome(door, at(path))]).toEqual([path, "failed"]);
+    const unread = await door.open(new URL(at("gzip%20bomb/500")));
+    expect(unread.status).toBe(500);
+    await unread.body?.cancel();
+    expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
+  });
+});

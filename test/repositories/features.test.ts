@@ -1,9 +1,16 @@
 // Features without a Docker Engine: their metadata, their order, and how they are fetched from a registry.
 import { afterAll, expect, test } from "bun:test";
+import { gzipSync } from "node:zlib";
 import { systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
 import { FeatureRegistry, MAX_FEATURE_BYTES } from "#src/git/feature-registry.ts";
-import { type Feature, readFeature, sortByInstallOrder, toDockerfile } from "#src/provisioners/repository/features.ts";
+import {
+  type Feature,
+  readFeature,
+  readFeatureArchive,
+  sortByInstallOrder,
+  toDockerfile,
+} from "#src/provisioners/repository/features.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeCertificate } from "../cli/certificate.ts";
@@ -135,3 +142,16 @@ testNeeding(
     await expect(open([]).fetchPullToken(image, neverAborted)).rejects.toThrow("not a public address");
   },
 );
+
+test("[RW-32] a feature that unpacks to gigabytes is refused before it is unpacked", async () => {
+  const bomb = gzipSync(Buffer.alloc(300 * 1024 * 1024), { level: 1 });
+  const before = process.memoryUsage.rss();
+  await expect(readFeatureArchive("r.example.com/a/b:1", bomb)).rejects.toThrow("unpacks to more than 67108864 bytes");
+  expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
+  await expect(readFeatureArchive("x", bomb.subarray(0, 99))).rejects.toThrow(
+    "The archive of the feature x is damaged.",
+  );
+  const blob = await host.publish("acme/packed", { id: "packed", name: "Packed" }, "#!/bin/sh\n");
+  const tar = await new FeatureRegistry(localOutbound).fetch(blob, neverAborted);
+  expect((await readFeatureArchive("x", gzipSync(tar))).name).toBe("Packed");
+});

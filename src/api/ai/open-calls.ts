@@ -1,13 +1,17 @@
 // Limits the number of open model calls and the total size of their requests: a request of up to 64 MiB stays in memory until its response
-// ends.
+// ends, as bytes, as a value, and as what is sent to the provider.
+import { shareOfMemory } from "#base/system/memory.ts";
 import type { Refusal } from "#src/llm/gateway/refusal.ts";
 
 type Weight = { calls: number; bytes: number };
 type Limits = { readonly calls: number; readonly bytes: number };
 
 const MIB = 1024 * 1024;
-const LIMITS: Limits = { calls: 2_000, bytes: 1024 * MIB };
-const USER_LIMITS: Limits = { calls: 100, bytes: 256 * MIB };
+/** The largest request always fits. */
+const MIN_BYTES = 64 * MIB;
+const MAX_BYTES = Math.max(MIN_BYTES, Math.min(shareOfMemory(1 / 8), 1024 * MIB));
+const LIMITS: Limits = { calls: 2_000, bytes: MAX_BYTES };
+const USER_LIMITS: Limits = { calls: 100, bytes: Math.max(MIN_BYTES, Math.min(MAX_BYTES / 2, 256 * MIB)) };
 const RETRY_AFTER_S = 5;
 
 const hasRoom = ({ calls, bytes }: Weight, more: number, limits: Limits): boolean =>

@@ -1,16 +1,16 @@
 // Builds the image of a repository once per configuration and finds it by its key. Removes the least recently used images when their total
 // size exceeds the limit (rules RW-13 to RW-16).
 import { sha256 } from "#base/ids.ts";
+import { JsonProblem, readBytes } from "#base/json/read.ts";
 import { log } from "#base/log.ts";
 import { createTarEnd, createTarEntry, joinStreams } from "#base/program-tar.ts";
 import type { ManifestContainer } from "#schema/templates/manifest.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
-import { readTar } from "../archive-tar.ts";
 import { ProvisionError } from "../provisioner.ts";
 import {
   type Feature,
   omitVersion,
-  readFeature,
+  readFeatureArchive,
   sortByInstallOrder,
   toDockerfile,
   toFeatureFile,
@@ -42,7 +42,8 @@ const BUILD_IDLE_TIMEOUT_MS = 15 * 60_000;
 const BUILD_TIMEOUT_MS = 60 * 60_000;
 const MAX_LINES = 5_000;
 const MAX_FEATURES = 32;
-const MAX_METADATA = 256 * 1024;
+/** Maximum bytes of the archives of all features of an image, as fetched, which are kept in memory until the engine has them. */
+const MAX_FEATURES_BYTES = 64 * 1024 * 1024;
 
 export type ImageBuild = Pull & {
   readonly sources: RepositorySources | undefined;
@@ -341,14 +342,17 @@ const fetchFeatures = async (build: ImageBuild, source: RepositorySource | undef
   const { plan, report, stage } = build;
   const found = new Map<string, FetchedFeature>();
   const queue: (WantedFeature & { readonly tree?: string | undefined })[] = [...plan.features];
+  let left = MAX_FEATURES_BYTES;
   for (let wanted = queue.shift(); wanted; wanted = queue.shift()) {
     const id = omitVersion(wanted.id);
     if (found.has(id)) continue;
     if (found.size >= MAX_FEATURES)
       throw new ProvisionError(`The repository asks for more than ${MAX_FEATURES} features.`);
     report.log("info", stage, `Fetching the feature ${wanted.id}.`);
-    const archive = await loadArchive(build, source, wanted);
-    const feature = { id: wanted.id, options: wanted.options, metadata: await parseMetadata(wanted.id, archive) };
+    const archive = await loadArchive(build, source, { ...wanted, max_bytes: left });
+    left -= archive.length;
+    if (left < 0) throw featuresTooLarge();
+    const feature = { id: wanted.id, options: wanted.options, metadata: await readMetadata(wanted.id, archive) };
     for (const property of feature.metadata.dropped) {
       report.log("warn", stage, `Ignored in the feature ${wanted.id}: ${property}.`);
     }
@@ -365,12 +369,18 @@ const fetchFeatures = async (build: ImageBuild, source: RepositorySource | undef
   }
 };
 
+const featuresTooLarge = (): ProvisionError =>
+  new ProvisionError(`The repository's features are larger than ${MAX_FEATURES_BYTES} bytes.`);
+
 const loadArchive = async (
   { sources, owner_id, signal }: ImageBuild,
   source: RepositorySource | undefined,
-  { id, tree }: { readonly id: string; readonly tree?: string | undefined },
+  { id, tree, max_bytes }: { readonly id: string; readonly tree?: string | undefined; readonly max_bytes: number },
 ): Promise<Uint8Array> => {
-  if (tree !== undefined && source) return new Uint8Array(await new Response(source.archive(tree)).arrayBuffer());
+  if (tree !== undefined && source)
+    return readBytes(new Response(source.archive(tree)), max_bytes).catch((error) => {
+      throw error instanceof JsonProblem ? featuresTooLarge() : error;
+    });
   if (!sources) throw new ProvisionError("This worker can't fetch features. Let the server itself run the template.");
   try {
     return await sources.loadFeature(id, owner_id, signal);
@@ -380,17 +390,10 @@ const loadArchive = async (
   }
 };
 
-const parseMetadata = async (id: string, archive: Uint8Array): Promise<Feature["metadata"]> => {
-  const bytes = archive[0] === 0x1f && archive[1] === 0x8b ? Bun.gunzipSync(new Uint8Array(archive)) : archive;
-  try {
-    const entries = await readTar({ size: bytes.length, read: async (at, length) => bytes.subarray(at, at + length) });
-    const file = entries.find(({ name }) => name === "devcontainer-feature.json");
-    if (!file) throw new Error(`The feature ${id} has no devcontainer-feature.json.`);
-    return readFeature(id, new TextDecoder().decode(await file.read(MAX_METADATA)));
-  } catch (error) {
-    throw new ProvisionError((error as Error).message);
-  }
-};
+const readMetadata = (id: string, archive: Uint8Array): Promise<Feature["metadata"]> =>
+  readFeatureArchive(id, archive).catch((cause) => {
+    throw new ProvisionError((cause as Error).message, "", undefined, { cause });
+  });
 
 type ListedImage = { readonly Id: string; readonly Size: number; readonly RepoTags?: readonly string[] | null };
 

@@ -1,5 +1,8 @@
-// Features of development containers (containers.dev): parses their metadata, orders them for installation, and creates the Dockerfile that
+// Features of development containers (containers.dev): reads their metadata, orders them for installation, and creates the Dockerfile that
 // installs them. Pure.
+import { promisify } from "node:util";
+import { gunzip, type ZlibOptions } from "node:zlib";
+import { readTar } from "../archive-tar.ts";
 import {
   type Configuration,
   createConfiguration,
@@ -10,6 +13,10 @@ import {
   type Values,
 } from "./configuration.ts";
 import { shellQuote } from "./script.ts";
+
+const MAX_METADATA = 256 * 1024;
+/** Maximum bytes of an unpacked feature. A few kilobytes can unpack to gigabytes. */
+const MAX_FEATURE_TAR_BYTES = 64 * 1024 * 1024;
 
 /** A feature's devcontainer-feature.json. */
 export type FeatureMetadata = {
@@ -28,6 +35,24 @@ export type FeatureMetadata = {
 export type WantedFeature = { readonly id: string; readonly options: Readonly<Record<string, string>> };
 
 export type Feature = WantedFeature & { readonly metadata: FeatureMetadata };
+
+const gunzipBytes = promisify(gunzip) as (bytes: Uint8Array, options: ZlibOptions) => Promise<Uint8Array>;
+
+/** Returns the metadata in a feature's archive, a tar or a compressed one. Rejects with an Error that describes the problem. */
+export const readFeatureArchive = async (id: string, archive: Uint8Array): Promise<FeatureMetadata> => {
+  const bytes = archive[0] === 0x1f && archive[1] === 0x8b ? await unpack(id, archive) : archive;
+  const entries = await readTar({ size: bytes.length, read: async (at, length) => bytes.subarray(at, at + length) });
+  const file = entries.find(({ name }) => name === "devcontainer-feature.json");
+  if (!file) throw new Error(`The feature ${id} has no devcontainer-feature.json.`);
+  return readFeature(id, new TextDecoder().decode(await file.read(MAX_METADATA)));
+};
+
+const unpack = (id: string, archive: Uint8Array): Promise<Uint8Array> =>
+  gunzipBytes(archive, { maxOutputLength: MAX_FEATURE_TAR_BYTES }).catch((cause) => {
+    const isTooLarge = (cause as { code?: string }).code === "ERR_BUFFER_TOO_LARGE";
+    const problem = isTooLarge ? `unpacks to more than ${MAX_FEATURE_TAR_BYTES} bytes` : "is damaged";
+    throw new Error(`The archive of the feature ${id} ${problem}.`, { cause });
+  });
 
 /** Parses a devcontainer-feature.json. Throws an Error that describes the problem. */
 export const readFeature = (id: string, text: string): FeatureMetadata => {

@@ -1,0 +1,22 @@
+// `fetch` for answers of servers that are not trusted. The runtime unpacks a compressed answer whole, even if no one reads it, so that two
+// kilobytes could fill the memory. Here no compression is requested, and what is compressed nevertheless is unpacked as it is read.
+
+/** Like `fetch`. Throws when the answer has another content encoding than gzip or deflate. */
+export const fetchPlain = async (url: URL, init: RequestInit): Promise<Response> => {
+  const headers = new Headers(init.headers);
+  headers.set("accept-encoding", "identity");
+  // Bun's types lack this option.
+  const response = await fetch(url, { ...init, headers, decompress: false } as RequestInit);
+  const coding = response.headers.get("content-encoding")?.trim().toLowerCase() ?? "";
+  if (coding === "" || coding === "identity" || !response.body) return response;
+  const format = coding === "gzip" || coding === "x-gzip" ? "gzip" : coding === "deflate" ? "deflate" : undefined;
+  if (!format) {
+    void response.body.cancel().catch(() => {});
+    throw new Error(`it answered with the content encoding ${coding}, which was not requested`);
+  }
+  const plain = new Headers(response.headers);
+  for (const name of ["content-encoding", "content-length"]) plain.delete(name);
+  const body = response.body.pipeThrough(new DecompressionStream(format) as TransformStream<Uint8Array, Uint8Array>);
+  const { status, statusText } = response;
+  return new Response(body, { status, statusText, headers: plain });
+};
