@@ -159,12 +159,13 @@ export class ChatFollower {
   /** Sends one page, and holds its slot until the client can take more. */
   async #sendPage(page: Parameters<typeof listMessages>[0]) {
     const free = await this.#ctx.requests.pages.take(this.#options.user_id);
+    let bytes = 0;
     try {
       const rows = this.#isOver ? [] : await this.#ctx.store.scan(listMessages(page));
-      this.#send(rows.map((row) => this.#toMessageEvent(row)));
+      bytes = this.#send(rows.map((row) => this.#toMessageEvent(row)));
       return { rows, hasRoom: await this.#sink.room() };
     } finally {
-      free();
+      free(bytes);
     }
   }
 
@@ -215,11 +216,15 @@ export class ChatFollower {
     }
   }
 
-  #send(events: readonly ChatEvent[]): void {
-    if (this.#isOver) return;
-    for (let from = 0; from < events.length; from += FRAME_EVENTS) {
-      this.#sink.send(JSON.stringify(events.slice(from, from + FRAME_EVENTS)));
+  /** Returns the number of characters. */
+  #send(events: readonly ChatEvent[]): number {
+    let sent = 0;
+    for (let from = 0; from < events.length && !this.#isOver; from += FRAME_EVENTS) {
+      const frame = JSON.stringify(events.slice(from, from + FRAME_EVENTS));
+      sent += frame.length;
+      this.#sink.send(frame);
     }
+    return sent;
   }
 
   #fail(error: unknown): void {

@@ -15,16 +15,16 @@ test("[HT-51] a person holds half of the slots; their next reader waits until on
   });
   const bob = await slots.take("bob");
   expect(isThird).toBe(false);
-  first();
+  first(1);
   // A second call frees nothing more.
-  first();
+  first(1);
   const free = await third;
   const [last] = [await slots.take("bob")];
   const fourth = slots.take("carol");
-  bob();
-  (await fourth)();
-  for (const one of [second, free, last]) one();
-  expect((await slots.take("eve"))()).toBeUndefined();
+  bob(1);
+  (await fourth)(1);
+  for (const one of [second, free, last]) one(1);
+  expect((await slots.take("eve"))(1)).toBeUndefined();
 });
 
 test("[HT-51] a slot is free when a large answer was read or its client has left, and with the last byte of a small one", async () => {

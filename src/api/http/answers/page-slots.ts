@@ -3,8 +3,8 @@
 import { AppError } from "#base/errors.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 
-/** The most that a page takes: its rows, and its JSON. */
-const PAGE_BYTES = 8 * 1024 * 1024;
+/** What a large page takes: its rows, its JSON, and the bytes of that. */
+const PAGE_BYTES = 16 * 1024 * 1024;
 const MEMORY_SHARE = 1 / 8;
 const MIN_SLOTS = 8;
 /** More than this many readers waiting for a slot get 503. */
@@ -12,6 +12,15 @@ const MAX_WAITING = 1_000;
 /** A smaller answer frees its slot when it is complete, because its client cannot hold much. */
 const LARGE_BYTES = 256 * 1024;
 const PIECE_BYTES = 64 * 1024;
+/**
+ * Bytes of pages after which their garbage is collected if the memory is half full. Each byte leaves four behind, and the runtime, which goes by
+ * the memory of the whole machine, would collect them too late for a container.
+ */
+const COLLECT_BYTES = Math.min(shareOfMemory(1 / 32), 64 * 1024 * 1024);
+const COLLECT_SHARE = 1 / 2;
+
+/** Frees a slot, once. `bytes`: the size of the page that was sent. */
+export type FreeSlot = (bytes: number) => void;
 
 type Waiting = { readonly holder: string; readonly start: () => void };
 
@@ -19,8 +28,10 @@ export class PageSlots {
   readonly #total: number;
   readonly #heldBy = new Map<string, number>();
   readonly #waiting: Waiting[] = [];
-  readonly #answers = new WeakMap<Request, () => void>();
+  readonly #answers = new WeakMap<Request, FreeSlot>();
   #busy = 0;
+  /** Bytes of pages since the last collection. */
+  #sent = 0;
 
   constructor(total = Math.max(MIN_SLOTS, Math.floor(shareOfMemory(MEMORY_SHARE) / PAGE_BYTES))) {
     this.#total = total;
@@ -30,7 +41,7 @@ export class PageSlots {
    * Resolves with a function that frees the slot, once one is free: one person holds at most half of them. Rejects with 503 when too many
    * wait.
    */
-  async take(holder: string): Promise<() => void> {
+  async take(holder: string): Promise<FreeSlot> {
     if (this.#fits(holder)) this.#count(holder, 1);
     else {
       if (this.#waiting.length >= MAX_WAITING)
@@ -38,9 +49,11 @@ export class PageSlots {
       await new Promise<void>((start) => this.#waiting.push({ holder, start }));
     }
     let isTaken = true;
-    return () => {
-      if (isTaken) this.#free(holder);
+    return (bytes) => {
+      if (!isTaken) return;
       isTaken = false;
+      this.#collect(bytes);
+      this.#free(holder);
     };
   }
 
@@ -55,14 +68,25 @@ export class PageSlots {
     if (!free) return response;
     const { status, headers } = response;
     const bytes = new Uint8Array(await response.arrayBuffer());
-    if (bytes.length >= LARGE_BYTES) return new Response(sendInPieces(bytes, free), { status, headers });
-    free();
+    if (bytes.length >= LARGE_BYTES)
+      return new Response(
+        sendInPieces(bytes, () => free(bytes.length)),
+        { status, headers },
+      );
+    free(bytes.length);
     return new Response(bytes, { status, headers });
   }
 
   /** Frees the slot of a request that failed. */
   drop(request: Request): void {
-    this.#answers.get(request)?.();
+    this.#answers.get(request)?.(0);
+  }
+
+  #collect(bytes: number): void {
+    this.#sent += bytes;
+    if (this.#sent < COLLECT_BYTES) return;
+    this.#sent = 0;
+    if (process.memoryUsage.rss() > shareOfMemory(COLLECT_SHARE)) Bun.gc(true);
   }
 
   #fits(holder: string): boolean {
