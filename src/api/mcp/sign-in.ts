@@ -44,7 +44,9 @@ export const mcpSignIn = (ctx: ApiContext) => {
         user: true,
         params: serverPath,
         response: {
-          200: t.Object({ url: t.String({ description: "The URL to redirect the browser to." }) }),
+          200: t.Object({
+            url: t.String({ description: "The URL of the server's sign-in page. Redirect the browser to it." }),
+          }),
           ...fails(400, 401, 404),
         },
         detail: operation({
