@@ -6,4 +6,27 @@ export type Attachment = { readonly name: string; readonly media_type: string; r
 /** Returns undefined if the file no longer exists. */
 export type Attachments = (file_id: string) => Promise<Attachment | undefined>;
 
+/** With base64, providers' limit of 32 MB for a request. All of it is in memory three times. */
+const MAX_BYTES = 24 * 1024 * 1024;
+
+/** The bytes that the attachments of one request have together. The newest are counted first; older ones are left out. */
+export class AttachmentBudget {
+  #left = MAX_BYTES;
+
+  get isSpent(): boolean {
+    return this.#left <= 0;
+  }
+
+  /** Returns false when the file does not fit any more. Then none does. */
+  take({ bytes }: Pick<Attachment, "bytes">): boolean {
+    const isLess = bytes.byteLength <= this.#left;
+    this.#left = isLess ? this.#left - bytes.byteLength : 0;
+    return isLess;
+  }
+}
+
+/** Tells the model that a file is left out. */
+export const formatOmitted = (name: string): string =>
+  `[The attachment "${name}" is left out, because the attachments of this conversation are too large together.]`;
+
 export const loadNoAttachment: Attachments = async () => undefined;

@@ -2,7 +2,7 @@
 // user message. Used by prompt.ts (rules DT-5, MO-42).
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import type { Attachments } from "./attachments.ts";
+import type { AttachmentBudget, Attachments } from "./attachments.ts";
 import type { PromptMessage } from "./model.ts";
 import { isPicture, type ScaledPicture, scaleToFit } from "./pictures.ts";
 
@@ -33,12 +33,15 @@ export const findNewestFiles = (messages: readonly PromptMessage[]): ReadonlyMap
   return new Map(all.map(({ part }) => [part, all.filter((one) => one.part === part).map(({ id }) => id)]));
 };
 
+/** Where files come from, and how much of them one request takes. */
+export type FileSource = { readonly attachments: Attachments; readonly budget: AttachmentBudget };
+
 /** A result with the files that are shown. */
-type Answer = { readonly part: ResultPart; readonly shown: readonly ScaledPicture[] };
+export type Answer = { readonly part: ResultPart; readonly shown: readonly ScaledPicture[] };
 
 export const loadAnswers = async (
   content: readonly MessagePart[],
-  attachments: Attachments,
+  { attachments, budget }: FileSource,
   newest: ReadonlyMap<MessagePart, readonly string[]>,
 ): Promise<Answer[]> => {
   const answers: Answer[] = [];
@@ -46,8 +49,9 @@ export const loadAnswers = async (
     if (one.type !== "tool-result") continue;
     const shown: ScaledPicture[] = [];
     for (const id of newest.get(one) ?? []) {
-      const file = await attachments(id);
-      if (file) shown.push(await scaleToFit(id, file));
+      const file = budget.isSpent ? undefined : await attachments(id);
+      const scaled = file && (await scaleToFit(id, file));
+      if (scaled && budget.take(scaled.file)) shown.push(scaled);
     }
     answers.push({ part: toPart(one), shown });
   }

@@ -3,14 +3,16 @@
 
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import type { Attachments } from "./attachments.ts";
+import { AttachmentBudget, type Attachments, formatOmitted } from "./attachments.ts";
 import { removeNote } from "./call-notes.ts";
 import type { PromptMessage } from "./model.ts";
 import { scaleToFit } from "./pictures.ts";
 import {
+  type Answer,
   acceptsType,
   addAnswers,
   addUser,
+  type FileSource,
   findNewestFiles,
   loadAnswers,
   type Output,
@@ -55,16 +57,24 @@ export const buildPrompt = async (
   const newest = findNewestFiles(messages);
   const thinking = form.thoughts.endsWith("tools") ? describeCalls(messages) : undefined;
   const executed = findExecutedCalls(messages);
+  const budget = new AttachmentBudget();
+  const users = new Map<PromptMessage, UserPart[]>();
+  const answers = new Map<PromptMessage, Answer[]>();
+  for (const message of messages.toReversed()) {
+    const { role, content } = message;
+    if (role === "user") users.set(message, await toUserParts(content, { attachments, budget }, form));
+    else if (role === "tool") answers.set(message, await loadAnswers(content, { attachments, budget }, newest));
+  }
   for (const message of messages) {
     const { role, content } = message;
     if (role === "system") prompt.push({ role, content: content.flatMap(toTexts).join("\n") });
-    else if (role === "user") addUser(prompt, await toUserParts(content, attachments, form));
+    else if (role === "user") addUser(prompt, users.get(message) ?? []);
     else if (role === "assistant") {
       const parts = toAssistantParts(content, form, executed);
       const thoughts = thinking?.has(message) ? toThoughts(content, form) : [];
       const isSigned = form.thoughts === "signed" && form.signatures;
       prompt.push({ role, content: isSigned ? parts : [...thoughts, ...parts.filter(isNoThought)] });
-    } else addAnswers(prompt, await loadAnswers(content, attachments, newest), form);
+    } else addAnswers(prompt, answers.get(message) ?? [], form);
   }
   return prompt.filter(({ content }) => content.length > 0);
 };
@@ -100,28 +110,35 @@ const toThoughts = (content: readonly MessagePart[], { thoughts }: PromptForm): 
 
 const toUserParts = async (
   content: readonly MessagePart[],
-  attachments: Attachments,
+  files: FileSource,
   form: PromptForm,
 ): Promise<UserPart[]> => {
   const parts: UserPart[] = [];
   for (const part of content) {
-    if (part.type === "file") parts.push(...(await toFileParts(part, attachments, form)));
+    if (part.type === "file") parts.push(...(await toFileParts(part, files, form)));
     else parts.push(...toTexts(part).map((text) => ({ type: "text" as const, text })));
   }
   return parts;
 };
 
-const toFileParts = async (part: MessagePart, attachments: Attachments, form: PromptForm): Promise<UserPart[]> => {
+const toFileParts = async (
+  part: MessagePart,
+  { attachments, budget }: FileSource,
+  form: PromptForm,
+): Promise<UserPart[]> => {
   const { file_id = "", name = "attachment" } = part;
   const text = (words: string): UserPart => ({ type: "text", text: words });
+  if (budget.isSpent) return [text(formatOmitted(name))];
   const file = await attachments(file_id);
   if (!file) return [text(`[The attachment "${name}" is no longer there.]`)];
   const { media_type, bytes } = file;
   if (media_type.startsWith("text/") || media_type === "application/json") {
+    if (!budget.take(file)) return [text(formatOmitted(name))];
     return [text(formatFile(file.name, new TextDecoder().decode(bytes)))];
   }
   if (!acceptsType(form, media_type)) return [text(`${file.name}: ${UNSEEN_NOTE}`)];
   const shown = await scaleToFit(file_id, file);
+  if (!budget.take(shown.file)) return [text(formatOmitted(name))];
   const data = { type: "data" as const, data: shown.file.bytes };
   return [
     { type: "file", filename: file.name, mediaType: shown.file.media_type, data },

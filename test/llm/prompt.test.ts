@@ -127,3 +127,29 @@ test("[MO-35] attachments keep their type: text as text, images as files, missin
     { type: "text", text: '[The attachment "lost" is no longer there.]' },
   ] as never);
 });
+
+test("[MO-35] a request has 24 MiB of attachments: the newest, and a note in place of each older one, which is not even read", async () => {
+  const megabytes = (count: number): Attachment => ({
+    name: "scan.pdf",
+    media_type: "application/pdf",
+    bytes: new Uint8Array(count * 1024 * 1024),
+  });
+  let reads = 0;
+  const file = (file_id: string): MessagePart => ({ type: "file", file_id, name: "scan.pdf" });
+  const history = [
+    message("user", ...Array.from({ length: 500 }, () => file("10"))),
+    message("user", file("10"), file("4")),
+    message("user", file("10")),
+  ];
+  const prompt = await buildPrompt(history, async (id) => {
+    reads += 1;
+    return megabytes(Number(id));
+  });
+  const note =
+    '[The attachment "scan.pdf" is left out, because the attachments of this conversation are too large together.]';
+  const shown = prompt.map(({ content }) =>
+    (content as { type: string; text?: string }[]).map(({ type, text }) => text ?? type),
+  );
+  expect(shown).toEqual([Array.from({ length: 500 }, () => note), ["file", "file"], ["file"]]);
+  expect(reads).toBe(3);
+});

@@ -1,7 +1,7 @@
 // Converts a prompt into the content blocks that a coding agent accepts: text and attached files.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ContentBlock, PromptCapabilities } from "#src/acp/connection.ts";
-import type { Attachments } from "#src/llm/attachments.ts";
+import { AttachmentBudget, type Attachments, formatOmitted } from "#src/llm/attachments.ts";
 import { isPicture, scaleToFit } from "#src/llm/pictures.ts";
 import { formatFile } from "#src/llm/prompt.ts";
 
@@ -16,30 +16,38 @@ export const toPromptBlocks = async (
   abilities: PromptCapabilities,
   attachments: Attachments,
 ): Promise<ContentBlock[]> => {
-  const blocks = await Promise.all(files.slice(-MAX_FILES).map((part) => toFileBlocks(part, abilities, attachments)));
-  return [textBlock(text), ...blocks.flat()];
+  const budget = new AttachmentBudget();
+  const blocks: ContentBlock[] = [];
+  for (const part of files.slice(-MAX_FILES).toReversed()) {
+    blocks.unshift(...(await toFileBlocks(part, abilities, { attachments, budget })));
+  }
+  return [textBlock(text), ...blocks];
 };
 
 const toFileBlocks = async (
   { file_id = "", name = "attachment" }: MessagePart,
   { images, documents }: PromptCapabilities,
-  attachments: Attachments,
+  { attachments, budget }: { readonly attachments: Attachments; readonly budget: AttachmentBudget },
 ): Promise<ContentBlock[]> => {
+  if (budget.isSpent) return [textBlock(formatOmitted(name))];
   const file = await attachments(file_id);
   if (!file) return [textBlock(`[The attachment "${name}" was deleted.]`)];
   const { media_type, bytes } = file;
   if (media_type.startsWith("text/") || media_type === "application/json") {
+    if (!budget.take(file)) return [textBlock(formatOmitted(name))];
     return [textBlock(formatFile(file.name, new TextDecoder().decode(bytes)))];
   }
   if (isPicture(media_type)) {
     if (!images) return [textBlock(`[You cannot be shown the attached picture "${file.name}".]`)];
     const shown = await scaleToFit(file_id, file);
+    if (!budget.take(shown.file)) return [textBlock(formatOmitted(name))];
     const picture = { type: "image" as const, data: toBase64(shown.file.bytes), mimeType: shown.file.media_type };
     return [picture, ...(shown.note ? [textBlock(`[${file.name}: ${shown.note}]`)] : [])];
   }
   if (!documents || bytes.byteLength > MAX_DOCUMENT) {
     return [textBlock(`[You cannot be given the attached file "${file.name}".]`)];
   }
+  if (!budget.take(file)) return [textBlock(formatOmitted(name))];
   const resource = {
     uri: `attachment:///${encodeURIComponent(file.name)}`,
     mimeType: media_type,
