@@ -177,6 +177,13 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByText("It works until the workspace stops.").waitFor();
   await look("unshared");
 
+  // The files of a stopped workspace are a click away.
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await page.getByRole("link", { name: "Files", exact: true }).click();
+  await page.getByRole("heading", { name: "first is stopped" }).waitFor();
+  await page.getByRole("button", { name: "Start", exact: true }).last().click();
+  await page.getByRole("heading", { name: "first is stopped" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Stop", exact: true }).waitFor();
   await page.getByRole("button", { name: "More for first" }).click();
   await page.getByRole("button", { name: "Delete…" }).click();
   await page.getByRole("dialog").getByText("local_process").waitFor();

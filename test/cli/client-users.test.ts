@@ -140,6 +140,7 @@ describe("users", () => {
 describe("tokens", () => {
   test("[CV-20] a token is valid for its scopes and networks, is changed, and is invalid once removed", async () => {
     const token = (await runOk("tokens create ci --lifetime 24h --scope workspace:read --address 127.0.0.0/8")).trim();
+    expect(await runOk("tokens list")).toMatch(/ci .* never +in \d/);
     expect(await statusWith(token, "/api/v2/workspaces")).toBe(200);
     expect(await statusWith(token, "/api/v2/users")).toBe(403);
     const [listed] = JSON.parse(await runOk("tokens list --json")) as ApiKey[];

@@ -6,6 +6,7 @@ import { formatRelative, toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { toTokensPath } from "./find.ts";
+import { formatLastUsed } from "./show.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["user"], switches: ["all", "expired"] });
@@ -21,7 +22,7 @@ export const run: RunVerb = async (input) => {
       toPlainLine(one.token_name),
       one.scopes.join(","),
       one.allowed_addresses.join(",") || "-",
-      formatRelative(one.last_used, now),
+      formatLastUsed(one, now),
       formatRelative(one.expires_at, now),
     ]);
     const head = ["ID", ...(has.all ? ["USER"] : []), "NAME", "SCOPES", "FROM", "LAST USED", "EXPIRES"];

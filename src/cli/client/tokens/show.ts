@@ -16,6 +16,10 @@ export const run: RunVerb = async (input) => {
   });
 };
 
+/** Formats when a token was last used: a new one has the time of its creation. */
+export const formatLastUsed = ({ last_used, created_at }: ApiKey, now: number): string =>
+  last_used === created_at ? "never" : formatRelative(last_used, now);
+
 /** Formats a token with one row per field. */
 export const describeToken = (token: ApiKey, now: number): string => {
   const rows: [string, string][] = [
@@ -24,7 +28,7 @@ export const describeToken = (token: ApiKey, now: number): string => {
     ["Scopes", token.scopes.join(", ")],
     ["Networks", token.allowed_addresses.join(", ") || "everywhere"],
     ["Created", formatRelative(token.created_at, now)],
-    ["Last used", formatRelative(token.last_used, now)],
+    ["Last used", formatLastUsed(token, now)],
     ["Expires", formatRelative(token.expires_at, now)],
   ];
   return rows.map(([head, text]) => `${head.padEnd(9)}  ${toPlainLine(text)}`).join("\n");

@@ -187,8 +187,14 @@ const Crumbs = ({ path, to }: { path: string; to: FolderProps["to"] }) => {
   );
 };
 
-export const NoFiles = ({ start }: { start: (() => unknown) | undefined }) => (
-  <Empty icon="file" title="No agent is connected" text="Start the workspace to browse its files.">
+type NoFilesProps = { readonly title: string; readonly start: (() => unknown) | undefined };
+
+export const NoFiles = ({ title, start }: NoFilesProps) => (
+  <Empty
+    icon="file"
+    title={title}
+    text={start ? "Start the workspace to browse its files." : "Its files are shown when its agent is connected."}
+  >
     {start ? (
       <Button look="primary" icon="play" onPress={start}>
         Start

@@ -147,6 +147,9 @@ const Deleted = ({ title }: { title: string }) => (
   </Empty>
 );
 
+const explainNoAgent = (row: WorkspaceSummary): string =>
+  isPassing(row) || row.status === "stopped" ? `${row.name} is ${row.status}` : "No agent is connected";
+
 const isConnected = ({ status }: WorkspaceAgent): boolean => status === "connected";
 
 const LoadedWorkspace = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceSummary; tab: string }) => {
@@ -264,11 +267,7 @@ const LoadedWorkspace = ({ workspace, row, tab }: { workspace: Workspace; row: W
               label={`Terminal of ${row.name}`}
             />
           ) : (
-            <Empty
-              icon="terminal"
-              title={isPassing(row) ? `${row.name} is ${row.status}` : "No agent is connected"}
-              text="The terminal opens when the workspace is running."
-            >
+            <Empty icon="terminal" title={explainNoAgent(row)} text="The terminal opens when the workspace is running.">
               {canStart(row) && (
                 <Button look="primary" icon="play" onPress={() => actions.start(row)}>
                   Start
@@ -285,7 +284,7 @@ const LoadedWorkspace = ({ workspace, row, tab }: { workspace: Workspace; row: W
             (agent && isUp ? (
               <Files key={agent.id} workspace={workspace} agent={agent} />
             ) : (
-              <NoFiles start={canStart(row) ? () => actions.start(row) : undefined} />
+              <NoFiles title={explainNoAgent(row)} start={canStart(row) ? () => actions.start(row) : undefined} />
             ))}
           {tab === "parameters" && <Parameters workspace={workspace} row={row} />}
           {tab === "schedule" && <Schedule workspace={workspace} row={row} />}
