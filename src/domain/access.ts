@@ -154,7 +154,7 @@ export const canSeeWorkspace = (caller: UserCaller, workspace: WorkspaceTarget):
     getSharedRole(caller, workspace) !== undefined ||
     administersTemplates(caller, workspace.organization_id));
 
-/** Allows changing name, TTL, schedule and dormancy. Not for an owner who was removed from the organization (`worksInOwn`). */
+/** Allows changes such as name, TTL, schedule and dormancy. Not for an owner who was removed from the organization (`worksInOwn`). */
 export const canUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCoveredByKey(caller, workspace) &&
   (worksInOwn(caller, workspace) ||

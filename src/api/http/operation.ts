@@ -11,7 +11,7 @@ import type { PlacementKind } from "./placement/strategies.ts";
  * 404 if they cannot see the resource, and 403 otherwise.
  * - `anyone`: also without a token. `credentials`: the request itself carries the proof, as a sign-in does. `agent`: a workspace's agent.
  * - `users`: everyone who is signed in. `members`: of the organization.
- * - `owner`: the resource's owner and site owners. `owner_only`: not even site owners.
+ * - `owner`: the resource's owner, people it is shared with, and administrators, as the domain's check decides. `owner_only`: not even site owners.
  * - `organization_admins`, `user_admins`, `admins`: administrators of the organization, the users, the deployment. `admins_hidden`: hidden
  *   from others, who get 404.
  */

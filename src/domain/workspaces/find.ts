@@ -48,7 +48,10 @@ export const findChangeableWorkspace = async (
   return place;
 };
 
-/** Like `changeableAt`, for changes that make a workspace do less, which an owner who was removed from the organization may also make. */
+/**
+ * Like `findChangeableWorkspace`, for changes that make a workspace do less, which an owner who was removed from the organization may also
+ * make.
+ */
 export const stoppableAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
   const place = await findExistingWorkspace(ctx, id, caller);
   if (!canStartStop(caller, place)) throw forbidden("You may not change this workspace.");
