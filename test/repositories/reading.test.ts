@@ -19,6 +19,7 @@ import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer } from "#test/support/one-server.ts";
 import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
 import { openGitWorld, removeWorkspace } from "./world.ts";
 
@@ -122,6 +123,31 @@ test("[RW-10] reads a private repository with the account that its owner has lin
   await link(admin, provider, "git");
   const { plan, account } = await read(asked);
   expect([account?.linked, plan?.source]).toEqual([true, "language"]);
+});
+
+test("[RW-11] one person reads two repositories at a time, so that a slow host does not keep other people from reading", async () => {
+  const { client: eve } = await newPerson(admin, "slow-eve");
+  const { client: bob } = await newPerson(admin, "quick-bob");
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  let asked = 0;
+  using slow = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: async () => {
+      asked++;
+      await released;
+      return new Response("", { status: 404 });
+    },
+  });
+  const readAs = async (client: Client, at: string): Promise<number> =>
+    (await client.fetch("POST", "/api/v2/repositories/read", { repository: { url: at } })).status;
+  const waiting = [1, 2].map((n) => readAs(eve, `${slow.url}app-${n}`));
+  await until(() => asked >= 2);
+  expect(await readAs(eve, `${slow.url}app-3`)).toBe(503);
+  expect(await readAs(bob, url)).toBe(200);
+  release();
+  expect(await Promise.all(waiting)).toEqual([200, 200]);
+  expect(await readAs(eve, url)).toBe(200);
 });
 
 test("[RW-20] a member who does not own the deployment cannot read from the server's machine or its networks", async () => {

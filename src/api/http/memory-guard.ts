@@ -6,7 +6,10 @@ import { shareOfMemory } from "#base/system/memory.ts";
 
 /** Above this share of the memory, the holder of the most connections loses them. */
 const PRESSURE_SHARE = 3 / 4;
-const CHECK_INTERVAL_MS = 1_000;
+/** A local network fills hundreds of MiB in a second. */
+const CHECK_INTERVAL_MS = 100;
+/** Closing takes a moment to free the memory; until then, no one else loses connections. */
+const RELIEF_INTERVAL_MS = 1_000;
 const LOG_INTERVAL_MS = 60_000;
 /** A holder of this many connections keeps them under pressure. */
 const MAX_SOCKETS_UNDER_PRESSURE = 16;
@@ -31,6 +34,7 @@ export class MemoryGuard<T> {
   /** Connections closed since the last line in the log. */
   #closed = 0;
   #logged_at = -LOG_INTERVAL_MS;
+  #relieved_at = -RELIEF_INTERVAL_MS;
 
   constructor(options: GuardOptions<T>) {
     this.#options = options;
@@ -66,13 +70,14 @@ export class MemoryGuard<T> {
   }
 
   #relieve(): void {
-    if (!this.#isShort) return;
+    const now = this.#options.clock.monotonic();
+    if (now - this.#relieved_at < RELIEF_INTERVAL_MS || !this.#isShort) return;
     const [holder = "", held = new Set<T>()] = [...this.#heldBy].sort(([, a], [, b]) => b.size - a.size)[0] ?? [];
     if (held.size <= MAX_SOCKETS_UNDER_PRESSURE) return;
+    this.#relieved_at = now;
     this.#closed += held.size;
     for (const connection of [...held]) this.#options.close(connection);
     this.#remove(holder);
-    const now = this.#options.clock.monotonic();
     if (now - this.#logged_at < LOG_INTERVAL_MS) return;
     log("applications").warn("memory is short: closed {closed} WebSockets to apps, the last of {holder}", {
       closed: this.#closed,

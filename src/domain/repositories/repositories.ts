@@ -36,6 +36,8 @@ export type RepositoryDeps = {
 
 /** Maximum number of repositories read at the same time; each runs git and stores a clone. */
 const MAX_READS = 4;
+/** Of those, for one person: a slow host must not keep everyone else from reading. */
+const MAX_READS_EACH = 2;
 
 /** Limits in milliseconds and bytes for the build context of an image: one commit without history. */
 const CONTEXT_TIMEOUT_MS = 10 * 60_000;
@@ -48,7 +50,8 @@ export class Repositories implements RepositorySources {
   readonly #deps: RepositoryDeps;
   readonly #ownerReaders: Readers;
   readonly #otherReaders: Readers;
-  #reads = 0;
+  /** The users for whom repositories are being read, one entry for each. */
+  readonly #reads: string[] = [];
 
   constructor(deps: RepositoryDeps) {
     this.#deps = deps;
@@ -64,16 +67,18 @@ export class Repositories implements RepositorySources {
   /** Returns the plan for a request. Throws 400 by the invalid field, and 503 while too many repositories are being read. */
   async plan(user_id: string, { asked, field }: Request): Promise<RepositoryPlan> {
     const address = toAddress(asked, field);
-    if (this.#reads >= MAX_READS)
+    if (this.#reads.length >= MAX_READS)
       throw new AppError("overloaded", "Too many repositories are being read. Try again in a moment.");
-    this.#reads++;
+    if (this.#reads.filter((id) => id === user_id).length >= MAX_READS_EACH)
+      throw new AppError("overloaded", "Two of your repositories are still being read. Try again in a moment.");
+    this.#reads.push(user_id);
     try {
       return await this.#read(user_id, address, { asked, field });
     } catch (error) {
       if (!(error instanceof RepositoryError)) throw error;
       throw new AppError("invalid", error.message, { validations: [{ field, detail: error.message }], cause: error });
     } finally {
-      this.#reads--;
+      this.#reads.splice(this.#reads.indexOf(user_id), 1);
     }
   }
 

@@ -53,6 +53,8 @@ export const TOO_MANY_BODIES = "Too many large request bodies are being received
  * which cannot be changed (1 MiB and the last packet).
  */
 const WAITING_BODY_BYTES = 4 * 1024 * 1024;
+/** A smaller body is not counted, so that slow senders of large ones don't hold up everyone's small requests. */
+const MIN_COUNTED_BYTES = 64 * 1024;
 const MAX_BODIES_BYTES = Math.min(shareOfMemory(1 / 8), 1024 * 1024 * 1024);
 /** Bodies that are streamed to workspaces, at most half of the total for one workspace. */
 const streamedBodies = new ByteBudget(MAX_BODIES_BYTES, MAX_BODIES_BYTES / 2, TOO_MANY_BODIES);
@@ -61,7 +63,8 @@ const streamedBodies = new ByteBudget(MAX_BODIES_BYTES, MAX_BODIES_BYTES / 2, TO
 export const reserveStreamedBody = ({ headers }: Request, workspace_id: string): Reservation => {
   const declared = headers.has("transfer-encoding") ? undefined : headers.get("content-length");
   const reserved = streamedBodies.open(workspace_id);
-  reserved.add(Math.min(Number(declared ?? WAITING_BODY_BYTES), WAITING_BODY_BYTES));
+  const bytes = Math.min(Number(declared ?? WAITING_BODY_BYTES), WAITING_BODY_BYTES);
+  if (bytes > MIN_COUNTED_BYTES) reserved.add(bytes);
   return reserved;
 };
 

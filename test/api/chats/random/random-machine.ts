@@ -64,9 +64,11 @@ const applyCommands = (
   { messages, queue }: ChatNotice,
 ): Transitioned | undefined => {
   let [state, inserted, reset]: [ChatState, Message[], boolean] = [before, [], false];
-  const now = messages[0]?.created_at ?? queue.at(-1)?.created_at ?? 0;
   for (const one of wish) {
-    const first_id = messages[inserted.length]?.id ?? 0;
+    // Each command of a commit has its own time.
+    const next = messages[inserted.length];
+    const now = (next ?? messages.at(-1) ?? queue.at(-1))?.created_at ?? 0;
+    const first_id = next?.id ?? 0;
     // The command after a step applies to the history version that the step created.
     const own = one.type === "enter_requires_action" || one.type === "finish_turn";
     const command = { ...one, ...(own ? { history_version: state.history_version } : {}), first_id, now } as Command;
