@@ -42,7 +42,7 @@ export type Answer = { readonly part: ResultPart; readonly shown: readonly Scale
 export const loadAnswers = async (
   content: readonly MessagePart[],
   { attachments, budget }: FileSource,
-  newest: ReadonlyMap<MessagePart, readonly string[]>,
+  { newest, form }: { readonly newest: ReadonlyMap<MessagePart, readonly string[]>; readonly form: Form },
 ): Promise<Answer[]> => {
   const answers: Answer[] = [];
   for (const one of content) {
@@ -51,7 +51,8 @@ export const loadAnswers = async (
     for (const id of newest.get(one) ?? []) {
       const file = budget.isSpent ? undefined : await attachments(id);
       const scaled = file && (await scaleToFit(id, file));
-      if (scaled && budget.take(scaled.file)) shown.push(scaled);
+      // One that the model does not accept is replaced by a note later.
+      if (scaled && (!acceptsType(form, scaled.file.media_type) || budget.take(scaled.file))) shown.push(scaled);
     }
     answers.push({ part: toPart(one), shown });
   }

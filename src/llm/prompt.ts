@@ -63,7 +63,8 @@ export const buildPrompt = async (
   for (const message of messages.toReversed()) {
     const { role, content } = message;
     if (role === "user") users.set(message, await toUserParts(content, { attachments, budget }, form));
-    else if (role === "tool") answers.set(message, await loadAnswers(content, { attachments, budget }, newest));
+    else if (role === "tool")
+      answers.set(message, await loadAnswers(content, { attachments, budget }, { newest, form }));
   }
   for (const message of messages) {
     const { role, content } = message;
@@ -114,9 +115,10 @@ const toUserParts = async (
   form: PromptForm,
 ): Promise<UserPart[]> => {
   const parts: UserPart[] = [];
-  for (const part of content) {
-    if (part.type === "file") parts.push(...(await toFileParts(part, files, form)));
-    else parts.push(...toTexts(part).map((text) => ({ type: "text" as const, text })));
+  // The newest files are counted first.
+  for (const part of content.toReversed()) {
+    if (part.type === "file") parts.unshift(...(await toFileParts(part, files, form)));
+    else parts.unshift(...toTexts(part).map((text) => ({ type: "text" as const, text })));
   }
   return parts;
 };

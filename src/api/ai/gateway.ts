@@ -132,19 +132,11 @@ export class AiGateway {
       const body = readCallBody(endpoint, bytes);
       refuseSelection(dialect, request);
       const targets = listTargets(catalog, dialect, body.model, caller.asker);
-      const answered =
-        targets.length === 0
-          ? unknownModel(body.model)
-          : await this.#call({
-              request,
-              endpoint,
-              caller,
-              body,
-              targets,
-              recording: catalog.settings.recording.enabled ? new Recording(body.bytes) : undefined,
-              release: slot.release,
-            });
-      if (!(answered instanceof Response) || answered.body === null) slot.release();
+      const recording = catalog.settings.recording.enabled ? new Recording(body.bytes) : undefined;
+      const call: Call = { request, endpoint, caller, body, targets, recording, release: slot.release, isBegun: false };
+      const answered = targets.length === 0 ? unknownModel(body.model) : await this.#call(call);
+      // A call that has begun keeps its body, and its slot, until it is recorded: also after its caller has left.
+      if (!call.isBegun || (answered instanceof Response && answered.body === null)) slot.release();
       return answered;
     } catch (error) {
       slot.release();
@@ -188,6 +180,7 @@ export class AiGateway {
     const unwatch = caller.whenLost(this.#ctx, this.#callerDeps, (reason) => answer.leave(toCanceled(reason)));
     const span = beginGatewaySpan(call, first);
     const record = this.#recorder(call, { reserved, begun, span, answer, unwatch });
+    call.isBegun = true;
     const answering = this.#callAndPass(call, targets, { record, answer, begun, span });
     const answered = await Promise.race([answering, waitForAbort(answer.left).then(() => undefined)]);
     // The caller has left: the call is settled in the background.
@@ -503,6 +496,8 @@ type Call = {
   /** Undefined when administrators have not enabled recording. */
   readonly recording: Recording | undefined;
   readonly release: () => void;
+  /** Whether the recorder releases the slot. */
+  isBegun: boolean;
 };
 type RecordedCall = {
   readonly reserved: OpenCall | undefined;

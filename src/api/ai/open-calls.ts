@@ -7,9 +7,9 @@ type Weight = { calls: number; bytes: number };
 type Limits = { readonly calls: number; readonly bytes: number };
 
 const MIB = 1024 * 1024;
-/** The largest request always fits. */
+/** The largest request always fits, and next to it one of another person. */
 const MIN_BYTES = 64 * MIB;
-const MAX_BYTES = Math.max(MIN_BYTES, Math.min(shareOfMemory(1 / 8), 1024 * MIB));
+const MAX_BYTES = Math.max(2 * MIN_BYTES, Math.min(shareOfMemory(1 / 8), 1024 * MIB));
 const LIMITS: Limits = { calls: 2_000, bytes: MAX_BYTES };
 const USER_LIMITS: Limits = { calls: 100, bytes: Math.max(MIN_BYTES, Math.min(MAX_BYTES / 2, 256 * MIB)) };
 const RETRY_AFTER_S = 5;

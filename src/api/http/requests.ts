@@ -24,7 +24,7 @@ type Waiting = { since: number; late: (reason: AppError) => void };
 export class Requests {
   /** Responses that did not match their schemas. */
   readonly mismatches = new ResponseMismatches();
-  readonly pages = new PageSlots();
+  readonly pages: PageSlots;
   readonly #clock: Clock;
   readonly #limit: number;
   readonly #running = new Map<Request, Waiting>();
@@ -44,6 +44,7 @@ export class Requests {
   constructor(clock: Clock, limit: number) {
     this.#clock = clock;
     this.#limit = limit;
+    this.pages = new PageSlots(clock);
     clock.every(CHECK_INTERVAL_MS, () => this.#expire());
   }
 

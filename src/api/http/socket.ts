@@ -376,7 +376,9 @@ export class Sockets {
     followers.unlooked += frame.length;
     if (followers.unlooked > CHECK_INTERVAL_CHARS) {
       followers.unlooked = 0;
-      for (const socket of followers.sockets) socket.checkSpeed();
+      for (const socket of followers.sockets) {
+        if (!socket.checkSpeed()) this.backlog.note(socket);
+      }
     }
     this.#server?.publish(topic, frame, compress);
   }

@@ -8,15 +8,18 @@ export const fetchPlain = async (url: URL, init: RequestInit): Promise<Response>
   // Bun's types lack this option.
   const response = await fetch(url, { ...init, headers, decompress: false } as RequestInit);
   const coding = response.headers.get("content-encoding")?.trim().toLowerCase() ?? "";
-  if (coding === "" || coding === "identity" || !response.body) return response;
+  const { status, statusText, body: packed } = response;
+  if (coding === "" || coding === "identity" || !packed || hasNoContent(status, init.method)) return response;
   const format = coding === "gzip" || coding === "x-gzip" ? "gzip" : coding === "deflate" ? "deflate" : undefined;
   if (!format) {
-    void response.body.cancel().catch(() => {});
+    void packed.cancel().catch(() => {});
     throw new Error(`it answered with the content encoding ${coding}, which was not requested`);
   }
   const plain = new Headers(response.headers);
   for (const name of ["content-encoding", "content-length"]) plain.delete(name);
-  const body = response.body.pipeThrough(new DecompressionStream(format) as TransformStream<Uint8Array, Uint8Array>);
-  const { status, statusText } = response;
+  const body = packed.pipeThrough(new DecompressionStream(format) as TransformStream<Uint8Array, Uint8Array>);
   return new Response(body, { status, statusText, headers: plain });
 };
+
+const hasNoContent = (status: number, method = "GET"): boolean =>
+  method.toUpperCase() === "HEAD" || status === 204 || (status >= 300 && status < 400);

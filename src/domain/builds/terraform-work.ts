@@ -29,12 +29,12 @@ const PROMPT = "AI Prompt";
 const SESSION_TTL_SECONDS = 7 * 86_400;
 /**
  * What a command line signed in with the owner's session token needs inside a workspace. Everything that outlives the token is left out:
- * keys, secrets, shares, roles, settings. Programs in the workspace, and people it is shared with, can read the token.
+ * keys, secrets, shares, roles, settings, versions of templates. Programs in the workspace, and people it is shared with, can read the token.
  */
 const SESSION_SCOPES = [
   ...["workspace:create", "workspace:read", "workspace:update", "workspace:delete", "workspace:start"],
-  ...["workspace:stop", "workspace:ssh", "workspace:application_connect", "template:*", "file:*"],
-  "provisioner_jobs:read",
+  ...["workspace:stop", "workspace:ssh", "workspace:application_connect", "template:read"],
+  ...["template:use", "file:read", "provisioner_jobs:read"],
   ...["chat:create", "chat:read", "chat:update", "task:*", "ai:use", "api_key:read"],
   ...["user:read", "user:read_personal", "organization:read", "organization_member:read", "group:read"],
 ] as const;

@@ -27,8 +27,8 @@ export const readApprovals = async ({ store, generations }: DomainContext, id: s
 };
 
 /**
- * Rejects with 403 when a key with scopes allows a call that it could not make itself: creating a workspace, or a start with parameter
- * values, which the workspace keeps. Rejects with 409 when it allows a call that does not wait.
+ * Rejects with 403 when a key with scopes allows a call that creates a workspace or starts one with parameter values, which the workspace keeps,
+ * without the scopes for it. Rejects with 409 when it allows a call that does not wait.
  */
 export const requireScopeToAllow = async (
   { store }: Pick<DomainContext, "store">,

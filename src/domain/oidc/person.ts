@@ -57,7 +57,7 @@ export const findOrCreatePerson = async (
 /**
  * Returns an account with this address that has no link yet, if the operator lets this provider link accounts. An address alone never gives
  * access to a linked account: providers reassign addresses, and not every provider is trusted with every account. The link revokes the
- * account's keys, because the person who created the account can have made them.
+ * account's keys, because the person who created the account can have made them. The password stays (rule OI-5).
  */
 const linkAccount = async (
   ctx: DomainContext,

@@ -1,12 +1,14 @@
 // Clients that do not read what they asked for: the memory of all of them is bounded, and other people notice nothing.
 import { expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
 import { PageSlots } from "#src/api/http/answers/page-slots.ts";
 import { Backlog, type Behind } from "#src/api/http/backlog.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
 
 test("[HT-51] a person holds half of the slots; their next reader waits until one is free, and other people read", async () => {
-  const slots = new PageSlots(4);
+  const slots = new PageSlots(systemClock, 4);
   const [first, second] = [await slots.take("eve"), await slots.take("eve")];
   let isThird = false;
   const third = slots.take("eve").then((free) => {
@@ -27,8 +29,48 @@ test("[HT-51] a person holds half of the slots; their next reader waits until on
   expect((await slots.take("eve"))(1)).toBeUndefined();
 });
 
+test("[HT-51] a slot is free again after ten seconds, whatever its client does, and readers wait no longer for one", async () => {
+  const clock = new ManualClock();
+  const slots = new PageSlots(clock, 2);
+  await Promise.all([slots.take("eve"), slots.take("bob")]);
+  clock.advance(5_000);
+  const waiting = Promise.allSettled(["carol", "dave", "fay", "gus"].map((holder) => slots.take(holder)));
+  clock.advance(5_000);
+  clock.advance(5_000);
+  const rejected = { status: "rejected", reason: expect.objectContaining({ kind: "overloaded" }) };
+  const fulfilled = { status: "fulfilled", value: expect.any(Function) };
+  expect(await waiting).toEqual([fulfilled, fulfilled, rejected, rejected] as never);
+});
+
+test("[HT-51] of those who wait, the person with the fewest slots comes first", async () => {
+  const slots = new PageSlots(systemClock, 4);
+  const [first] = await Promise.all(["eve", "eve", "bob", "bob"].map((holder) => slots.take(holder)));
+  const started: string[] = [];
+  const waiting = ["eve", "carol"].map((holder) =>
+    slots.take(holder).then((free) => {
+      started.push(holder);
+      free(1);
+    }),
+  );
+  first?.(1);
+  await Promise.all(waiting);
+  expect(started).toEqual(["carol", "eve"]);
+});
+
+test("[HT-51] a reader that has disconnected while it waited holds nothing", async () => {
+  const slots = new PageSlots(systemClock, 2);
+  const free = await slots.take("eve");
+  const leaving = new AbortController();
+  const request = new Request("http://localhost/", { signal: leaving.signal });
+  const waited = slots.takeForAnswer(request, "eve");
+  leaving.abort();
+  free(1);
+  await waited;
+  (await slots.take("eve"))(1);
+});
+
 test("[HT-51] a slot is free when a large answer was read or its client has left, and with the last byte of a small one", async () => {
-  const slots = new PageSlots(2);
+  const slots = new PageSlots(systemClock, 2);
   const answerTo = async (body: string): Promise<Response> => {
     const request = new Request("http://localhost/");
     await slots.takeForAnswer(request, "eve");
@@ -46,7 +88,7 @@ test("[HT-51] a slot is free when a large answer was read or its client has left
 });
 
 test("[HT-51] a client that takes a large page and leaves gives its slot back", async () => {
-  const slots = new PageSlots(2);
+  const slots = new PageSlots(systemClock, 2);
   const large = "x".repeat(16_000_000);
   await using served = Bun.serve({
     port: 0,

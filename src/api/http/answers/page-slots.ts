@@ -1,5 +1,6 @@
 // Bounds the memory of pages of rows that can each have megabytes, such as messages of chats: a page stays in memory until its client has read
 // it, so that a hundred clients that do not read would fill the machine (rule HT-51).
+import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 
@@ -7,8 +8,11 @@ import { shareOfMemory } from "#base/system/memory.ts";
 const PAGE_BYTES = 16 * 1024 * 1024;
 const MEMORY_SHARE = 1 / 8;
 const MIN_SLOTS = 8;
-/** More than this many readers waiting for a slot get 503. */
+/** More than this many readers waiting for a slot get 503, and those that wait longer. */
 const MAX_WAITING = 1_000;
+const MAX_WAIT_MS = 10_000;
+/** A slot is free after this time, also if its client still reads: it may be slow, or gone before the runtime had an answer to cancel. */
+const MAX_HOLD_MS = 10_000;
 /** A smaller answer frees its slot when it is complete, because its client cannot hold much. */
 const LARGE_BYTES = 256 * 1024;
 const PIECE_BYTES = 64 * 1024;
@@ -32,34 +36,51 @@ export class PageSlots {
   #busy = 0;
   /** Bytes of pages since the last collection. */
   #sent = 0;
+  readonly #clock: Clock;
 
-  constructor(total = Math.max(MIN_SLOTS, Math.floor(shareOfMemory(MEMORY_SHARE) / PAGE_BYTES))) {
+  constructor(clock: Clock, total = Math.max(MIN_SLOTS, Math.floor(shareOfMemory(MEMORY_SHARE) / PAGE_BYTES))) {
+    this.#clock = clock;
     this.#total = total;
   }
 
   /**
-   * Resolves with a function that frees the slot, once one is free: one person holds at most half of them. Rejects with 503 when too many
-   * wait.
+   * Resolves with a function that frees the slot, once one is free: one person holds at most half of them, for 10 seconds. Rejects with 503 when
+   * too many wait, or none is free in time.
    */
   async take(holder: string): Promise<FreeSlot> {
     if (this.#fits(holder)) this.#count(holder, 1);
-    else {
-      if (this.#waiting.length >= MAX_WAITING)
-        throw new AppError("overloaded", "Too many large pages are being read. Please retry.");
-      await new Promise<void>((start) => this.#waiting.push({ holder, start }));
-    }
+    else await this.#wait(holder);
     let isTaken = true;
-    return (bytes) => {
+    const free: FreeSlot = (bytes) => {
       if (!isTaken) return;
       isTaken = false;
+      timer.cancel();
       this.#collect(bytes);
       this.#free(holder);
     };
+    const timer = this.#clock.after(MAX_HOLD_MS, () => free(0));
+    return free;
+  }
+
+  async #wait(holder: string): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const overloaded = () => new AppError("overloaded", "Too many large pages are being read. Please retry.");
+    if (this.#waiting.length >= MAX_WAITING) throw overloaded();
+    const waiting: Waiting = { holder, start: resolve };
+    this.#waiting.push(waiting);
+    const timer = this.#clock.after(MAX_WAIT_MS, () => {
+      const at = this.#waiting.indexOf(waiting);
+      if (at >= 0) this.#waiting.splice(at, 1);
+      if (at >= 0) reject(overloaded());
+    });
+    await promise.finally(() => timer.cancel());
   }
 
   /** Takes a slot until the answer to this request has been sent (`finish`). */
   async takeForAnswer(request: Request, holder: string): Promise<void> {
-    this.#answers.set(request, await this.take(holder));
+    const free = await this.take(holder);
+    if (request.signal.aborted) free(0);
+    else this.#answers.set(request, free);
   }
 
   /** Returns the response to a request, which frees its slot when the client has read it or has disconnected. */
@@ -89,6 +110,10 @@ export class PageSlots {
     if (process.memoryUsage.rss() > shareOfMemory(COLLECT_SHARE)) Bun.gc(true);
   }
 
+  #held({ holder }: Waiting): number {
+    return this.#heldBy.get(holder) ?? 0;
+  }
+
   #fits(holder: string): boolean {
     return this.#busy < this.#total && (this.#heldBy.get(holder) ?? 0) < Math.ceil(this.#total / 2);
   }
@@ -102,11 +127,14 @@ export class PageSlots {
 
   #free(holder: string): void {
     this.#count(holder, -1);
-    const next = this.#waiting.findIndex((one) => this.#fits(one.holder));
-    const [started] = next < 0 ? [] : this.#waiting.splice(next, 1);
-    if (!started) return;
-    this.#count(started.holder, 1);
-    started.start();
+    const fitting = this.#waiting.filter((one) => this.#fits(one.holder));
+    const [first, ...others] = fitting;
+    if (!first) return;
+    // The person with the fewest comes first, then the one who waits longest.
+    const next = others.reduce((least, one) => (this.#held(one) < this.#held(least) ? one : least), first);
+    this.#waiting.splice(this.#waiting.indexOf(next), 1);
+    this.#count(next.holder, 1);
+    next.start();
   }
 }
 
