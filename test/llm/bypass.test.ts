@@ -91,6 +91,10 @@ const readAs = async (pieces: readonly Uint8Array[], bypass: Bypass | undefined)
   return { shown, message: collector.content(0), usage: collector.usage, finish: collector.finish };
 };
 
+/** The package gives a random ID to a call without one. */
+const hideMadeIds = (answer: object): unknown =>
+  JSON.parse(JSON.stringify(answer).replace(/"tool_call_id":"[A-Za-z0-9]{16}"/g, '"tool_call_id":"made"'));
+
 test("[MO-66] text that bypasses the package equals what the package would have read, in the same place, however the stream is split", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(CHUNK, { maxLength: 14 }), fc.integer({ min: 1, max: 400 }), async (chunks, length) => {
@@ -98,7 +102,7 @@ test("[MO-66] text that bypasses the package equals what the package would have 
       const pieces = Array.from({ length: Math.ceil(bytes.length / length) }, (_, at) =>
         bytes.slice(at * length, (at + 1) * length),
       );
-      expect(await readAs(pieces, new Bypass())).toEqual(await readAs(pieces, undefined));
+      expect(hideMadeIds(await readAs(pieces, new Bypass()))).toEqual(hideMadeIds(await readAs(pieces, undefined)));
     }),
     { numRuns: 150 },
   );

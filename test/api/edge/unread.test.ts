@@ -42,7 +42,7 @@ test("[HT-51] a slot is free again after ten seconds, whatever its client does, 
   expect(await waiting).toEqual([fulfilled, fulfilled, rejected, rejected] as never);
 });
 
-test("[HT-51] of those who wait, the person with the fewest slots comes first", async () => {
+test("[HT-51] the waiting person with the fewest slots comes first", async () => {
   const slots = new PageSlots(systemClock, 4);
   const [first] = await Promise.all(["eve", "eve", "bob", "bob"].map((holder) => slots.take(holder)));
   const started: string[] = [];

@@ -8,8 +8,9 @@ import { shareOfMemory } from "#base/system/memory.ts";
 const PAGE_BYTES = 16 * 1024 * 1024;
 const MEMORY_SHARE = 1 / 8;
 const MIN_SLOTS = 8;
-/** More than this many readers waiting for a slot get 503, and those that wait longer. */
+/** Further readers get 503. */
 const MAX_WAITING = 1_000;
+/** Readers without a slot after this time get 503. */
 const MAX_WAIT_MS = 10_000;
 /** A slot is free after this time, also if its client still reads: it may be slow, or gone before the runtime had an answer to cancel. */
 const MAX_HOLD_MS = 10_000;
