@@ -8,12 +8,12 @@ export type TextChange = (text: string) => string;
 
 const toSealContext = (agent_id: string): string => `agent_text:${agent_id}`;
 
-/** What people get instead of a text with a secret. */
+/** Shown to people in place of a text that contains a secret. */
 export const HIDDEN_TEXT = "(hidden)";
 
 /**
- * Encrypts texts of one agent that contain one of `secrets` (non-empty). A text that looks encrypted is
- * encrypted again: a caller cannot make the server decrypt a text it did not encrypt.
+ * Encrypts texts of one agent that contain one of `secrets` (empty ones are ignored). A text that looks encrypted is encrypted again, so that
+ * a caller cannot make the server decrypt a text it did not encrypt.
  */
 export const sealSecretTexts = (encryption: Encryption, agent_id: string, secrets: readonly string[]): TextChange => {
   const known = secrets.filter((secret) => secret !== "");
@@ -29,7 +29,7 @@ export const openSecretTexts = (encryption: Encryption, agent_id: string): TextC
   return (text) => (text.startsWith(prefix) ? encryption.open(text, toSealContext(agent_id)) : text);
 };
 
-/** Replaces encrypted texts, for answers to people: otherwise everyone who sees a workspace could use its owner's session token. */
+/** Replaces encrypted texts, for answers to people: otherwise everyone who can see a workspace could use its owner's session token. */
 export const hideSecretTexts =
   ({ prefix }: Pick<Encryption, "prefix">): TextChange =>
   (text) =>

@@ -6,7 +6,7 @@ export type Attachment = { readonly name: string; readonly media_type: string; r
 /** Returns undefined if the file no longer exists. */
 export type Attachments = (file_id: string) => Promise<Attachment | undefined>;
 
-/** With base64, providers' limit of 32 MB for a request. All of it is in memory three times. */
+/** Base64 makes this 32 MB, the limit of providers for a request. The server holds three copies of it during a call. */
 const MAX_BYTES = 24 * 1024 * 1024;
 
 /** The bytes that the attachments of one request have together. The newest are counted first; older ones are left out. */
@@ -17,7 +17,7 @@ export class AttachmentBudget {
     return this.#left <= 0;
   }
 
-  /** Returns false when the file does not fit any more. Then none does. */
+  /** Returns false if the file no longer fits. Then no older file is accepted either. */
   take({ bytes }: Pick<Attachment, "bytes">): boolean {
     const isLess = bytes.byteLength <= this.#left;
     this.#left = isLess ? this.#left - bytes.byteLength : 0;

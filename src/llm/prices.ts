@@ -38,7 +38,7 @@ const PRICE_LISTS: Partial<Record<ProviderKind, readonly ListPrice[]>> = {
   ],
 };
 
-/** Kinds of providers whose models cost money; an OpenAI-compatible server may be one's own. */
+/** Kinds of providers whose models cost money; an OpenAI-compatible server may be self-hosted. */
 export const PAID_KINDS: ReadonlySet<string> = new Set<ProviderKind>(["anthropic", "openai", "google"]);
 
 /** Returns whether a model's calls cost money, as far as known. */

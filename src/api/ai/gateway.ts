@@ -529,7 +529,7 @@ const endGatewaySpan = (
 };
 
 /**
- * Returns whether an answer may cost more than what has arrived of it: hidden reasoning of a paid model. A server of one's own is free to
+ * Returns whether an answer may cost more than what has arrived of it: hidden reasoning of a paid model. A self-hosted server is free to
  * answer someone else instead.
  */
 const mayHideCost = ({ kind }: Endpoint, target: Target): boolean => kind === "generate" && isPaid(target);

@@ -22,7 +22,7 @@ const PATH = "/login/second-factor";
 /** The identity from a provider sign-in. */
 type ProviderIdentity = { readonly provider: string; readonly identity: Identity };
 
-/** The user, as they were: a new password, a suspension and any other change of the account invalidate unfinished sign-ins. */
+/** The user and a digest of their account. A new password, a suspension or any other change of the account invalidates unfinished sign-ins. */
 type PendingSignIn = { readonly user_id: string; readonly account: string; readonly oidc?: ProviderIdentity };
 
 const computeDigest = (user: User): string => sha256(`sign-in ${user.updated_at} ${user.password_hash}`);

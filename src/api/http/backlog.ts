@@ -1,10 +1,10 @@
-// Bounds what waits for all clients that do not read: each can have a frame of megabytes waiting, and nothing else limits their sum.
+// Limits the bytes that wait for all slow clients together. Each can have a frame of megabytes waiting, and no other limit covers their sum.
 import { log } from "#base/log.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 
 const MEMORY_SHARE = 1 / 8;
 
-/** A connection whose client is behind. */
+/** A connection whose client reads too slowly. */
 export type Behind = {
   /** Bytes that wait for the client. */
   readonly waiting: number;

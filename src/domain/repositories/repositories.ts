@@ -36,7 +36,7 @@ export type RepositoryDeps = {
 
 /** Maximum number of repositories read at the same time; each runs git and stores a clone. */
 const MAX_READS = 4;
-/** Of those, for one person: a slow host must not keep everyone else from reading. */
+/** Maximum for one user, so that a slow host does not block everyone else. */
 const MAX_READS_EACH = 2;
 
 /** Limits in milliseconds and bytes for the build context of an image: one commit without history. */

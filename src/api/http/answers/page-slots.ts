@@ -1,5 +1,5 @@
-// Bounds the memory of pages of rows that can each have megabytes, such as messages of chats: a page stays in memory until its client has read
-// it, so that a hundred clients that do not read would fill the machine (rule HT-51).
+// Limits how many large pages, such as messages of chats, are read and sent at a time. A page stays in memory until its client has read it, so a
+// hundred clients that don't read would fill the memory (rule HT-51).
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
@@ -12,14 +12,17 @@ const MIN_SLOTS = 8;
 const MAX_WAITING = 1_000;
 /** Readers without a slot after this time get 503. */
 const MAX_WAIT_MS = 10_000;
-/** A slot is free after this time, also if its client still reads: it may be slow, or gone before the runtime had an answer to cancel. */
+/**
+ * A slot is freed after this time even if its client still reads. The client may be slow, or may have disconnected before the runtime had a
+ * response to cancel.
+ */
 const MAX_HOLD_MS = 10_000;
 /** A smaller answer frees its slot when it is complete, because its client cannot hold much. */
 const LARGE_BYTES = 256 * 1024;
 const PIECE_BYTES = 64 * 1024;
 /**
- * Bytes of pages after which their garbage is collected if the memory is half full. Each byte leaves four behind, and the runtime, which goes by
- * the memory of the whole machine, would collect them too late for a container.
+ * Bytes of pages after which their garbage is collected if the memory is half full. Each byte leaves four bytes of garbage, which
+ * the runtime would collect too late in a container, because it only knows the memory of the whole machine.
  */
 const COLLECT_BYTES = Math.min(shareOfMemory(1 / 32), 64 * 1024 * 1024);
 const COLLECT_SHARE = 1 / 2;
@@ -131,7 +134,7 @@ export class PageSlots {
     const fitting = this.#waiting.filter((one) => this.#fits(one.holder));
     const [first, ...others] = fitting;
     if (!first) return;
-    // The person with the fewest comes first, then the one who waits longest.
+    // The person with the fewest slots comes first, then the one who has waited longest.
     const next = others.reduce((least, one) => (this.#held(one) < this.#held(least) ? one : least), first);
     this.#waiting.splice(this.#waiting.indexOf(next), 1);
     this.#count(next.holder, 1);
