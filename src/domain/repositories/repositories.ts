@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
+import { FairSlots } from "#base/fair-slots.ts";
 import {
   CREDENTIALS_PROBLEM,
   hasCredentials,
@@ -34,10 +35,11 @@ export type RepositoryDeps = {
   readonly root: string;
 };
 
-/** Maximum number of repositories read at the same time; each runs git and stores a clone. */
-const MAX_READS = 4;
-/** Maximum for one user, so that a slow host does not block everyone else. */
-const MAX_READS_EACH = 2;
+/**
+ * How many repositories are read at the same time, each by a git of its own with a clone: two for one user, so that a slow host does not block
+ * everyone else. Further ones wait, because people open several repositories in a row.
+ */
+const READS = { total: 4, each: 2, waiting: 64, waiting_each: 16, wait_ms: 60_000 };
 
 /** Limits in milliseconds and bytes for the build context of an image: one commit without history. */
 const CONTEXT_TIMEOUT_MS = 10 * 60_000;
@@ -50,11 +52,11 @@ export class Repositories implements RepositorySources {
   readonly #deps: RepositoryDeps;
   readonly #ownerReaders: Readers;
   readonly #otherReaders: Readers;
-  /** The users for whom repositories are being read, one entry for each. */
-  readonly #reads: string[] = [];
+  readonly #reads: FairSlots;
 
   constructor(deps: RepositoryDeps) {
     this.#deps = deps;
+    this.#reads = new FairSlots(deps.clock, READS);
     this.#ownerReaders = makeReaders(deps, deps.ownersOutbound, join(deps.root, "owners"));
     this.#otherReaders = makeReaders(deps, deps.outbound, join(deps.root, "others"));
   }
@@ -64,21 +66,18 @@ export class Repositories implements RepositorySources {
     return this.#deps.links.providerFor(url);
   }
 
-  /** Returns the plan for a request. Throws 400 by the invalid field, and 503 while too many repositories are being read. */
+  /** Returns the plan for a request. Throws 400 by the invalid field, and 503 if it would wait too long for others. */
   async plan(user_id: string, { asked, field }: Request): Promise<RepositoryPlan> {
     const address = toAddress(asked, field);
-    if (this.#reads.length >= MAX_READS)
-      throw new AppError("overloaded", "Too many repositories are being read. Try again in a moment.");
-    if (this.#reads.filter((id) => id === user_id).length >= MAX_READS_EACH)
-      throw new AppError("overloaded", "Two of your repositories are still being read. Try again in a moment.");
-    this.#reads.push(user_id);
+    const free = await this.#reads.take(user_id);
+    if (!free) throw new AppError("overloaded", "Too many repositories are being read. Try again in a moment.");
     try {
       return await this.#read(user_id, address, { asked, field });
     } catch (error) {
       if (!(error instanceof RepositoryError)) throw error;
       throw new AppError("invalid", error.message, { validations: [{ field, detail: error.message }], cause: error });
     } finally {
-      this.#reads.splice(this.#reads.indexOf(user_id), 1);
+      free();
     }
   }
 

@@ -2,6 +2,7 @@
 // hundred clients that don't read would fill the memory (rule HT-51).
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
+import { FairSlots } from "#base/fair-slots.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 
 /** What a large page takes: its rows, its JSON, and the bytes of that. */
@@ -30,21 +31,23 @@ const COLLECT_SHARE = 1 / 2;
 /** Frees a slot, once. `bytes`: the size of the page that was sent. */
 export type FreeSlot = (bytes: number) => void;
 
-type Waiting = { readonly holder: string; readonly start: () => void };
-
 export class PageSlots {
-  readonly #total: number;
-  readonly #heldBy = new Map<string, number>();
-  readonly #waiting: Waiting[] = [];
+  readonly #slots: FairSlots;
   readonly #answers = new WeakMap<Request, FreeSlot>();
-  #busy = 0;
   /** Bytes of pages since the last collection. */
   #sent = 0;
   readonly #clock: Clock;
 
   constructor(clock: Clock, total = Math.max(MIN_SLOTS, Math.floor(shareOfMemory(MEMORY_SHARE) / PAGE_BYTES))) {
     this.#clock = clock;
-    this.#total = total;
+    const each = Math.ceil(total / 2);
+    this.#slots = new FairSlots(clock, {
+      total,
+      each,
+      waiting: MAX_WAITING,
+      waiting_each: MAX_WAITING,
+      wait_ms: MAX_WAIT_MS,
+    });
   }
 
   /**
@@ -52,32 +55,18 @@ export class PageSlots {
    * too many wait, or none is free in time.
    */
   async take(holder: string): Promise<FreeSlot> {
-    if (this.#fits(holder)) this.#count(holder, 1);
-    else await this.#wait(holder);
+    const release = await this.#slots.take(holder);
+    if (!release) throw new AppError("overloaded", "Too many large pages are being read. Please retry.");
     let isTaken = true;
     const free: FreeSlot = (bytes) => {
       if (!isTaken) return;
       isTaken = false;
       timer.cancel();
       this.#collect(bytes);
-      this.#free(holder);
+      release();
     };
     const timer = this.#clock.after(MAX_HOLD_MS, () => free(0));
     return free;
-  }
-
-  async #wait(holder: string): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const overloaded = () => new AppError("overloaded", "Too many large pages are being read. Please retry.");
-    if (this.#waiting.length >= MAX_WAITING) throw overloaded();
-    const waiting: Waiting = { holder, start: resolve };
-    this.#waiting.push(waiting);
-    const timer = this.#clock.after(MAX_WAIT_MS, () => {
-      const at = this.#waiting.indexOf(waiting);
-      if (at >= 0) this.#waiting.splice(at, 1);
-      if (at >= 0) reject(overloaded());
-    });
-    await promise.finally(() => timer.cancel());
   }
 
   /** Takes a slot until the answer to this request has been sent (`finish`). */
@@ -112,33 +101,6 @@ export class PageSlots {
     if (this.#sent < COLLECT_BYTES) return;
     this.#sent = 0;
     if (process.memoryUsage.rss() > shareOfMemory(COLLECT_SHARE)) Bun.gc(true);
-  }
-
-  #held({ holder }: Waiting): number {
-    return this.#heldBy.get(holder) ?? 0;
-  }
-
-  #fits(holder: string): boolean {
-    return this.#busy < this.#total && (this.#heldBy.get(holder) ?? 0) < Math.ceil(this.#total / 2);
-  }
-
-  #count(holder: string, by: 1 | -1): void {
-    this.#busy += by;
-    const held = (this.#heldBy.get(holder) ?? 0) + by;
-    if (held === 0) this.#heldBy.delete(holder);
-    else this.#heldBy.set(holder, held);
-  }
-
-  #free(holder: string): void {
-    this.#count(holder, -1);
-    const fitting = this.#waiting.filter((one) => this.#fits(one.holder));
-    const [first, ...others] = fitting;
-    if (!first) return;
-    // The person with the fewest slots comes first, then the one who has waited longest.
-    const next = others.reduce((least, one) => (this.#held(one) < this.#held(least) ? one : least), first);
-    this.#waiting.splice(this.#waiting.indexOf(next), 1);
-    this.#count(next.holder, 1);
-    next.start();
   }
 }
 
