@@ -49,14 +49,20 @@ export const serverTasks = async ({ rounds, seed, log }: CheckOptions): Promise<
     assertNoProblems(seed, `round ${round}`, await findDatabaseProblems(place.directory));
     await place.start({ env: ENV });
   }
-  await until(async () => (await listTasks(world)).every(({ status }) => status === "active"), {
-    what: "all tasks have their prompt",
-    patience: 120_000,
-  });
+  // A task is active as soon as the delivery of its prompt begins, which creates its chat.
+  await until(
+    async () => (await listTasks(world)).every(({ status, chat_id }) => status === "active" && hasId(chat_id)),
+    {
+      what: "all tasks have their prompt",
+      patience: 120_000,
+    },
+  );
   assertNoProblems(seed, "the end", await problems(world, prompts));
   await place.stop();
   return `${rounds} times killed, ${prompts.size} tasks, none without its prompt and none with two`;
 };
+
+const hasId = (chat_id: unknown): boolean => (chat_id as { valid: boolean } | null)?.valid === true;
 
 const listTasks = async ({ admin }: World): Promise<Task[]> => (await read<Tasks>(admin, "/api/v2/tasks")).tasks;
 
