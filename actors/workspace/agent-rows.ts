@@ -2,7 +2,7 @@
 // tokens are returned once, for the worker; only their digests are stored.
 import type { Encryption } from "#base/encryption.ts";
 import { sha256 } from "#base/ids.ts";
-import { mapValues, sealSecretTexts, type TextChange } from "#base/template-secrets.ts";
+import { BuildSecrets, mapValues, sealSecretTexts, type TextChange } from "#base/template-secrets.ts";
 import { insertAgent } from "#db/agents/agents.ts";
 import { insertAgentApp } from "#db/agents/apps.ts";
 import { deleteAgentsOfBuild, releaseApp, releaseToken } from "#db/agents/build-agents.ts";
@@ -14,6 +14,8 @@ import { deleteResources, insertResource } from "#db/workspaces/resources.ts";
 import type { Manifest, ManifestAgent, ManifestResource, ManifestScript } from "#schema/templates/manifest.ts";
 import { toIcon, toLine, toLink } from "#schema/text.ts";
 import type { Dotfiles } from "#schema/users/dotfiles.ts";
+import { ProvisionError } from "#src/provisioners/provisioner.ts";
+import { MAX_RESOURCES_CHARS } from "#src/provisioners/render.ts";
 import { toDotfilesScript } from "./dotfiles.ts";
 
 export type AgentRowsInput = {
@@ -32,7 +34,7 @@ export type AgentRowsInput = {
   /** Digests of the tokens of running programs by agent name, which the new agents take over (rule PB-8). */
   readonly kept?: ReadonlyMap<string, string>;
   readonly encryption: Encryption;
-  /** Values of sensitive variables. Fields that contain one are stored encrypted (rule TP-33). */
+  /** Values of sensitive variables, and secrets of the owner. Fields that contain one are stored encrypted, or not at all (rule TP-33). */
   readonly secrets: readonly string[];
   /** Whether agents get none of the owner's data, regardless of the template. */
   readonly no_user_data: boolean;
@@ -54,13 +56,20 @@ const CONNECTION_TIMEOUT_SECONDS = 120;
 /** Default timeout of metadata scripts in seconds. */
 const METADATA_TIMEOUT_SECONDS = 10;
 
-/** Returns the rows. First deletes those of an earlier attempt of the same build, so that a build can begin again. */
+/**
+ * Returns the rows. First deletes those of an earlier attempt of the same build, so that a build can begin again. Throws ProvisionError if the
+ * resources of a start are too large: they are read with each workspace of a list.
+ */
 export const buildAgentRows = (input: AgentRowsInput): CreatedAgents => {
   const keys = { agent: input.agent_key, source: input.source_key };
   const rows: Statement[] = [...deleteAgentsOfBuild(input.build_id), deleteResources(input.job_id)];
   const agents: CreatedAgents["agents"] = [];
   let order = 0;
-  for (const resource of input.manifest.resources) {
+  const secrets = new BuildSecrets(input.secrets);
+  const resources = input.manifest.resources.map((resource) => hideSecrets(resource, secrets));
+  if (input.transition !== "stop" && JSON.stringify(resources).length > MAX_RESOURCES_CHARS)
+    throw new ProvisionError(`The workspace's resources have more than ${MAX_RESOURCES_CHARS} characters.`);
+  for (const resource of resources) {
     const id = input.uuid();
     rows.push(toResourceRow(id, resource, input));
     if (input.transition === "stop") continue;
@@ -71,11 +80,26 @@ export const buildAgentRows = (input: AgentRowsInput): CreatedAgents => {
       // A token set by the template always belongs to the newest agent.
       const kept = input.kept?.get(agent.name);
       if (kept ?? agent.token) rows.push(releaseToken(kept ?? sha256(made.token)));
-      const seal = sealSecretTexts(input.encryption, made.id, input.secrets);
+      const seal = sealSecretTexts(input.encryption, made.id, secrets);
       rows.push(toAgentRow(agent, made, place, input, seal), ...toAgentItems(agent, made.id, keys, input, seal));
     }
   }
   return { rows, agents, daily_cost: sumDailyCost(input.manifest) };
+};
+
+/** Members whose texts only the agent gets: they are encrypted instead. The container's are not stored. */
+const AGENT_TEXTS: ReadonlySet<string> = new Set(["env", "script", "token", "docker"]);
+
+/** Masks the secrets in all texts that people see. */
+const hideSecrets = <T>(value: T, secrets: BuildSecrets): T => {
+  if (typeof value === "string") return secrets.hide(value) as T;
+  if (Array.isArray(value)) return value.map((one) => hideSecrets(one, secrets)) as T;
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([key, one]) => [
+    key,
+    AGENT_TEXTS.has(key) ? one : hideSecrets(one, secrets),
+  ]);
+  return Object.fromEntries(entries) as T;
 };
 
 type AgentScript = ManifestScript & { readonly is_dotfiles?: boolean };

@@ -61,7 +61,7 @@ export const planBuild = async (
   const isMadeLater = source.provisioner === "terraform";
   const manifest = isMadeLater
     ? source
-    : renderManifest(source, { parameters, variables, workspace: { id, name }, owner });
+    : renderManifest(source, { parameters, variables, workspace: { id, name }, owner }, build.transition === "start");
   const starts = build.transition === "start" && !known.made && !isMadeLater;
   const agents = (known.made ?? []).map((one) => ({ id: one.id, name: one.name, token: "" }));
   const ofOwner = await loadOfOwner(store, workspace, build);

@@ -1,7 +1,9 @@
-// Encrypts the texts of an agent (environment, scripts) into which a template inserted the value of a sensitive variable or a secret of the
-// workspace's owner. Only the agent gets them. All other texts are stored in plain form, so that reading an agent without secrets costs
-// nothing. Pure except for the random nonces.
+// Protects the values of sensitive variables and the secrets of a workspace's owner that a template inserted into its texts. Those that only the
+// agent needs (environment, scripts) are encrypted; the others (such as apps, metadata and folders) are shown to everyone who can see the
+// workspace, so they are hidden for good. Texts without secrets are stored in plain form, so that reading them costs nothing. Pure except for
+// the random nonces.
 import type { Encryption } from "./encryption.ts";
+import { Mask } from "./secrets/mask.ts";
 
 /** Converts a text to its stored form or back. */
 export type TextChange = (text: string) => string;
@@ -11,17 +13,35 @@ const toSealContext = (agent_id: string): string => `agent_text:${agent_id}`;
 /** Shown to people in place of a text that contains a secret. */
 export const HIDDEN_TEXT = "(hidden)";
 
+/** The secrets of a build. */
+export class BuildSecrets {
+  readonly #values: readonly string[];
+  readonly #mask = new Mask();
+
+  constructor(values: readonly string[]) {
+    this.#values = values.filter((value) => value !== "");
+    this.#mask.add(...this.#values);
+  }
+
+  /** Returns true if the text contains a secret, in any of the encodings that templates use. */
+  isIn(text: string): boolean {
+    return this.#values.some((value) => text.includes(value)) || this.hide(text) !== text;
+  }
+
+  /** Masks the secrets in a text that people see, except for very short ones. */
+  hide(text: string): string {
+    return this.#mask.hide(text);
+  }
+}
+
 /**
- * Encrypts texts of one agent that contain one of `secrets` (empty ones are ignored). A text that looks encrypted is encrypted again, so that
- * a caller cannot make the server decrypt a text it did not encrypt.
+ * Encrypts texts of one agent that contain a secret. A text that looks encrypted is encrypted again, so that a caller cannot make the server
+ * decrypt a text it did not encrypt.
  */
-export const sealSecretTexts = (encryption: Encryption, agent_id: string, secrets: readonly string[]): TextChange => {
-  const known = secrets.filter((secret) => secret !== "");
-  return (text) =>
-    known.some((secret) => text.includes(secret)) || text.startsWith(encryption.prefix)
-      ? encryption.seal(text, toSealContext(agent_id))
-      : text;
-};
+export const sealSecretTexts =
+  (encryption: Encryption, agent_id: string, secrets: BuildSecrets): TextChange =>
+  (text) =>
+    secrets.isIn(text) || text.startsWith(encryption.prefix) ? encryption.seal(text, toSealContext(agent_id)) : text;
 
 /** Reverses `sealSecretTexts`. Throws `UnsealError` when an encrypted text was altered or belongs to another agent. */
 export const openSecretTexts = (encryption: Encryption, agent_id: string): TextChange => {

@@ -4,6 +4,7 @@
 import type { Manifest, ManifestAgent, ManifestResource } from "#schema/templates/manifest.ts";
 import { parsePlan, REPOSITORY_FORM } from "#schema/templates/repository.ts";
 import { fillIn, listPlaceholders, parseSinglePlaceholder, toEnvironmentName } from "./placeholders.ts";
+import { ProvisionError } from "./provisioner.ts";
 import { addRepositories } from "./repository/apply-plan.ts";
 
 export type RenderValues = {
@@ -15,18 +16,37 @@ export type RenderValues = {
   readonly owner: { readonly username: string; readonly email: string };
 };
 
+/** Maximum characters of the values that are inserted into one template, and of the resources of one build as JSON. */
+export const MAX_RESOURCES_CHARS = 512 * 1024;
+
 /**
  * Returns the manifest with all texts of its resources filled in. Each agent's env gets SLIPWAY_PARAM_<NAME> for every parameter, and for
- * the variables and built-in names that its scripts use. Values that the template sets in `env` take precedence.
+ * the variables and built-in names that its scripts use. Values that the template sets in `env` take precedence. Throws ProvisionError if the
+ * inserted values are too long; a build that stops or deletes a workspace (`isStart` is false) leaves out the rest instead.
  */
-export const renderManifest = (manifest: Manifest, values: RenderValues): Manifest => {
-  const fillPlaceholder = (name: string): string => findValue(name, values);
+export const renderManifest = (manifest: Manifest, values: RenderValues, isStart = true): Manifest => {
+  const count = limitInserted(isStart);
   const shown = { ...values, parameters: addLinks(manifest, values.parameters) };
-  return {
-    ...manifest,
-    resources: manifest.resources.map((one) =>
-      addRepositories(renderResource(one, { values: shown, fill: fillPlaceholder })),
-    ),
+  const texts: Texts = {
+    values: shown,
+    fill: (name) => count(findValue(name, values)),
+    show: (name) => count(findValue(name, shown)),
+  };
+  return { ...manifest, resources: manifest.resources.map((one) => addRepositories(renderResource(one, texts))) };
+};
+
+/** Returns a function that counts a value before it is inserted. A template can repeat a value thousands of times. */
+const limitInserted = (isStart: boolean): ((value: string) => string) => {
+  let left = MAX_RESOURCES_CHARS;
+  return (value) => {
+    if (value.length <= left) {
+      left -= value.length;
+      return value;
+    }
+    if (!isStart) return "";
+    throw new ProvisionError(
+      `The template inserts values of more than ${MAX_RESOURCES_CHARS} characters in total. Use shorter values, or ask the template's author to insert them in fewer places.`,
+    );
   };
 };
 
@@ -62,15 +82,15 @@ const findValue = (name: string, values: RenderValues): string => {
   return group && Object.hasOwn(group, key) ? String(group[key]) : "";
 };
 
-/** The function that fills in texts, and the values for the environment. */
-type Texts = { readonly values: RenderValues; readonly fill: ValueOf };
+/** `fill` fills in texts, `show` returns the values for the environment. */
+type Texts = { readonly values: RenderValues; readonly fill: ValueOf; readonly show: ValueOf };
 
 const renderResource = (resource: ManifestResource, texts: Texts): ManifestResource => ({
   ...fillDeep({ ...resource, agents: undefined }, texts.fill),
   ...(resource.agents ? { agents: resource.agents.map((agent) => renderAgent(agent, texts)) } : {}),
 });
 
-const renderAgent = (agent: ManifestAgent, { values, fill }: Texts): ManifestAgent => {
+const renderAgent = (agent: ManifestAgent, { values, fill, show }: Texts): ManifestAgent => {
   const reference = toReference(agent.os ?? "linux");
   const fillForShell = (text: string): string => {
     const only = parseSinglePlaceholder(text);
@@ -82,7 +102,7 @@ const renderAgent = (agent: ManifestAgent, { values, fill }: Texts): ManifestAge
     ...(agent.apps ?? []).map(({ command }) => command ?? ""),
   ].flatMap(listPlaceholders);
   const names = new Set([...Object.keys(values.parameters).map((name) => `parameters.${name}`), ...used]);
-  const env = Object.fromEntries([...names].map((name) => [toEnvironmentName(name), findValue(name, values)]));
+  const env = Object.fromEntries([...names].map((name) => [toEnvironmentName(name), show(name)]));
   const { scripts, metadata, apps, ...rest } = agent;
   const filled = fillDeep(rest, fill);
   return {

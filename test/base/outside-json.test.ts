@@ -14,10 +14,10 @@ import { listModels } from "#src/llm/model-list.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import { parseImport } from "#src/provisioners/external/import-result.ts";
 import { readWorkerMessage } from "#src/provisioners/external/protocol.ts";
-import { parseStateSecrets } from "#src/provisioners/terraform/mask.ts";
 import { findStateProblem } from "#src/provisioners/terraform/pushed-state.ts";
 import { isBare, isState, MAX_STATE_BYTES, parseSerial } from "#src/provisioners/terraform/session.ts";
 import { parseState, TERRAFORM_LIMITS } from "#src/provisioners/terraform/state-json.ts";
+import { parseStateSecrets } from "#src/provisioners/terraform/state-secrets.ts";
 import { parseAgentTokens } from "#src/provisioners/terraform/state-tokens.ts";
 
 /** A text of 300 KB that would be a hundred thousand lists. */

@@ -1,6 +1,6 @@
 // The {{ }} placeholders of templates: where a value is allowed, and that no value becomes code.
 import { expect, test } from "bun:test";
-import type { ManifestAgent } from "#schema/templates/manifest.ts";
+import type { Manifest, ManifestAgent } from "#schema/templates/manifest.ts";
 import { parseManifest } from "#src/provisioners/manifest.ts";
 import { renderManifest } from "#src/provisioners/render.ts";
 
@@ -72,4 +72,19 @@ test("[TP-20] every parameter is in the environment, a variable only where a scr
     { size: "3", "sub-dir": "d" },
   );
   expect(agent.env).toEqual({ SLIPWAY_PARAM_SIZE: "mine", SLIPWAY_PARAM_SUB_DIR: "d", SLIPWAY_VAR_REGION: "eu" });
+});
+
+test("[TP-38] values that are inserted too often fail a start, and are left out of a stop", () => {
+  const repeated = "{{ parameters.long }}".repeat(100);
+  const yaml = `provisioner: echo\nparameters:\n  - {name: long, default: ""}\nresources:\n  - name: a\n    metadata:\n      - {key: k, value: "${repeated}"}\n`;
+  const { manifest } = parseManifest(yaml);
+  const values = {
+    parameters: { long: "x".repeat(50_000) },
+    variables: {},
+    workspace: { id: "w-1", name: "dev" },
+    owner: { username: "ann", email: "ann@example.com" },
+  };
+  expect(() => renderManifest(manifest as Manifest, values)).toThrow("inserts values of more than 524288 characters");
+  const value = renderManifest(manifest as Manifest, values, false).resources[0]?.metadata?.[0]?.value;
+  expect(value?.length).toBe(500_000);
 });

@@ -45,8 +45,8 @@ export const workspaces = (ctx: ApiContext) => {
     .use(callers)
     .get(
       "",
-      ({ caller, query }) =>
-        lists.answer(caller, query.q ?? "", { ...toPage(query), after: query.after_id?.toLowerCase() }),
+      ({ caller, query, request }) =>
+        lists.answer(caller, query.q ?? "", { ...toPage(query), after: query.after_id?.toLowerCase() }, request),
       {
         user: true,
         query: t.Object({

@@ -1,5 +1,6 @@
 // Runs one build: unpacks the template, reads and writes the state, plans and applies (facts/terraform 1.3 to 1.10, 1.23 to 1.26).
 import { failpoint } from "#base/failpoint.ts";
+import type { Mask } from "#base/secrets/mask.ts";
 import {
   type BuildReport,
   ProvisionError,
@@ -14,10 +15,10 @@ import { initScript } from "./init-script.ts";
 import { toResources } from "./manifest.ts";
 import type { PlanDocument } from "./mapping/document.ts";
 import { mapPlan, mapState } from "./mapping/map.ts";
-import { type Mask, parseStateSecrets } from "./mask.ts";
 import type { Program } from "./program.ts";
 import { isBare, isState, pickNewerState, type Session } from "./session.ts";
 import { SNAPSHOT_NAME } from "./snapshot-output.ts";
+import { parseStateSecrets } from "./state-secrets.ts";
 import { parseAgentTokens } from "./state-tokens.ts";
 import { formatVariablesFile } from "./variables.ts";
 import type { TerraformWork } from "./work.ts";

@@ -3,6 +3,7 @@
 import { mkdir } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
 import { parseJson } from "#base/json/read.ts";
+import type { Mask } from "#base/secrets/mask.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
 import {
   type CommandOptions,
@@ -15,12 +16,12 @@ import {
 import { quietVariables } from "./environment.ts";
 import type { InitTurns } from "./init-turns.ts";
 import type { PlanDocument, StateDocument } from "./mapping/document.ts";
-import { type Mask, parseStateSecrets } from "./mask.ts";
 import { isAtLeast, type Program } from "./program.ts";
 import { Progress } from "./progress.ts";
 import { detachSharedProviders } from "./providers.ts";
 import type { Session } from "./session.ts";
 import { TERRAFORM_LIMITS } from "./state-json.ts";
+import { parseStateSecrets } from "./state-secrets.ts";
 import { parseAgentTokens } from "./state-tokens.ts";
 
 /** Milliseconds. */

@@ -4,6 +4,7 @@
 import { exists, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseJson } from "#base/json/read.ts";
+import { Mask } from "#base/secrets/mask.ts";
 import type { ManifestParameter } from "#schema/templates/manifest.ts";
 import { PlanBrokenError, ProvisionError } from "../provisioner.ts";
 import { describeKill, runCommand } from "./command.ts";
@@ -13,7 +14,6 @@ import { initScript } from "./init-script.ts";
 import { toParameter } from "./manifest.ts";
 import { listPlanInstances, type PlanDocument } from "./mapping/document.ts";
 import { toParameters, toTags } from "./mapping/questions.ts";
-import { Mask } from "./mask.ts";
 import { listParameterNames } from "./parameter-dependencies.ts";
 import { type Diagnostic, Progress } from "./progress.ts";
 import { Session } from "./session.ts";

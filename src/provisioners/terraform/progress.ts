@@ -1,7 +1,7 @@
 // Turns the output of `-json` into log lines, timings and errors (facts/terraform 1.18 to 1.20). Stores no line.
 import { tryParseJson } from "#base/json/read.ts";
+import type { Mask } from "#base/secrets/mask.ts";
 import type { LogLevel, Report } from "../provisioner.ts";
-import type { Mask } from "./mask.ts";
 
 export type Diagnostic = {
   readonly severity: string;

@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
+import { Mask } from "#base/secrets/mask.ts";
 import {
   type BuildReport,
   ProvisionError,
@@ -23,7 +24,6 @@ import { filterEnvironment } from "./environment.ts";
 import { Forms } from "./forms.ts";
 import { type ImportRequest, importPlan, type TerraformImport } from "./import.ts";
 import { InitTurns } from "./init-turns.ts";
-import { Mask } from "./mask.ts";
 import { findProgram, type Program } from "./program.ts";
 import { listStateResources, Session } from "./session.ts";
 import { TerraformModule } from "./snapshot-module.ts";

@@ -24,8 +24,13 @@ resources:
   - name: main
     metadata:
       - {key: password, value: "{{ variables.registry_password }}", sensitive: true}
+      - {key: login, value: "user:{{ variables.registry_password }}"}
     agents:
       - name: main
+        directory: /srv/{{ variables.registry_password }}
+        apps:
+          - {slug: web, display_name: "{{ variables.registry_password }}", url: "http://localhost:1/?t={{ variables.registry_password }}"}
+          - {slug: tool, command: "{{ variables.registry_password }}"}
         env: {REGISTRY: "user:{{ variables.registry_password }}", PLAIN: "yes"}
         scripts:
           - {display_name: One, script: "{{ variables.registry_password }}"}
@@ -89,6 +94,13 @@ describe("values of template variables", () => {
     expect(agent?.environment_variables).toEqual(shown);
     expect(agent?.scripts.map(({ script }) => script)).toEqual(["(hidden)", "echo plain"]);
     expect(agent?.metadata.map(({ description }) => description.script)).toEqual(["(hidden)"]);
+    expect(agent?.directory).toBe("/srv/(hidden)");
+    expect(agent?.apps.map(({ display_name, url, command }) => [display_name, url, command])).toEqual([
+      ["(hidden)", "http://localhost:1/?t=(hidden)", ""],
+      ["tool", "", "(hidden)"],
+    ]);
+    expect(workspace.latest_build.resources[0]?.metadata.map(({ value }) => value)).toEqual(["", "user:(hidden)"]);
+    expect(JSON.stringify(workspace)).not.toContain(SECRET);
     const manifest = await loadManifest(getContext(world.server), agent?.id ?? "", world.server.url);
     expect(manifest.environmentVariables).toEqual(env);
     expect(manifest.scripts?.map(({ script }) => script)).toEqual([SECRET, "echo plain"]);

@@ -5,7 +5,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { seedUser } from "#test/support/seed.ts";
-import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
 test("[WK-19] each invalid request for a workspace is refused with its status and field, and leaves nothing behind", async () => {
   await using world = await openWorld();
@@ -97,3 +97,21 @@ testInside(
     expect(seen.favorite).toBe(false);
   },
 );
+
+test("[TP-38] a template that repeats a long value fails the start in words, and the workspace can be deleted", async () => {
+  await using world = await openWorld();
+  const { template_id } = await seedTemplate(world.server, {
+    ...ECHO,
+    parameters: [{ name: "long" }],
+    resources: [{ name: "one", metadata: [{ key: "k", value: "{{ parameters.long }}".repeat(100) }] }],
+  });
+  const values = { rich_parameter_values: [{ name: "long", value: "x".repeat(6000) }] };
+  const { id } = await createWorkspace(world.admin, template_id, "long", values);
+  const { latest_build } = await awaitBuild(world.admin, id);
+  expect(latest_build.job).toMatchObject({
+    status: "failed",
+    error: expect.stringContaining("inserts values of more than 524288 characters"),
+  });
+  await createBuild(world.admin, id, "delete");
+  expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("deleted");
+});

@@ -1,7 +1,7 @@
 // Secrets in the encodings in which programs print them.
 import { expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
-import { Mask } from "#src/provisioners/terraform/mask.ts";
+import { Mask } from "#base/secrets/mask.ts";
 import { randomFrom } from "#test/support/random.ts";
 
 const ODD = 'p@ss wörd/<&>+"\\%{x}?~=';

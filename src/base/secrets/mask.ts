@@ -1,10 +1,8 @@
 // Masks secrets in texts before they are shown, in plain form and in common encodings. Every line of a secret is treated as a secret,
-// because logs arrive in lines (rule TF-11).
+// because logs arrive in lines (rules TF-11, TP-33).
 
-import { listEncodings } from "#base/secrets/spellings.ts";
-import { HIDDEN_TEXT } from "#base/template-secrets.ts";
-import { ProvisionError } from "../provisioner.ts";
-import { parseState } from "./state-json.ts";
+import { HIDDEN_TEXT } from "../template-secrets.ts";
+import { listEncodings } from "./spellings.ts";
 
 /** Masking shorter secrets would hide ordinary words. */
 const MIN_SECRET_CHARS = 6;
@@ -74,26 +72,4 @@ const computeHead = (text: string, at: number): number => {
   let number = 0;
   for (let i = 0; i < HEAD; i++) number = (Math.imul(number, 31) + text.charCodeAt(at + i)) >>> 0;
   return (number ^ (number >>> 16)) & (TABLE - 1);
-};
-
-const SECRETS = new Set(["token", "session_token", "ssh_private_key", "oidc_access_token", "access_token"]);
-
-/**
- * Returns the secrets of the provider `coder` in a state file; none if the text is not a state. Throws ProvisionError if the state has too
- * many values.
- */
-export const parseStateSecrets = (state: string): string[] => {
-  try {
-    const { resources = [] } = parseState(state) as {
-      resources?: { type: string; instances?: { attributes?: Record<string, unknown> }[] }[];
-    };
-    return resources
-      .filter(({ type }) => type.startsWith("coder_"))
-      .flatMap(({ instances = [] }) => instances)
-      .flatMap(({ attributes = {} }) => Object.entries(attributes))
-      .flatMap(([name, value]) => (SECRETS.has(name) && typeof value === "string" ? [value] : []));
-  } catch (error) {
-    if (error instanceof ProvisionError) throw error;
-    return [];
-  }
 };
