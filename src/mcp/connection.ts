@@ -10,6 +10,7 @@ import type { StoredTool } from "#schema/chats/chat-context.ts";
 import { type McpAnswer, toAnswer } from "./content.ts";
 import { McpError, toMcpError } from "./failure.ts";
 import { type Hide, hideNothing } from "./hidden.ts";
+import { limitServerRequests } from "./server-requests.ts";
 import { listTools } from "./tool-list.ts";
 
 /** Timeout of connecting, in milliseconds (facts/chats 5.5). */
@@ -73,7 +74,7 @@ export class McpConnection {
     let transport: Transport | undefined;
     try {
       client = await makeClient();
-      transport = await makeTransport();
+      transport = limitServerRequests(await makeTransport());
       await raceAbort(ended, client.connect(transport, times));
       const tools = hide(await raceAbort(ended, listTools(client, times)));
       const connection = new McpConnection({ clock, hide }, client, transport, tools);

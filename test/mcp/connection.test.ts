@@ -189,3 +189,24 @@ test("[MC-2] tool names start with the server's and are valid for every provider
   expect(isAllowed("a", ["b"], [])).toBe(false);
   expect(isAllowed("a", ["a"], ["a"])).toBe(false);
 });
+
+test("[MC-17] a server whose response is full of pings is disconnected, before each has been answered", async () => {
+  await using host = startMcpHost();
+  const ping = `data: ${JSON.stringify({ jsonrpc: "2.0", id: "p", method: "ping" })}\n\n`;
+  let answers = 0;
+  const fetch: Fetch = (url, init) => {
+    const body = typeof init?.body === "string" ? init.body : "";
+    if (body.includes('"result"')) {
+      answers += 1;
+      return new Promise(() => {});
+    }
+    if (!body.includes("tools/call")) return door(url, init);
+    return Promise.resolve(new Response(ping.repeat(5_000), { headers: { "content-type": "text/event-stream" } }));
+  };
+  const target = { url: new URL("/mcp", host.url), kind: "http", headers: {}, fetch } as const;
+  const connection = await openHttp(systemClock, target);
+  expect(await failure(connection.call("echo", {}, neverAborted, LIMITS))).toBe(
+    "it sent more than 64 requests at a time",
+  );
+  expect([answers, connection.isOpen]).toEqual([64, false]);
+});
