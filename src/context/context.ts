@@ -39,6 +39,8 @@ import { ShardIndex } from "#db/shard-index.ts";
 import { noteContainerKill } from "#domain/agents/container-kills.ts";
 import { makeChatToken } from "#domain/ai/chat-token.ts";
 import { makeWorkspaceToken } from "#domain/ai/workspace-token.ts";
+import { makeLocalSweeps } from "#domain/builds/local-limits.ts";
+import { checkLocalOwner } from "#domain/builds/local-rule.ts";
 import { makeProvisioners } from "#domain/builds/provisioners.ts";
 import { addTerraformWork } from "#domain/builds/terraform-work.ts";
 import { deleteObsoleteStates } from "#domain/builds/unstored-states.ts";
@@ -267,12 +269,16 @@ export class Context implements ApiContext, AsyncDisposable {
     };
     this.health = new Health({ ...base, tailnet, workers, environment, ...later });
     const equip = (request: ProvisionRequest) => addTerraformWork(this, request);
+    const equipBuild = async (request: ProvisionRequest) => {
+      await checkLocalOwner(this, request);
+      return equip(request);
+    };
     const workspaces = openWorkspaces({
       ...base,
       ...agents,
       jobs,
       provisioners,
-      equip,
+      equip: equipBuild,
       module: makeModuleLoads(this),
       building: this,
       environment,
@@ -394,6 +400,7 @@ export class Context implements ApiContext, AsyncDisposable {
         ...chatServices,
         // Workspaces on the server's own machine, which are not available with several nodes.
         { recover: (own) => own.areAll && recoverWorkspaces(store, provisioners) },
+        makeLocalSweeps(this),
         this.trials,
         imagePrebuilds,
         this.forks,

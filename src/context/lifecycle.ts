@@ -43,7 +43,7 @@ export const endForbidden = async (ctx: Owning): Promise<void> => {
   await lowerPortShares(ctx.store, ctx.workspaces);
   await revokeForbiddenShares(ctx.store, ctx.workspaces);
   await revokeForbiddenChatShares(ctx.store, ctx.chats);
-  await stopForbiddenLocal(ctx);
+  await stopForbiddenLocal(ctx, { atStart: true });
 };
 
 /** Takes over newly acquired shards. */

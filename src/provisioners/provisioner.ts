@@ -195,6 +195,8 @@ export interface Provisioner {
    * no containers.
    */
   followKills?(killed: (kill: ContainerKill) => void): void;
+  /** Kills a workspace's processes at once, without a build, because its owner may not have it any more. Files and state stay. */
+  halt?(workspace_id: string): Promise<void>;
   /** Stops restarting anything, because the server is stopping. */
   stop?(): void;
 }

@@ -41,7 +41,7 @@ export const openSession = async (
     ctx.topics.publish("access_changed", user.id, {});
     ctx.topics.publish("shown_changed", user.id, {});
     ctx.topics.publish("notified", user.id, {});
-    await stopForbiddenLocal(ctx, user.id);
+    await stopForbiddenLocal(ctx, { owner_id: user.id });
   }
   return { token, cookie: makeCookie(ctx, token) };
 };

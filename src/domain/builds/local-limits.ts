@@ -1,5 +1,7 @@
 // Stops local workspaces whose owners have lost the right to them. Local workspaces run as the server's own user, so the right must not
-// outlive a role or a setting. Each startup also checks for those left by a crash or a changed setting (rule LP-15).
+// outlive a role or a setting. Each startup and each sweep also check for those left by a crash, a changed setting, or a start that was
+// already in progress (rule LP-15).
+import type { Service } from "#actors/runtime/service.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { findBuild, listRunning } from "#db/workspaces/builds.ts";
@@ -9,22 +11,26 @@ import type { FormDeps } from "../template-versions/form.ts";
 import { automaticBuilds } from "./automatic.ts";
 import { checkLocalStart, LOCAL_PROVISIONER } from "./local-rule.ts";
 
-type Deps = Pick<DomainContext, "store" | "config" | "workspaces" | "jobs" | "repositories"> & FormDeps;
+type Deps = Pick<DomainContext, "store" | "config" | "workspaces" | "jobs" | "repositories" | "provisioners"> &
+  FormDeps;
+
+/** Those of one owner, or all. */
+type Which = { readonly owner_id?: string; readonly atStart?: boolean };
 
 /** Workspaces read per page. */
 const PAGE = 500;
 
 /**
- * Stops running local workspaces that could not be started now: those of one owner, or all. Resolves when the stops are queued; a failure
+ * Stops running local workspaces that could not be started now. Resolves when the stops are queued; a failure
  * to stop one is logged and does not affect the others.
  */
-export const stopForbiddenLocal = async (deps: Deps, owner_id?: string): Promise<void> => {
+export const stopForbiddenLocal = async (deps: Deps, { owner_id, atStart = false }: Which = {}): Promise<void> => {
   // This runs at every OpenID Connect sign-in, so nothing is searched for a user who may have local workspaces.
   if (owner_id !== undefined && (await explainForbidden(deps, { owner_id })) === undefined) return;
   for (let after = ""; ; ) {
     const running = listRunning({ provisioner: LOCAL_PROVISIONER, after, limit: PAGE });
     // At startup, blocking the event loop is harmless, and startup does not wait for a reader Worker.
-    const rows = await (owner_id === undefined ? deps.store.all(running) : deps.store.scan(running));
+    const rows = await (atStart ? deps.store.all(running) : deps.store.scan(running));
     for (const { id } of rows) {
       await stopIfForbidden(deps, id, owner_id).catch((error) => {
         log("workspaces").error("the local workspace {id} cannot be stopped: {error}", { id, error });
@@ -49,7 +55,30 @@ const stopIfForbidden = async (deps: Deps, id: string, owner_id: string | undefi
     reason: "autostop",
     initiator_id: workspace.owner_id,
   });
-  await deps.workspaces.ask(id, "createBuild", { build, after: last.id });
+  try {
+    await deps.workspaces.ask(id, "createBuild", { build, after: last.id });
+  } catch (error) {
+    // A snapshot, for example, delays builds for minutes. The next sweep stops the workspace.
+    await deps.provisioners.get(LOCAL_PROVISIONER)?.halt?.(id);
+    throw error;
+  }
+};
+
+/** Looks for forbidden local workspaces every ten seconds. */
+export const makeLocalSweeps = (deps: Deps): Service => {
+  let running: Promise<void> | undefined;
+  return {
+    runsOn: "one node",
+    sweep: () => {
+      running ??= stopForbiddenLocal(deps)
+        .catch((error) => log("workspaces").error("local workspaces cannot be checked: {error}", { error }))
+        .finally(() => {
+          running = undefined;
+        });
+    },
+    whenIdle: async () => running,
+    stop: async () => running,
+  };
 };
 
 /** Returns why a start by the owner would be rejected. */

@@ -73,7 +73,7 @@ const applyRecheck = async (
   await ctx.store.commit([kept, ...changes]);
   if (changes.length === 0) return;
   for (const topic of ["access_changed", "shown_changed", "notified"] as const) ctx.topics.publish(topic, user.id, {});
-  await stopForbiddenLocal(ctx, user.id);
+  await stopForbiddenLocal(ctx, { owner_id: user.id });
 };
 
 const endSession = async (

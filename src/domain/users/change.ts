@@ -131,6 +131,6 @@ export const setSiteRoles = async (
     auditUserChanged(user, { roles }, now),
   ]);
   ctx.topics.publish("access_changed", user.id, {});
-  await stopForbiddenLocal(ctx, user.id);
+  await stopForbiddenLocal(ctx, { owner_id: user.id });
   return findUserInPath(ctx.store, user.id, caller);
 };

@@ -138,6 +138,11 @@ export class LocalProvisioner implements Provisioner {
     return this.#supervisor.restarting(workspace_id);
   }
 
+  async halt(workspace_id: string): Promise<void> {
+    this.#supervisor.release(workspace_id);
+    await this.#kill(new WorkspaceFolder(this.#options.root, workspace_id));
+  }
+
   stop(): void {
     this.#supervisor.stop();
   }

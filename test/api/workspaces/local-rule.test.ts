@@ -2,12 +2,16 @@
 // other machines can reach the server, unless settings allow more.
 
 import { expect, test as testAnywhere } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { runVerb } from "#test/cli/run-verb.ts";
 import { testSingleServer } from "#test/support/one-server.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { type TestServerOptions, tempDirectory } from "#test/support/server.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
 const test = testSingleServer("local");
@@ -135,6 +139,34 @@ test("[LP-15] an owner who loses the role has their running local workspaces sto
   expect((await awaitBuild(admin, mine.id)).latest_build.status).toBe("running");
   await createBuild(admin, mine.id, "delete");
   await awaitBuild(admin, mine.id);
+});
+
+test("[LP-15] a snapshot or a fork in progress does not keep the workspaces of a former owner running", async () => {
+  await using world = await openLocal();
+  const { admin, local, server } = world;
+  const seeded = await seedUser(server, { organization_id: local.organization_id, roles: ["owner"] });
+  const other = admin.withToken(seeded.token);
+  const [copied, forked] = await Promise.all(
+    ["copied", "forked"].map((name) => createWorkspace(other, local.id, name)),
+  );
+  for (const made of [copied, forked]) await awaitBuild(other, made?.id ?? "");
+  const place = join(server.directory, "workspaces", copied?.id ?? "");
+  // So that the snapshot takes longer than the change of the role.
+  writeFileSync(join(place, "home", "large"), new Uint8Array(400 * 1024 * 1024));
+  const { pid } = JSON.parse(readFileSync(join(place, "daemon.json"), "utf8"));
+  await Promise.all([
+    other.post(`/api/v2/workspaces/${copied?.id}/snapshots`, {}),
+    other.post(`/api/v2/workspaces/${forked?.id}/forks`, { names: ["fork"], start: true }),
+  ]);
+  await admin.put(`/api/v2/users/${seeded.user_id}/roles`, { roles: [] });
+  await until(() => !existsSync(`/proc/${pid}`));
+  for (const made of [copied, forked])
+    await awaitWorkspace(admin, made?.id ?? "", ({ latest_build }) => latest_build.status === "stopped");
+  const isFork = ({ name }: Workspace): boolean => name === "fork";
+  await until(async () => (await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.some(isFork));
+  const fork = (await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.find(isFork);
+  const { job } = (await awaitBuild(admin, fork?.id ?? "")).latest_build;
+  expect(job).toMatchObject({ status: "failed", error: expect.stringContaining("can't have local workspaces") });
 });
 
 testAnywhere(
