@@ -197,8 +197,8 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
         ? { made: await store.all(listAgentsOfBuild({ build_id: build.id })) }
         : {};
       const plan = await planBuild(this.#deps, state, now, accessUrl().href, made);
-      const { request, agent_ids, daily_cost } = plan;
-      const rows = [...plan.rows, ...(await buildQuotaGuards(store, state, daily_cost))];
+      const { request, agent_ids, daily_cost = state.build.daily_cost } = plan;
+      const rows = [...plan.rows, ...(await buildQuotaGuards(store, state, plan.daily_cost ?? 0))];
       const decision = transition(state, { type: "start", now, ...args, rows, agent_ids, daily_cost });
       const attempt = state.job.attempts + 1;
       begun = { request, orphan: state.build.orphan, verbose: state.build.log_level === "debug", attempt };

@@ -25,7 +25,8 @@ export type Plan = {
   readonly request: ProvisionRequest;
   readonly rows: readonly Statement[];
   readonly agent_ids: readonly string[];
-  readonly daily_cost: number;
+  /** Undefined if it is known only later. */
+  readonly daily_cost: number | undefined;
 };
 
 type PlanInput = {
@@ -81,7 +82,7 @@ export const planBuild = async (
         secrets: listSecrets(source.variables ?? [], variables),
         ...ofOwner,
       })
-    : { rows: [], agents, daily_cost: known.made ? sumDailyCost(manifest) : 0 };
+    : { rows: [], agents, daily_cost: isMadeLater ? undefined : known.made ? sumDailyCost(manifest) : 0 };
   return {
     request: {
       job_id: build.job_id,
@@ -128,7 +129,7 @@ export const buildCreatedRows = async (
   { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
   made: ProvisionedResources,
   now: number,
-): Promise<Pick<Plan, "rows" | "agent_ids" | "daily_cost">> => {
+): Promise<Pick<Plan, "rows" | "agent_ids"> & { readonly daily_cost: number }> => {
   const manifest: Manifest = { provisioner: "terraform", resources: [...made.resources] };
   const ofOwner = await loadOfOwner(store, workspace, build);
   const { rows, agents } = buildAgentRows({

@@ -252,8 +252,8 @@ const findOwedFiles = ({ workspace, build, job }: WorkspaceState, { transition }
 };
 
 /** The state that the previous build left. */
-type LeftState = Pick<BuildRow, "state" | "sealed_snapshot_value">;
-const EMPTY_STATE: LeftState = { state: null, sealed_snapshot_value: "" };
+type LeftState = Pick<BuildRow, "state" | "sealed_snapshot_value" | "daily_cost">;
+const EMPTY_STATE: LeftState = { state: null, sealed_snapshot_value: "", daily_cost: 0 };
 
 /** Begins a build as the latest one. If it fails, the state of the previous build remains. */
 const begin = (
@@ -283,7 +283,8 @@ const begin = (
     job_id,
     workspace_id: workspace.id,
     build_number,
-    daily_cost: 0,
+    // Until the build decides otherwise, the resources of the previous one go on running.
+    daily_cost: left.daily_cost,
     deadline: null,
     max_deadline: null,
     created_at: now,

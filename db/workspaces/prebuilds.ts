@@ -37,7 +37,7 @@ export type PrebuildRow = RowOfQuery<typeof listPrebuilds>;
 /** Running prebuilds of a preset whose agents are all ready, longest ready first: {version_id, preset_id}. */
 export const listReadyPrebuilds = query(
   build
-    .select({ id: workspaces.id })
+    .select({ id: workspaces.id, daily_cost: workspace_builds.daily_cost })
     .from(workspaces)
     .innerJoin(workspace_builds, eq(workspace_builds.id, workspaces.latest_build_id))
     .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id))

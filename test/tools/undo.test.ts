@@ -68,6 +68,11 @@ testNeeding(
     const running = await edit(target, "too early");
     expect([running.status, running.body.message]).toEqual([409, expect.stringContaining("Interrupt it first")]);
     await finish(first.next);
+    const scopes = ["chat:read", "chat:update"];
+    const { key } = await owner.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes });
+    const asked = { content: [{ type: "text", text: "with a narrow key" }], restore_files: true };
+    const narrow = await owner.withToken(key).fetch("PATCH", `/api/v2/chats/${id}/messages/${target}`, asked);
+    expect(narrow.status).toBe(403);
 
     // A folder with files that git would ignore has replaced a file: it stays, and the response names it.
     rmSync(join(repository, "a"));

@@ -9,6 +9,7 @@ import type { WorkspaceView } from "#db/workspaces/views.ts";
 import { canManageTemplates } from "#domain/access.ts";
 import { buildAt } from "#domain/builds/find.ts";
 import { checkPushed, MAX_STATE_CHARS, parseState } from "#domain/builds/state-text.ts";
+import { requireFullAccess } from "#domain/factors/proof.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -44,7 +45,8 @@ export const buildState = (ctx: ApiContext) =>
           operationId: "getBuildState",
           summary: "Get the state of a build",
           answers: ["application/octet-stream"],
-          description: "Returns the state that the provisioner stored for the next build.",
+          description:
+            "Returns the state that the provisioner stored for the next build. Not for applications and keys with scopes, because it can contain secrets of the workspace's owner.",
           access: "user_admins",
           scope: "workspace:update",
           placement: "build",
@@ -86,7 +88,7 @@ export const buildState = (ctx: ApiContext) =>
           operationId: "replaceBuildState",
           summary: "Replace the state of a build",
           description:
-            "Replaces the state that the next build of the workspace uses, for manual repairs. Returns 409 while a build is active. For a Terraform template, it must be a Terraform state (400) with the same lineage and a newer serial, or empty if the existing state has no resources (409).",
+            "Replaces the state that the next build of the workspace uses, for manual repairs. Returns 409 while a build is active. For a Terraform template, it must be a Terraform state (400) with the same lineage and a newer serial, or empty if the existing state has no resources (409). Not for applications and keys with scopes.",
           limit: MAX_STATE_CHARS + 4_096,
           audit: target.writes(target.workspaceBuild),
           example: { state: "" },
@@ -102,5 +104,7 @@ const getManagedBuild = async (ctx: ApiContext, id: string, caller: UserCaller):
   if (!canManageTemplates(caller, view.workspace.organization_id)) {
     throw forbidden("Only template administrators can see build state.");
   }
+  // It contains the secrets of the workspace's owner, and decides what the next build removes.
+  await requireFullAccess(ctx, caller, "read or replace the state of a build");
   return view;
 };

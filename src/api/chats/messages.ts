@@ -20,6 +20,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
+import { requireScope } from "../http/scope-gate.ts";
 import { requireNotLoosened } from "./change.ts";
 import { chatPath, parseNumber, tags } from "./paths.ts";
 
@@ -106,6 +107,8 @@ export const chatMessages = (ctx: ApiContext) =>
     .patch(
       "/:chat/messages/:message",
       async ({ caller, params, body }) => {
+        // Restoring changes files without an approval.
+        if (body.restore_files === true) requireScope(caller, "workspace:ssh");
         const chat = await ownChatAt(ctx, params.chat, caller);
         const { id } = chat;
         const message_id = parseNumber("message", params.message);
@@ -137,7 +140,7 @@ export const chatMessages = (ctx: ApiContext) =>
           operationId: "editMessage",
           summary: "Edit a message",
           description:
-            "Replaces a user's message: the message and all later ones are removed from the history, the queue is cleared, and a new turn starts. With `restore_files`, the workspace's files are restored first, including deleted folders; `warnings` lists files that can't be restored, and 409 means that none can. Commits are kept. File checkpoints are kept for the newest 100 messages of a chat, for 30 days.",
+            "Replaces a user's message: the message and all later ones are removed from the history, the queue is cleared, and a new turn starts. With `restore_files`, the workspace's files are restored first, including deleted folders; `warnings` lists files that can't be restored, and 409 means that none can. Commits are kept. A key with scopes also needs `workspace:ssh` to restore files. File checkpoints are kept for the newest 100 messages of a chat, for 30 days.",
           example: { content: [{ type: "text", text: "In two sentences, please." }] },
           access: "owner_only",
           scope: "chat:update",

@@ -6,6 +6,7 @@ import { findBuildView, listBuildViews } from "#db/workspaces/views.ts";
 import { createBuild, restartWorkspace } from "#domain/builds/create.ts";
 import { presentBuilds } from "#domain/builds/present.ts";
 import { loadTimings } from "#domain/builds/timings.ts";
+import { requireFullAccess } from "#domain/factors/proof.ts";
 import { workspaceAt, workspaceGone } from "#domain/workspaces/find.ts";
 import { hasScope } from "#schema/users/scopes.ts";
 import { Build, BuildTimings, CreateBuild, RestartWorkspace } from "#schema/workspaces/build.ts";
@@ -39,6 +40,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
       async ({ caller, params, body, status }) => {
         requireScope(caller, `workspace:${body.transition}`);
         requireScopeForValues(caller, body);
+        if (body.state !== undefined) await requireFullAccess(ctx, caller, "replace the state of a build");
         return status(201, await createBuild(ctx, params.workspace, body, caller));
       },
       {
@@ -51,7 +53,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           operationId: "createBuild",
           summary: "Start, stop or delete a workspace",
           description:
-            "Queues a build. Omitted parameters keep their values from the last build. A key with scopes also needs `workspace:ssh` to set values or choose a preset, because they determine what runs in the workspace.",
+            "Queues a build. Omitted parameters keep their values from the last build. A key with scopes also needs `workspace:ssh` to set values or choose a preset, because they determine what runs in the workspace. Applications and keys with scopes can't give a `state`.",
           example: { transition: "start" },
           audit: target.writes(target.newBuild, { needsBody: true }),
           access: "owner",

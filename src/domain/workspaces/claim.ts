@@ -1,5 +1,6 @@
 // Creates a workspace by claiming a prebuilt one for its preset (facts/platform 2.8, rules PB-7 to PB-12).
 import type { NewBuild } from "#actors/workspace/decision.ts";
+import { computeQuota } from "#actors/workspace/quota.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { listReadyPrebuilds } from "#db/workspaces/prebuilds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
@@ -26,7 +27,10 @@ export const claimPrebuild = async (
   const build = { ...asked, template_version_preset_id: preset_id };
   const { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id } = wanted;
   const claim = { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id, build };
-  for (const { id } of await store.all(listReadyPrebuilds({ version_id, preset_id }))) {
+  const { consumed, budget } = await computeQuota(store, wanted);
+  for (const { id, daily_cost } of await store.all(listReadyPrebuilds({ version_id, preset_id }))) {
+    // A claimed workspace runs already, so its build would be too late to refuse it.
+    if (budget >= 0 && consumed + daily_cost > budget) continue;
     // Another claim was faster; try the next one.
     if ((await workspaces.ask(id, "claim", { ...claim, beside: makeExtraWrites(id) })) === "done") return id;
   }

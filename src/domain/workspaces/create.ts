@@ -10,7 +10,13 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
 import type { ParameterValue } from "#src/provisioners/parameters.ts";
-import { canCreateWorkspaceFor, canReadTemplates, canUseTemplate, canUseWorkspace } from "../access.ts";
+import {
+  canCreateWorkspaceFor,
+  canManageTemplate,
+  canReadTemplates,
+  canUseTemplate,
+  canUseWorkspace,
+} from "../access.ts";
 import { loadVersion, planNewBuild, requireUsableManifest, type VersionWithStatus } from "../builds/new-build.ts";
 import { hidesUserData } from "../builds/user-data.ts";
 import type { DomainContext } from "../context.ts";
@@ -55,6 +61,12 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   if (fields.autostart_schedule !== null && !template.allow_user_autostart) {
     throw invalidField("schedule", "the template does not allow autostart");
   }
+  if (
+    template.require_active_version &&
+    version.row.id !== template.active_version_id &&
+    !canManageTemplate(caller, template)
+  )
+    throw forbidden("The template requires its active version.");
   const taskRows = await task?.prepare(template);
   const manifest = requireUsableManifest(version, "invalid");
   const { template_version_preset_id } = body;

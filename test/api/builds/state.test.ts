@@ -32,6 +32,22 @@ test("[BD-5] template admins read and replace the state of a build; the next bui
   expect(await textAt(admin, at)).toBe("");
 });
 
+test("[BD-5] a key with scopes neither reads nor replaces a state, which holds secrets of the workspace's owner", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const { template_id } = await seedTemplate(world.server);
+  const { id, latest_build } = await createWorkspace(admin, template_id);
+  await awaitBuild(admin, id);
+  const scopes = ["workspace:update", "workspace:start", "workspace:read", "workspace:ssh"];
+  const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes });
+  const narrow = admin.withToken(key);
+  const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
+  expect(await awaitStatus(narrow.get(at))).toBe(403);
+  expect(await awaitStatus(narrow.put(at, { state: "" }))).toBe(403);
+  expect(await awaitStatus(createBuild(narrow, id, "start", { state: base64("x") }))).toBe(403);
+  expect(await textAt(admin, at)).toBe("echo");
+});
+
 test("[BD-5] a state may have 16 MiB, the limit for builds; a larger one is refused and nothing changes", async () => {
   await using world = await openWorld();
   const { admin } = world;

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Group, WorkspaceQuota } from "#schema/users/group.ts";
 import { seedUser } from "#test/support/seed.ts";
+import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
 const COSTLY: Manifest = { ...ECHO, resources: ECHO.resources.map((one) => ({ ...one, daily_cost: 4 })) };
@@ -43,4 +44,22 @@ test("[GR-7] builds above the allowance of the owner's groups do not start; two 
   // A repeated build counts once.
   await createBuild(ada, running?.workspace_id ?? "", "start");
   expect((await awaitBuild(ada, running?.workspace_id ?? "")).latest_build.job.status).toBe("succeeded");
+});
+
+test("[GR-7] a start that the quota refuses does not hide the cost of what runs", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const toYaml = (daily_cost: number): string =>
+    JSON.stringify({ ...ECHO, resources: ECHO.resources.map((one) => ({ ...one, daily_cost })) });
+  const template = await makeTemplate(admin, toYaml(4));
+  const { organization_id } = template;
+  await admin.patch(`/api/v2/groups/${organization_id}`, { quota_allowance: 4 });
+  const larger = await importVersion(admin, toYaml(400), { template_id: template.id });
+  const { id } = await createWorkspace(admin, template.id);
+  expect((await awaitBuild(admin, id)).latest_build.job.status).toBe("succeeded");
+  await createBuild(admin, id, "start", { template_version_id: larger.id });
+  const { latest_build } = await awaitBuild(admin, id);
+  expect([latest_build.job.error_code, latest_build.daily_cost]).toEqual(["INSUFFICIENT_QUOTA", 4]);
+  const second = await createWorkspace(admin, template.id, "second");
+  expect((await awaitBuild(admin, second.id)).latest_build.job.error_code).toBe("INSUFFICIENT_QUOTA");
 });

@@ -2,9 +2,11 @@
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { ApiError } from "#src/client.ts";
+import { ApiError, type Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
+import { awaitStatus } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
+import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
 test("[WK-19] each invalid request for a workspace is refused with its status and field, and leaves nothing behind", async () => {
@@ -114,4 +116,19 @@ test("[TP-38] a template that repeats a long value fails the start in words, and
   });
   await createBuild(world.admin, id, "delete");
   expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("deleted");
+});
+
+test("[WK-19] a template that requires its active version refuses another one to members, and not to those who manage it", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const { id, organization_id, active_version_id: old } = await makeTemplate(admin, JSON.stringify(ECHO));
+  const next = await importVersion(admin, JSON.stringify(ECHO), { template_id: id });
+  await admin.patch(`/api/v2/templates/${id}/versions`, { id: next.id });
+  await admin.patch(`/api/v2/templates/${id}`, { require_active_version: true });
+  const member = admin.withToken((await seedUser(world.server, { organization_id })).token);
+  const createWith = (client: Client, version: string, name: string) =>
+    awaitStatus(client.post("/api/v2/users/me/workspaces", { name, template_version_id: version }));
+  expect(await createWith(member, old, "v1")).toBe(403);
+  expect(await createWith(member, next.id, "v2")).toBe(200);
+  expect(await createWith(admin, old, "v1")).toBe(200);
 });

@@ -320,3 +320,18 @@ testInside("[PB-18] pausing creates and removes none, and resuming takes effect 
     { reconciliation_paused: { old: false, new: true, secret: false } },
   ]);
 });
+
+test("[PB-7] [GR-7] a prebuild that the quota of its new owner does not cover is not claimed", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const resources = [{ name: "main", daily_cost: 4 }];
+  const { template, template_id, preset } = await createTemplate(admin, manifestWithPrebuilds(1, { resources }));
+  await admin.patch(`/api/v2/groups/${template.organization_id}`, { quota_allowance: 4 });
+  const body = { template_id, template_version_preset_id: preset("Small") };
+  const [first] = await awaitReady(world, 1);
+  expect((await create(admin, { ...body, name: "first" })).id).toBe(first?.id as string);
+  const [ready] = await awaitReady(world, 1);
+  const second = await create(admin, { ...body, name: "second" });
+  expect((await awaitBuild(admin, second.id)).latest_build.job.error_code).toBe("INSUFFICIENT_QUOTA");
+  expect((await awaitReady(world, 1)).map(({ id }) => id)).toEqual([ready?.id as string]);
+});
