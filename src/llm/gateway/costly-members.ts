@@ -48,13 +48,50 @@ export const findDearer = (body: Json): string | undefined => {
   return findUncounted(body);
 };
 
-/** Returns why tools or edits of the context are refused: Anthropic reports their tokens apart from the answer's, at the price of another model. */
-const findUncounted = ({ tools, context_management }: Json): string | undefined => {
-  const lists = [tools, isObject(context_management) ? context_management.edits : undefined];
-  const [given = [], edits = []] = lists.map((list) => (Array.isArray(list) ? list.filter(isObject) : []));
-  if (given.some((tool) => Object.keys(tool).some((name) => normalizeName(name) === "model")))
-    return "A tool with a `model` calls another model than the named one, so this gateway refuses it.";
+/** Members inside of tools and settings that name another model, in the APIs of OpenAI, OpenRouter, Anthropic and Vertex AI. */
+const MODEL_NAMES = new Set(["model", "modelName", "routingConfig", "modelSelectionConfig"].map(normalizeName));
+/** Below these, JSON Schema has names and values that the caller chose, such as a parameter called `model`. */
+const FREE_NAMES = new Set([
+  "properties",
+  "patternProperties",
+  "$defs",
+  "definitions",
+  "enum",
+  "const",
+  "default",
+  "examples",
+]);
+
+/**
+ * Returns why tools, settings or edits of the context are refused: providers answer them with other models, or report their tokens apart from
+ * the answer's.
+ */
+const findUncounted = (body: Json): string | undefined => {
+  const { tools, tool_choice, toolConfig, generationConfig, moderation, context_management, input } = body;
+  const lists = Array.isArray(input) ? input.map((item) => (isObject(item) ? item.tools : undefined)) : [];
+  const given = [tools, ...lists].flat().filter(isObject);
+  const isAdvised = given.some(({ type }) => String(type).startsWith("advisor"));
+  // A proxy parses a text.
+  const hasText = given.some(({ parameters }) => typeof parameters === "string");
+  if (isAdvised || hasText || [tools, tool_choice, toolConfig, generationConfig, moderation, lists].some(namesModel))
+    return "A tool or setting with a `model` calls another model than the named one, so this gateway refuses it.";
+  const edits = isObject(context_management) ? [context_management.edits].flat().filter(isObject) : [];
   if (edits.some(({ type }) => String(type).startsWith("compact")))
     return "This gateway refuses compaction by the provider, because budgets don't count its tokens.";
   return undefined;
+};
+
+/** Not recursive, because callers can nest arbitrarily deep. */
+const namesModel = (value: unknown): boolean => {
+  const waiting: unknown[] = [value];
+  while (waiting.length > 0) {
+    const one = waiting.pop();
+    if (Array.isArray(one)) for (const inner of one) waiting.push(inner);
+    else if (isObject(one))
+      for (const name in one) {
+        if (MODEL_NAMES.has(normalizeName(name))) return true;
+        if (!FREE_NAMES.has(name)) waiting.push(one[name]);
+      }
+  }
+  return false;
 };

@@ -213,6 +213,14 @@ describe("bodies", () => {
     ["speed", "fast", "costs more"],
     ["inference_geo", "us", "costs more"],
     ["tools", [{ type: "advisor_20260301", name: "advisor", model: "dear" }], "another model"],
+    ["tools", [{ type: "advisor_20260301", name: "advisor" }], "another model"],
+    ["tools", [{ type: "x", config: { nested: [{ model: "dear" }] } }], "another model"],
+    ["tools", [{ type: "openrouter:advisor", parameters: '{"model":"dear"}' }], "another model"],
+    ["tool_choice", { type: "x", model: "dear" }, "another model"],
+    ["input", [{ type: "additional_tools", tools: [{ type: "image_generation", model: "dear" }] }], "another model"],
+    ["moderation", { model: "dear" }, "another model"],
+    ["generationConfig", { routingConfig: { manualMode: { modelName: "dear" } } }, "another model"],
+    ["generationConfig", { modelSelectionConfig: { featureSelectionPreference: 1 } }, "another model"],
     ["context_management", { edits: [{ type: "compact_20260112" }] }, "don't count"],
     // Case-insensitive parsers read these as the names above.
     ["Fallbacks", ["dear"], "another model"],
@@ -237,6 +245,8 @@ describe("bodies", () => {
     ["speed", "standard"],
     ["inference_geo", "global"],
     ["tools", [{ type: "function", function: { name: "f", parameters: { properties: { model: {} } } } }]],
+    ["tools", [{ name: "f", input_schema: { type: "object", properties: { model: { enum: ["a"] } } } }]],
+    ["input", [{ role: "user", content: [{ type: "input_text", text: "model" }], model: "kept" }]],
     ["context_management", { edits: [{ type: "clear_tool_uses_20250919" }] }],
     ["metadata", { Models: "x", service_tier: "priority" }],
   ])("[GW-18] forwards `%s` of %p, which the model's price covers", (name, value) => {
