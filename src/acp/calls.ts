@@ -35,7 +35,10 @@ const MAX_ENTRIES = 500;
 const TOO_LARGE_NOTICE = { left_out: "This is too large to be shown." };
 
 /** True if a value from the agent is small enough to show, compare and store. */
-const isShowable = (value: unknown): boolean => {
+const isShowable = (value: unknown): boolean => countCharacters(value) !== undefined;
+
+/** Returns the number of characters in a value; undefined if it is too large to be shown. */
+const countCharacters = (value: unknown): number | undefined => {
   let [values, characters] = [0, 0];
   const waiting: unknown[] = [value];
   while (waiting.length > 0) {
@@ -44,26 +47,35 @@ const isShowable = (value: unknown): boolean => {
     if (typeof next === "string") characters += next.length;
     if (typeof next === "object" && next !== null) {
       const inner = Array.isArray(next) ? next : Object.entries(next).flat();
-      if (values + waiting.length + inner.length > MAX_VALUES) return false;
+      if (values + waiting.length + inner.length > MAX_VALUES) return undefined;
       for (const one of inner) waiting.push(one);
     }
-    if (values > MAX_VALUES || characters > MAX_CHARACTERS) return false;
+    if (values > MAX_VALUES || characters > MAX_CHARACTERS) return undefined;
   }
-  return true;
+  return characters;
 };
+
+/** Returns the number of characters of a call that are shown and stored. */
+export const measureCall = ({ title, content, raw_input, raw_output }: AgentToolCall): number =>
+  [title, content, raw_input, raw_output].reduce<number>((sum, one) => sum + (countCharacters(one) ?? 0), 0);
 
 /** Returns whether everything in an update is small enough to be shown. Users are not asked to approve larger ones. */
 export const isShowableUpdate = ({ rawInput, content, locations }: ToolCallUpdate): boolean =>
-  isShort(content) && isShort(locations) && isShowable(rawInput);
+  isShort(content) && isShort(locations) && isShowable(pickShown(content)) && isShowable(rawInput);
 
 const isShort = (list: readonly unknown[] | null | undefined): boolean => (list?.length ?? 0) <= MAX_ENTRIES;
+
+/** Pictures, sounds and files are not shown. */
+const pickShown = (content: readonly ToolCallContent[] | null | undefined): readonly ToolCallContent[] =>
+  (content ?? []).filter((one) => one.type !== "content" || one.content.type === "text");
 
 const keepIfShowable = (value: unknown): unknown => (isShowable(value) ? value : TOO_LARGE_NOTICE);
 
 /** Returns the call after an update. Fields that the update omits are unchanged. */
 export const applyUpdate = (known: AgentToolCall | undefined, update: ToolCallUpdate): AgentToolCall => {
   const before = known ?? { id: update.toolCallId, ...EMPTY_CALL };
-  if (!isShort(update.content) || !isShort(update.locations)) {
+  const content = update.content && pickShown(update.content);
+  if (!isShort(update.content) || !isShort(update.locations) || !isShowable(content)) {
     const { content: _, locations: __, ...rest } = update;
     return applyUpdate({ ...before, content: [], paths: [] }, { ...rest, rawInput: TOO_LARGE_NOTICE });
   }
@@ -72,7 +84,7 @@ export const applyUpdate = (known: AgentToolCall | undefined, update: ToolCallUp
     title: update.title ?? before.title,
     kind: update.kind ?? before.kind,
     status: update.status ?? before.status,
-    content: update.content ?? before.content,
+    content: content ?? before.content,
     paths: update.locations?.map(({ path }) => path) ?? before.paths,
     raw_input: isEmpty(update.rawInput) ? before.raw_input : keepIfShowable(update.rawInput),
     raw_output:

@@ -50,3 +50,12 @@ test("[CA-33] arguments that are too large to show are left out of a call and no
   expect(readAgentLog(world, id).filter((line) => line.startsWith("answered"))).toEqual(["answered cancelled"]);
   expect(parts.at(-1)?.text).toBe("done");
 });
+
+test("[CA-33] an agent that writes more than a message can contain fails, and its message stays readable", async () => {
+  const { id } = await startAgentChat(world, "ramble 6", { permissions: null });
+  await until(async () => (await read(id)).status === "error");
+  expect((await read(id)).last_error?.detail).toBe("It has written more than a message of a chat can contain.");
+  const size = JSON.stringify(await listMessages(world.owner, id)).length;
+  expect(size).toBeGreaterThan(1_000_000);
+  expect(size).toBeLessThan(5_000_000);
+});

@@ -34,18 +34,24 @@ export type AgentEvent =
   /** `isGone`: the program has ended; otherwise it has refused the prompt. `excess`: says which limit a message of the program exceeded, if it was ended for that. */
   | { readonly type: "failed"; readonly reason: string; readonly isGone: boolean; readonly excess: string | undefined };
 
-/** Maximum waiting events. Further events of a program that writes faster than it is read are dropped and its questions canceled. */
+/** Maximum waiting events and their characters. Further events of a program that writes faster than it is read are dropped and its questions canceled. */
 const MAX_WAITING = 100_000;
+const MAX_CHARACTERS = 32 * 1024 * 1024;
 
 export class AgentEvents {
   #waiting: AgentEvent[] = [];
+  /** Characters of the waiting events. */
+  #characters = 0;
   readonly #wakeup = new Wakeup();
 
   push(event: AgentEvent): void {
-    if (this.#waiting.length >= MAX_WAITING) {
+    const characters = countCharacters(event);
+    const isTooMuch = characters > 0 && this.#characters + characters > MAX_CHARACTERS;
+    if (isTooMuch || this.#waiting.length >= MAX_WAITING) {
       if (event.type === "asked") event.answer(undefined);
       return;
     }
+    this.#characters += characters;
     this.#waiting.push(event);
     this.#wakeup.wake();
   }
@@ -55,7 +61,10 @@ export class AgentEvents {
     for (;;) {
       if (signal.aborted) return undefined;
       const event = this.#waiting.shift();
-      if (event) return event;
+      if (event) {
+        this.#characters -= countCharacters(event);
+        return event;
+      }
       let onAbort = (): void => {};
       const left = new Promise<void>((resolve) => {
         onAbort = resolve;
@@ -75,7 +84,20 @@ export class AgentEvents {
   drain(): readonly AgentEvent[] {
     const all = this.#waiting;
     this.#waiting = [];
+    this.#characters = 0;
     for (const event of all) if (event.type === "asked") event.answer(undefined);
     return all;
   }
 }
+
+/** Returns the characters of the texts that make an event large. */
+const countCharacters = (event: AgentEvent): number => {
+  if (event.type !== "update" || !("content" in event.update)) return 0;
+  const { content } = event.update;
+  const all = Array.isArray(content) ? content : [content];
+  return all.reduce((sum, one) => {
+    if (one?.type === "diff") return sum + one.newText.length + (one.oldText?.length ?? 0);
+    const shown = one?.type === "content" ? one.content : one;
+    return shown?.type === "text" ? sum + shown.text.length : sum;
+  }, 0);
+};

@@ -7,6 +7,7 @@ import {
   type ChatTool,
   isDescribed,
   isOver,
+  measureCall,
   readOutput,
   toChatTool,
   toResult,
@@ -38,6 +39,9 @@ type StepCall = {
 
 type Push = (part: MessagePart, role: "assistant" | "tool") => void;
 
+/** Maximum characters of a step's text and calls: they are stored as messages, which are always read whole. */
+const MAX_CHARACTERS = 4 * 1024 * 1024;
+
 /** What to do with calls that are still open when the step is stored: carry them into the next step, or answer them with an error. */
 type Open = { readonly asked: string } | { readonly error: string } | "carried";
 
@@ -53,6 +57,10 @@ export class AgentStep {
   /** The text or reasoning in progress. The beginning of a possible secret is held back. */
   #openText: { readonly type: "text" | "reasoning"; readonly stream: MaskedStream } | undefined;
   #usage: Usage | null = null;
+  /** Characters of the text so far, and of each call. */
+  #textSize = 0;
+  #callsSize = 0;
+  readonly #callSizes = new Map<string, number>();
 
   /** `readTerminal` returns the output of one of the agent's terminals. */
   constructor(mask: SecretMask, push: Push, readTerminal: (id: string) => string | undefined) {
@@ -97,7 +105,8 @@ export class AgentStep {
       case "agent_thought_chunk": {
         if (update.content.type !== "text") return;
         const type = update.sessionUpdate === "agent_message_chunk" ? "text" : "reasoning";
-        this.#appendText(type, update.content.text, now);
+        this.#textSize += update.content.text.length;
+        if (!this.isTooLarge) this.#appendText(type, update.content.text, now);
         return;
       }
       case "tool_call":
@@ -108,6 +117,8 @@ export class AgentStep {
       }
       case "plan": {
         const text = update.entries.map(({ content, status }) => `- [${MARKS[status] ?? " "}] ${content}`).join("\n");
+        this.#textSize += text.length;
+        if (this.isTooLarge) return;
         this.#endText(now);
         const delta = `Plan:\n${this.#mask.text(text)}\n`;
         this.#live(this.#collector.add({ type: "reasoning", delta, ends: true }, now));
@@ -171,6 +182,11 @@ export class AgentStep {
     return this.#calls.size > 0 && this.#open === 0;
   }
 
+  /** Whether the agent has written more than a step may contain. What exceeds it was left out. */
+  get isTooLarge(): boolean {
+    return this.#textSize + this.#callsSize > MAX_CHARACTERS;
+  }
+
   get openCalls(): number {
     return this.#open;
   }
@@ -225,7 +241,7 @@ export class AgentStep {
   ): StepCall {
     const id = update.toolCallId;
     const before = this.#calls.get(id);
-    const call = applyUpdate(before?.call ?? from, update);
+    const call = this.#measure(applyUpdate(before?.call ?? from, update));
     const known: StepCall = before ?? {
       call,
       part: undefined,
@@ -245,6 +261,14 @@ export class AgentStep {
     this.#showOutput(known);
     if (isOver(call)) this.#end(known, now);
     return known;
+  }
+
+  /** Returns the call, or one without content if the step is too large with it. */
+  #measure(call: AgentToolCall): AgentToolCall {
+    const size = measureCall(call);
+    this.#callsSize += size - (this.#callSizes.get(call.id) ?? 0);
+    this.#callSizes.set(call.id, size);
+    return this.isTooLarge ? { ...call, content: [], raw_input: undefined, raw_output: undefined } : call;
   }
 
   /** Adds the call to the message, or updates it with newer information. */

@@ -378,9 +378,11 @@ export class AgentTurn implements RunningTurn {
     switch (event.type) {
       case "update":
         this.#applyUpdate(step, session, event);
-        if (step.openCalls > MAX_OPEN_CALLS) {
+        if (step.openCalls > MAX_OPEN_CALLS || step.isTooLarge) {
           this.#deps.sessions.end(this.#turn.chat_id);
-          const detail = `It has more than ${MAX_OPEN_CALLS} calls without a result.`;
+          const detail = step.isTooLarge
+            ? "It has written more than a message of a chat can contain."
+            : `It has more than ${MAX_OPEN_CALLS} calls without a result.`;
           return this.#fail(begun, { message: `${display_name} has failed.`, detail });
         }
         if (!OPTION_UPDATES.has(event.update.sessionUpdate)) return undefined;

@@ -1,6 +1,6 @@
 // A coding agent for tests that speaks the Agent Client Protocol on its standard input and output. The prompt's words select what it does.
 // Sessions are stored in its home, so that a killed agent can load them.
-// - say TEXT: says it; think TEXT: thinks it
+// - say TEXT: says it; think TEXT: thinks it; ramble N: says a million characters N times
 // - edit PATH TEXT: asks, then writes a file; run COMMAND: asks, then runs it
 // - free COMMAND: runs it without asking; write PATH: writes through its client
 // - wait TEXT: waits until it is canceled, then says a last message; die: exits
@@ -318,6 +318,8 @@ agent({ name: "test-agent" })
       const [verb = "", first = "", ...rest] = line.trim().split(" ");
       const tail = [first, ...rest].join(" ");
       if (verb === "say") await turn.sendText("agent_message_chunk", tail);
+      if (verb === "ramble")
+        for (let n = 0; n < Number(tail); n++) await turn.sendText("agent_message_chunk", "word ".repeat(200_000));
       if (verb === "think") await turn.sendText("agent_thought_chunk", tail);
       if (verb === "edit" || verb === "through") {
         await turn.edit(first, `${rest.join(" ")}\n`, verb === "through");
