@@ -13,6 +13,8 @@ export type FailureSignal = {
 /** Details beyond the kind, where they help users. */
 export type FailureReason =
   | ("too_long" | "unreachable" | "unknown_host" | "broke_off" | "empty" | "all_thought")
+  /** The answer does not end within the size of a message. */
+  | "endless"
   /** The chat's own model is not available. */
   | ("gone" | "model_disabled")
   | "spend_limit"

@@ -20,7 +20,7 @@ import type { ToolAnswer } from "#src/tools/run.ts";
 import type { AnsweredCall } from "../hooks/turn-hooks.ts";
 import type { NewMessage, PendingCall, Usage } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
-import { Collector } from "../turn/collector.ts";
+import { Collector, EVENT_CHARACTERS, MAX_MESSAGE_CHARACTERS } from "../turn/collector.ts";
 
 type StepCall = {
   call: AgentToolCall;
@@ -39,8 +39,8 @@ type StepCall = {
 
 type Push = (part: MessagePart, role: "assistant" | "tool") => void;
 
-/** Maximum characters of a step's text and calls: they are stored as messages, which are always read whole. */
-const MAX_CHARACTERS = 4 * 1024 * 1024;
+/** Maximum characters of a step's text and calls, which the collector counts with their events. */
+const MAX_STEP_CHARACTERS = MAX_MESSAGE_CHARACTERS / 2;
 
 /** What to do with calls that are still open when the step is stored: carry them into the next step, or answer them with an error. */
 type Open = { readonly asked: string } | { readonly error: string } | "carried";
@@ -105,7 +105,7 @@ export class AgentStep {
       case "agent_thought_chunk": {
         if (update.content.type !== "text") return;
         const type = update.sessionUpdate === "agent_message_chunk" ? "text" : "reasoning";
-        this.#textSize += update.content.text.length;
+        this.#textSize += update.content.text.length + EVENT_CHARACTERS;
         if (!this.isTooLarge) this.#appendText(type, update.content.text, now);
         return;
       }
@@ -117,7 +117,7 @@ export class AgentStep {
       }
       case "plan": {
         const text = update.entries.map(({ content, status }) => `- [${MARKS[status] ?? " "}] ${content}`).join("\n");
-        this.#textSize += text.length;
+        this.#textSize += text.length + EVENT_CHARACTERS;
         if (this.isTooLarge) return;
         this.#endText(now);
         const delta = `Plan:\n${this.#mask.text(text)}\n`;
@@ -184,7 +184,7 @@ export class AgentStep {
 
   /** Whether the agent has written more than a step may contain. What exceeds it was left out. */
   get isTooLarge(): boolean {
-    return this.#textSize + this.#callsSize > MAX_CHARACTERS;
+    return this.#textSize + this.#callsSize > MAX_STEP_CHARACTERS;
   }
 
   get openCalls(): number {

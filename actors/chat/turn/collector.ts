@@ -1,22 +1,30 @@
 // Assembles the content of a message from a model's events, and returns the live parts for followers. Pure except for its own state.
 import { toRfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import type { ModelEvent, ModelUsage } from "#src/llm/model.ts";
+import { ModelError, type ModelEvent, type ModelUsage } from "#src/llm/model.ts";
 import { execute } from "#src/tools/processes/execute.ts";
 import { parseCommands } from "#src/tools/processes/parsed-commands.ts";
 
 type TextEvent = Extract<ModelEvent, { type: "text" | "reasoning" }>;
 type Growing = { -readonly [K in keyof MessagePart]: MessagePart[K] };
 
+/** Maximum characters of a message's text and calls. Messages are always read whole, and no model has as long an answer. */
+export const MAX_MESSAGE_CHARACTERS = 4 * 1024 * 1024;
+/** What an event counts in addition to its texts. */
+export const EVENT_CHARACTERS = 4;
+
 export class Collector {
   readonly #parts: Growing[] = [];
+  #characters = 0;
   usage: ModelUsage | null = null;
   /** The model's raw arguments by call ID. */
   readonly inputs = new Map<string, string>();
   finish: Extract<ModelEvent, { type: "finish" }>["reason"] | undefined;
 
-  /** Adds an event and returns its live parts. `now` in milliseconds since 1970. */
+  /** Adds an event and returns its live parts. `now` in milliseconds since 1970. Throws ModelError if the answer becomes too long. */
   add(event: ModelEvent, now: number): MessagePart[] {
+    this.#characters += countCharacters(event);
+    if (this.#characters > MAX_MESSAGE_CHARACTERS) throw new ModelError("config", "", { reason: "endless" });
     switch (event.type) {
       case "text":
         return [...this.#endReasoning(now), ...this.#grow("text", event, now)];
@@ -112,3 +120,23 @@ export class Collector {
 }
 
 const findCommand = (args: unknown): unknown => (args as { command?: unknown } | null | undefined)?.command;
+
+const countCharacters = (event: ModelEvent): number => {
+  switch (event.type) {
+    case "text":
+    case "reasoning":
+    case "tool_call_delta":
+      return event.delta.length + countMetadata(event) + EVENT_CHARACTERS;
+    case "tool_call":
+      return (event.input?.length ?? 0) + countMetadata(event) + EVENT_CHARACTERS;
+    case "tool_result":
+      return (JSON.stringify(event.result) ?? "").length + countMetadata(event) + EVENT_CHARACTERS;
+    case "source":
+      return event.url.length + (event.title?.length ?? 0) + EVENT_CHARACTERS;
+    default:
+      return 0;
+  }
+};
+
+const countMetadata = (event: ModelEvent): number =>
+  "metadata" in event && event.metadata ? JSON.stringify(event.metadata).length : 0;

@@ -1,5 +1,5 @@
 // Chats of many megabytes: what reads them takes a bounded piece at a time.
-import { expect } from "bun:test";
+import { expect, test } from "bun:test";
 import { readHistory, TurnHistory } from "#actors/chat/prompt/prompt-history.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { insertMessages } from "#db/chats/messages.ts";
@@ -106,4 +106,20 @@ testInside("[CM-13] a turn reads its history once, and then what was added, unti
   // Too much to be kept in memory while tools run.
   await write(3 * MIB);
   expect([await readRows(), await readRows()]).toEqual([1, 4]);
+});
+
+test("[CH-52] an answer that does not end is ended, is not asked for again, and stays readable", async () => {
+  await using world = await openChatWorld();
+  const { owner, models } = world;
+  const { id } = await createChat(world, "repeat it forever");
+  const call = await models.next();
+  for (let said = 0; said < 6; said++) call.say("word ".repeat(200_000));
+  const read = () => owner.get<Chat>(`/api/v2/chats/${id}`);
+  await until(async () => (await read()).status === "error");
+  expect((await read()).last_error?.message).toContain("longer than a message can be, and was ended");
+  const { messages } = await owner.get<MessagePage>(`/api/v2/chats/${id}/messages`);
+  expect(messages[0]?.content[0]?.text?.length).toBe(4_000_000);
+  await owner.post(`/api/v2/chats/${id}/messages`, { content: [{ type: "text", text: "shorter, please" }] });
+  (await models.next()).say("yes").finish();
+  await until(async () => (await read()).status === "waiting");
 });
