@@ -7,7 +7,7 @@ import { deflateSync } from "node:zlib";
 import { systemClock } from "#base/clock.ts";
 import { listCandidateRefs } from "#base/links/repository-address.ts";
 import { Outbound } from "#base/outbound.ts";
-import type { RepositoryAsked, RepositoryFound } from "#schema/templates/repository.ts";
+import type { RepositoryAsked, RepositoryFound, RepositoryPlan } from "#schema/templates/repository.ts";
 import type { Template } from "#schema/templates/template.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
@@ -245,6 +245,34 @@ test("[RW-11] stops at its limits of time and size, and leaves nothing behind", 
   await expect(slow.open({ url, refs, signal: gone.signal })).rejects.toThrow("no longer needed");
   expect(existsSync(root) ? readdirSync(root) : []).toEqual([]);
 });
+
+testNeeding(
+  [needs.git, requireSingleServer("local")],
+  "[RW-9] a plan that a person gives is read again, and only its link counts",
+  async () => {
+    const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
+      name: "planned",
+      repository: { url, branch: "main" },
+    });
+    const isOver = ({ latest_build }: Workspace): boolean => latest_build.job.status === "succeeded";
+    const { latest_build, template_id } = await awaitWorkspace(admin, id, isOver);
+    const listValues = (build: string) =>
+      admin.get<{ name: string; value: string }[]>(`/api/v2/workspacebuilds/${build}/parameters`);
+    const [made] = await listValues(latest_build.id);
+    const plan: RepositoryPlan = JSON.parse(made?.value ?? "{}");
+    const createWith = (name: string, value: object) => {
+      const rich_parameter_values = [{ name: made?.name, value: JSON.stringify(value) }];
+      return admin.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id, rich_parameter_values });
+    };
+    const changed = { ...plan, container_env: { CHANGED: "yes" } };
+    const copy = await awaitWorkspace(admin, (await createWith("copied", changed)).id, isOver);
+    const [{ value = "" } = {}] = await listValues(copy.latest_build.id);
+    expect([JSON.parse(value).ref, value.includes("CHANGED")]).toEqual([plan.ref, false]);
+    const elsewhere = createWith("elsewhere", { ...plan, url: `${url}-of-somebody-else` });
+    expect((await elsewhere.catch((error) => error)).status).toBe(400);
+    for (const one of [id, copy.id]) await removeWorkspace(admin, one);
+  },
+);
 
 testNeeding(
   [needs.git, requireSingleServer("local")],

@@ -108,6 +108,8 @@ type Input = Pick<CreateBuild, "rich_parameter_values" | "template_version_prese
   readonly no_user_data: boolean;
   /** Sealed. See NewBuild. */
   readonly state_override?: string;
+  /** A value: the plan of a repository that was read for this build. */
+  readonly repository_plan?: string | undefined;
 };
 
 export type BuildDeps = {
@@ -175,6 +177,7 @@ export const planNewBuild = async (
       ? await withPlans(deps, asked, resolved, {
           reader_id: input.no_user_data ? input.initiator_id : input.owner_id,
           previous,
+          made: input.repository_plan,
         })
       : resolved;
   const tags = input.orphan ? {} : buildTags(asked, version.row.organization_id, deps.config);

@@ -1,7 +1,8 @@
-// Parameter values that name a repository: a link is read once, when it is set, and the build stores the resulting plan.
+// Parameter values that name a repository: a link is read once, when it is set, and the build stores the resulting plan. A plan that somebody
+// gives, for example to copy a workspace, is read again like a link: it also names an image, which may contain a private repository.
 import { invalidField } from "#base/errors.ts";
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
-import { parsePlan, REPOSITORY_FORM } from "#schema/templates/repository.ts";
+import { parsePlan, REPOSITORY_FORM, type RepositoryAsked, type RepositoryPlan } from "#schema/templates/repository.ts";
 import type { Repositories } from "./repositories.ts";
 
 /** Returns the first parameter of a template that takes a repository. */
@@ -11,7 +12,10 @@ export const findRepositoryParameter = (manifest: Manifest): ManifestParameter |
 /** Maximum length of a parameter value. */
 const MAX_VALUE = 65_536;
 
-/** Replaces each new link among the values by its plan, read with the accounts of `reader_id`. Throws 400 when a link cannot be read or used. */
+/**
+ * Replaces each new link or plan among the values by a plan that is read with the accounts of `reader_id`. `made`: a plan that was read for this
+ * request. Throws 400 when a repository cannot be read or used.
+ */
 export const withPlans = async (
   { repositories }: { readonly repositories: Repositories },
   manifest: Manifest,
@@ -19,17 +23,40 @@ export const withPlans = async (
   {
     reader_id,
     previous = {},
-  }: { readonly reader_id: string; readonly previous?: Readonly<Record<string, string>> | undefined },
+    made,
+  }: {
+    readonly reader_id: string;
+    readonly previous?: Readonly<Record<string, string>> | undefined;
+    readonly made?: string | undefined;
+  },
 ): Promise<Record<string, string>> => {
   const planned = { ...values };
   for (const { name, form_type } of manifest.parameters ?? []) {
     const value = values[name] ?? "";
-    if (form_type !== REPOSITORY_FORM || value === "" || value === previous[name] || parsePlan(value)) continue;
-    if (value.startsWith("{"))
+    if (value === "" || value === previous[name] || value === made) continue;
+    const given = value.startsWith("{") ? parsePlan(value) : undefined;
+    if (form_type !== REPOSITORY_FORM) {
+      // A later version of the template could use it as one.
+      if (given) throw invalidField(name, "is the plan of a repository, which this parameter doesn't take");
+      continue;
+    }
+    if (value.startsWith("{") && !given)
       throw invalidField(name, "is not a plan of this version of Slipway; give the repository's link instead");
-    const plan = JSON.stringify(await repositories.plan(reader_id, { asked: { url: value }, field: name }));
+    const asked = given ? toAsked(given) : { url: value };
+    const plan = JSON.stringify(await repositories.plan(reader_id, { asked, field: name }));
     if (plan.length > MAX_VALUE) throw invalidField(name, "the repository's configuration is too large");
     planned[name] = plan;
   }
   return planned;
 };
+
+/** Returns the request that a plan was read for. */
+const toAsked = ({ url, ref, ref_kind, path, configuration, full_history }: RepositoryPlan): RepositoryAsked => ({
+  url,
+  ...(ref_kind === "branch" || ref_kind === "tag" ? { branch: ref.replace(/^refs\/(?:heads|tags)\//, "") } : {}),
+  ...(ref_kind === "commit" ? { commit: ref } : {}),
+  ...(ref_kind === "pull_request" ? { pull_request: Number(/\d+/.exec(ref)?.[0]) } : {}),
+  ...(path === undefined ? {} : { path }),
+  ...(configuration === undefined ? {} : { configuration }),
+  ...(full_history ? { full_history } : {}),
+});

@@ -75,7 +75,7 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   const mayEnter = canUseWorkspace(caller, { ...target, id, user_acl: {}, group_acl: {} });
   const no_user_data = hidesUserData({ by: "person", transition: "start", mayEnter, isChanged: true }, false);
   const input = {
-    rich_parameter_values: await resolveValues(ctx, manifest, body, no_user_data ? caller.user_id : owner.id),
+    ...(await resolveValues(ctx, manifest, body, no_user_data ? caller.user_id : owner.id)),
     template_version_preset_id,
     owner_id: owner.id,
     initiator_id: caller.user_id,
@@ -144,12 +144,13 @@ const resolveValues = async (
   manifest: Manifest,
   { rich_parameter_values: given = [], repository: asked }: CreateWorkspace,
   reader_id: string,
-): Promise<ParameterValue[]> => {
-  if (!asked) return given;
+): Promise<{ readonly rich_parameter_values: ParameterValue[]; readonly repository_plan?: string }> => {
+  if (!asked) return { rich_parameter_values: given };
   const parameter = findRepositoryParameter(manifest);
   if (!parameter) throw invalidField("repository", "the template takes no repository");
   const plan = await repositories.plan(reader_id, { asked, field: "repository" });
-  return [...given, { name: parameter.name, value: JSON.stringify(plan) }];
+  const value = JSON.stringify(plan);
+  return { rich_parameter_values: [...given, { name: parameter.name, value }], repository_plan: value };
 };
 
 const resolveTemplate = async (
