@@ -1,5 +1,6 @@
 // Parameter values in the latest build of each workspace created in a range (facts/platform 6.2). Runs in a reader Worker. Prebuilds are
 // excluded, because no person chose their values.
+import { tryParseJson } from "#base/json/read.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Rows } from "../../engine/rows.ts";
@@ -17,6 +18,8 @@ const SQL = `
 
 type Option = { description: string; icon: string; name: string; value: string };
 type Parameter = { name: string; display_name: string; description: string; type: string; options: Option[] };
+/** `toShown` returns what the report shows of a value. */
+type KnownParameter = Parameter & { toShown: (value: string) => string };
 type Usage = Parameter & { template_ids: Set<string>; values: Map<string, number>; newest: number };
 
 /**
@@ -30,7 +33,7 @@ export const parametersUsage = async (
   const ids = templates ? JSON.stringify(templates) : null;
   const rows = (await read(SQL, [from, to, PREBUILDS_USER_ID, ids, ids])) as [string, string, string, string, number][];
   const version = "select manifest, created_at from template_versions where id = ?";
-  const known = new Map<string, { parameters: Map<string, Parameter>; created_at: number }>();
+  const known = new Map<string, { parameters: Map<string, KnownParameter>; created_at: number }>();
   const loadVersion = async (id: string) => {
     let one = known.get(id);
     if (!one) {
@@ -43,8 +46,10 @@ export const parametersUsage = async (
   const found = new Map<string, Usage>();
   for (const [template_id, version_id, name, value, count] of rows) {
     const { parameters, created_at } = await loadVersion(version_id);
-    const parameter = parameters.get(name);
-    if (!parameter) continue;
+    const declared = parameters.get(name);
+    if (!declared) continue;
+    const { toShown, ...parameter } = declared;
+    const shown = toShown(value);
     const key = JSON.stringify([name, parameter.type, parameter.options, template_id]);
     let usage = found.get(key);
     if (!usage) {
@@ -53,7 +58,7 @@ export const parametersUsage = async (
     }
     if (created_at > usage.newest) Object.assign(usage, parameter, { newest: created_at });
     usage.template_ids.add(template_id);
-    usage.values.set(value, (usage.values.get(value) ?? 0) + count);
+    usage.values.set(shown, (usage.values.get(shown) ?? 0) + count);
   }
   const shared = new Map<string, Usage>();
   for (const usage of found.values()) {
@@ -78,12 +83,19 @@ export const parametersUsage = async (
   }));
 };
 
-const parseParameters = (manifest: string | null): Map<string, Parameter> => {
+/** The plan of a repository contains its configuration, which may be private; its link says enough. */
+const toLink = (plan: string): string => {
+  const found = tryParseJson(plan) as { readonly url?: unknown } | undefined;
+  return typeof found?.url === "string" ? found.url : "";
+};
+
+const parseParameters = (manifest: string | null): Map<string, KnownParameter> => {
   const { parameters = [] } = (manifest === null ? {} : JSON.parse(manifest)) as Partial<Manifest>;
   return new Map(
-    parameters.map(({ name, display_name = "", description = "", type = "string", options = [] }) => [
+    parameters.map(({ name, display_name = "", description = "", type = "string", options = [], form_type }) => [
       name,
       {
+        toShown: (value: string) => (form_type === "repository" && value.startsWith("{") ? toLink(value) : value),
         name,
         display_name,
         description,

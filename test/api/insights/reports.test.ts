@@ -1,6 +1,7 @@
 // The reports from a caller's view: what may be requested, by whom, and days, parameters and statuses.
-import { expect } from "bun:test";
+import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
+import { parametersUsage } from "#db/reports/usage/parameters.ts";
 import { listTemplates } from "#db/templates/templates.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { testInside } from "#test/support/inside.ts";
@@ -285,6 +286,17 @@ testInside("[IN-10] parameter values are those of the newest build of each works
   expect((await read("2030-01-14", "2030-01-16", `&template_ids=${one.template_id}`))[0]?.values).toEqual([
     { count: 1, value: "big" },
     { count: 1, value: "small" },
+  ]);
+});
+
+test("[IN-10] of a repository, the report shows the link, not the configuration that was read", async () => {
+  const plan = JSON.stringify({ url: "https://git.example/app", container_env: { TOKEN: "private" } });
+  const parameters = [{ name: "repository", form_type: "repository" }];
+  const manifest = JSON.stringify({ provisioner: "echo", parameters, resources: [] });
+  const read = async (sql: string): Promise<unknown[][]> =>
+    sql.includes("workspace_build_parameters") ? [["t", "v", "repository", plan, 2]] : [[manifest, 0]];
+  expect(await parametersUsage(read as never, { from: 0, to: 1 })).toMatchObject([
+    { name: "repository", values: [{ count: 2, value: "https://git.example/app" }] },
   ]);
 });
 
