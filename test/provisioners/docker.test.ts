@@ -9,6 +9,7 @@ import { parseBytes } from "#src/provisioners/docker/container.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import type { ProvisionRequest, Report } from "#src/provisioners/provisioner.ts";
+import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
 import { FakeDocker } from "#test/support/docker/fake-docker.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -74,13 +75,21 @@ beforeEach(async () => {
 });
 afterAll(() => engine[Symbol.asyncDispose]());
 
-const provisioner = (more: { program?: string | undefined; clock?: ManualClock; cutOff?: string } = { program }) =>
+type ProvisionerOptions = {
+  readonly program?: string | undefined;
+  readonly clock?: ManualClock;
+  readonly cutOff?: string;
+  readonly repositories?: RepositorySources;
+};
+
+const provisioner = (more: ProvisionerOptions = { program }) =>
   new DockerProvisioner({
     host: engine.host,
     clock: more.clock ?? systemClock,
     accessUrl: () => new URL("http://host.docker.internal:7080/"),
     program: more.program,
     cutOff: more.cutOff,
+    repositories: more.repositories,
   });
 
 const run = (asked = request(), notes = new Notes(), signal = new AbortController().signal) =>
@@ -153,6 +162,35 @@ test("[PV-2] pull policies: missing fetches once, always each time, never not at
   expect(countPulls()).toBe(2);
   await run(request({}, { ...docker, image: "registry:5000/team/dev" }));
   expect([...engine.images.keys()]).toContain("registry:5000/team/dev:latest");
+});
+
+test("[RW-31] the server checks the registry of a template's image before the engine fetches it, and the engine gets the server's token", async () => {
+  const clock = new ManualClock();
+  const owners: string[] = [];
+  const repositories: RepositorySources = {
+    open: () => Promise.reject(new Error("there is no repository")),
+    loadFeature: () => Promise.reject(new Error("there are no features")),
+    fetchPullToken: async (image, owner_id, signal) => {
+      owners.push(owner_id);
+      if (image.startsWith("10.")) throw new Error("10.1.2.3 is not a public address.");
+      if (image.startsWith("slow.")) {
+        clock.advance(5 * 60_000);
+        signal.throwIfAborted();
+      }
+      return image === "debian:13" ? undefined : `for ${image}`;
+    },
+  };
+  const guarded = provisioner({ program, clock, repositories });
+  const start = (image: string, more: Partial<ProvisionRequest> = {}) =>
+    guarded.run(request(more, { ...docker, image }), new Notes(), new AbortController().signal);
+  await expect(start("10.1.2.3:5000/x")).rejects.toThrow("10.1.2.3 is not a public address.");
+  await expect(start("slow.example.com/x")).rejects.toThrow("its registry takes too long to answer.");
+  expect([...engine.images.keys()]).toEqual([]);
+  await start("debian:13");
+  await start("r.example.com/dev:1", { no_user_data: true });
+  await start("r.example.com/dev:1");
+  expect(engine.registryTokens).toEqual(["for r.example.com/dev:1"]);
+  expect(owners).toEqual(["o", "o", "o", ""]);
 });
 
 test("[PV-2] an image ID, an ID prefix and a repository's image are not valid names", async () => {

@@ -37,7 +37,7 @@ import { checkUserFiles, chownFolders } from "./owner.ts";
 import { findProgram, type Program } from "./program.ts";
 import { ensureImage, findImage } from "./pull.ts";
 import { ImageRegistry, type RegistryOptions, type RegistryProblem } from "./registry.ts";
-import { type BuiltImage, ensureRepositoryImage, needsBuild, toRepositoryPull } from "./repository-image.ts";
+import { type BuiltImage, ensureRepositoryImage, needsBuild, toGuardedPull } from "./repository-image.ts";
 import {
   createVolume,
   type FoundContainer,
@@ -276,7 +276,7 @@ export class DockerProvisioner implements Provisioner {
     const owner_id = request.no_user_data ? "" : request.owner.id;
     if (!plan || !needsBuild(plan)) {
       checkImageName(docker.image, this.#registry?.name);
-      const guarded = plan?.image === undefined ? pull : toRepositoryPull({ ...pull, sources, owner_id });
+      const guarded = toGuardedPull({ ...pull, sources, owner_id });
       return { image: docker.image, ...(await ensureImage(guarded, docker.image, docker.pull ?? "missing")) };
     }
     return ensureRepositoryImage({

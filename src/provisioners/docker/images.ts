@@ -7,7 +7,7 @@ import { Engine } from "./engine.ts";
 import { checkImageName } from "./image-name.ts";
 import { ensureImage } from "./pull.ts";
 import type { ImageRegistry } from "./registry.ts";
-import { ensureRepositoryImage, needsBuild, removeImageNamed, toRepositoryPull } from "./repository-image.ts";
+import { ensureRepositoryImage, needsBuild, removeImageNamed, toGuardedPull } from "./repository-image.ts";
 
 export type ImagesOptions = {
   readonly host: string | undefined;
@@ -38,7 +38,7 @@ export class DockerImages implements RepositoryImages {
     if (!needsBuild(plan)) {
       if (image === undefined) throw new ProvisionError("The repository names no image.");
       checkImageName(image, registry?.name);
-      await ensureImage(toRepositoryPull({ ...pull, sources, owner_id }), image, "missing");
+      await ensureImage(toGuardedPull({ ...pull, sources, owner_id }), image, "missing");
       report.log("info", STAGE, `The repository uses the image ${image}, which is already on the engine.`);
       return [];
     }

@@ -17,8 +17,8 @@ type Progress = {
 
 /** Milliseconds between two progress lines. */
 const PROGRESS_INTERVAL_MS = 3_000;
-/** Milliseconds without progress after which a pull is aborted. */
-const PULL_IDLE_TIMEOUT_MS = 5 * 60_000;
+/** Milliseconds without progress after which a pull is aborted, and after which its registry has not answered the server. */
+export const PULL_IDLE_TIMEOUT_MS = 5 * 60_000;
 /** Statuses that are repeated while bytes are transferred. */
 const PROGRESS_STATES = new Set(["Downloading", "Extracting", "Waiting", "Pulling fs layer", "Verifying Checksum"]);
 
@@ -28,7 +28,7 @@ export type Pull = {
   readonly report: Report;
   readonly stage: string;
   readonly signal: AbortSignal;
-  /** Returns the token for pulling an image that a repository names; undefined if the engine can sign in without one. */
+  /** Returns the token for pulling an image; undefined if the engine can sign in without one. */
   readonly fetchToken?: (image: string) => Promise<string | undefined>;
 };
 

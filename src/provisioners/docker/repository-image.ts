@@ -25,7 +25,15 @@ import { BuildSteps } from "./build-steps.ts";
 import { parseBytes } from "./container.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import { checkDockerfile, checkImageName, checkTriggers, pinDockerfile, REPOSITORY_IMAGE } from "./image-name.ts";
-import { ensureImage, findImage, findPullReason, type Image, type Pull, quotesAnswer } from "./pull.ts";
+import {
+  ensureImage,
+  findImage,
+  findPullReason,
+  type Image,
+  PULL_IDLE_TIMEOUT_MS,
+  type Pull,
+  quotesAnswer,
+} from "./pull.ts";
 import type { ImageRegistry } from "./registry.ts";
 
 /**
@@ -99,20 +107,24 @@ const toImageKey = (parts: readonly unknown[]): string => sha256(JSON.stringify(
 const pullPlanImage = async (build: ImageBuild): Promise<BuiltImage> => {
   const image = build.plan.image ?? build.docker.image;
   checkImageName(image, build.registry?.name);
-  const pull = build.plan.image === undefined ? build : toRepositoryPull(build);
-  return { image, ...(await ensureImage(pull, image, build.docker.pull ?? "missing")) };
+  return { image, ...(await ensureImage(toGuardedPull(build), image, build.docker.pull ?? "missing")) };
 };
 
-/** Returns a pull of images that the repository names: the engine must not be led to what only its machine reaches. */
-export const toRepositoryPull = <P extends Pull & Pick<ImageBuild, "sources" | "owner_id">>(pull: P): P => {
-  const { sources, owner_id, signal } = pull;
+/** Returns a pull that the server prepares: a registry must not lead the engine to what only its machine reaches. */
+export const toGuardedPull = <P extends Pull & Pick<ImageBuild, "sources" | "owner_id">>(pull: P): P => {
+  const { sources, owner_id, signal, clock } = pull;
   if (!sources) return pull;
   const fetchToken = async (image: string): Promise<string | undefined> => {
+    const late = new AbortController();
+    const timeoutError = new Error(`The image ${image} cannot be fetched: its registry takes too long to answer.`);
+    const timer = clock.after(PULL_IDLE_TIMEOUT_MS, () => late.abort(timeoutError));
     try {
-      return await sources.fetchPullToken(image, owner_id, signal);
+      return await sources.fetchPullToken(image, owner_id, AbortSignal.any([signal, late.signal]));
     } catch (error) {
       signal.throwIfAborted();
       throw new ProvisionError((error as Error).message, "", undefined, { cause: error });
+    } finally {
+      timer.cancel();
     }
   };
   return { ...pull, fetchToken };
@@ -121,7 +133,7 @@ export const toRepositoryPull = <P extends Pull & Pick<ImageBuild, "sources" | "
 /** Checks the ONBUILD instructions of a base image, and fetches the images from which they copy. */
 const checkBase = async (build: ImageBuild, image: string, triggers: readonly string[]): Promise<void> => {
   for (const copied of checkTriggers(image, triggers, build.registry?.name))
-    await ensureImage(toRepositoryPull(build), copied, "missing");
+    await ensureImage(toGuardedPull(build), copied, "missing");
 };
 
 /** Returns the image of a Dockerfile in the repository. Its context is one Git tree, so the tree's ID represents every file in it. */
@@ -149,7 +161,7 @@ const ensureDockerfileImage = (
     if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
     const ids = new Map<string, string>();
     for (const base of checkDockerfile(text, given, build.registry?.name, wanted.target)) {
-      const { id, triggers } = await ensureImage(toRepositoryPull(limited), base.image, "missing", base.platform);
+      const { id, triggers } = await ensureImage(toGuardedPull(limited), base.image, "missing", base.platform);
       await checkBase(limited, base.image, triggers);
       ids.set(toBaseKey(base), checkImageId(base.image, id));
     }

@@ -35,6 +35,8 @@ export class FakeDocker implements AsyncDisposable {
   architecture = "amd64";
   /** `METHOD /path` of every call, without the version. */
   readonly calls: string[] = [];
+  /** The tokens for registries that pulls had. */
+  readonly registryTokens: string[] = [];
   /** If it returns an answer for `METHOD /path`, that status and message replace the engine's. */
   refuse: (call: string) => Answer | undefined = () => undefined;
   /** Awaited before a call is answered. */
@@ -109,8 +111,10 @@ export class FakeDocker implements AsyncDisposable {
     return toErrorResponse(404, "page not found");
   }
 
-  #image(_request: Request, id: string, query: URLSearchParams): Response {
+  #image(request: Request, id: string, query: URLSearchParams): Response {
     if (id === "create") {
+      const auth = Buffer.from(request.headers.get("x-registry-auth") ?? "", "base64").toString();
+      if (auth !== "") this.registryTokens.push((JSON.parse(auth) as { registrytoken: string }).registrytoken);
       const separator = query.get("tag")?.startsWith("sha256:") ? "@" : ":";
       const image = `${query.get("fromImage")}${separator}${query.get("tag")}`;
       const lines = this.pull(image);
