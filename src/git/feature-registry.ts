@@ -3,11 +3,14 @@
 // user-provided URLs.
 
 import { isIP } from "node:net";
-import { readBytes, readJson } from "#base/json/read.ts";
+import { JsonProblem, readBytes, readJson } from "#base/json/read.ts";
+import { UnknownEncoding } from "#base/network/plain-fetch.ts";
 import { type Outbound, OutboundError } from "#base/outbound.ts";
 
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 const MAX_MANIFEST = 256 * 1024;
+/** Maximum size of an image's manifest: registries need not accept larger ones. */
+const MAX_PULL_MANIFEST = 4 * 1024 * 1024;
 /** Maximum size of a feature. */
 export const MAX_FEATURE_BYTES = 32 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
@@ -69,7 +72,7 @@ export class FeatureRegistry {
   /**
    * Returns the token with which an engine pulls an image: with one, it calls no address that the registry names for sign-in, which could be
    * on the engine's machine. Undefined for well-known registries. Rejects with an Error that has a message for users if the registry is at an
-   * address that may not be called, or names one.
+   * address that may not be called, or names one, or if it answers what an engine must not read.
    */
   async fetchPullToken(image: string, signal: AbortSignal): Promise<string | undefined> {
     const { host, path, version } = parseImage(image);
@@ -86,18 +89,18 @@ export class FeatureRegistry {
         const url = new URL(text);
         const first = await this.#get(url, { ...request, token: undefined });
         if (first.status !== 401) {
-          void first.body?.cancel().catch(() => {});
+          await checkManifestSize(first, url);
           return NO_TOKEN;
         }
         const token = await this.#fetchToken(first, request);
-        const answer = await this.#get(url, { ...request, token });
-        void answer.body?.cancel().catch(() => {});
+        await checkManifestSize(await this.#get(url, { ...request, token }), url);
         return token;
       } catch (error) {
         if (signal.aborted) throw signal.reason;
-        // The engine reports anything else: it can know registries without TLS that the server does not.
-        if (!(error instanceof OutboundError && error.reason === "refused")) continue;
-        throw new Error(`The image ${image} cannot be fetched: ${error.message}`, { cause: error });
+        // An engine can reach registries that the server cannot.
+        if (isUnreachable(error)) continue;
+        const reason = (error as Error).message.replace(/\.$/, "");
+        throw new Error(`The image ${image} cannot be fetched: ${reason}.`, { cause: error });
       }
     }
     return NO_TOKEN;
@@ -116,8 +119,7 @@ export class FeatureRegistry {
       const location = answer.headers.get("location");
       if (answer.status < 301 || answer.status > 308 || location === null) return answer;
       void answer.body?.cancel().catch(() => {});
-      if (left === 0 || !URL.canParse(location, at.href))
-        throw new OutboundError("failed", `${url.host} redirects too many times`);
+      if (left === 0 || !URL.canParse(location, at.href)) throw new Error(`${url.host} redirects too many times`);
       at = new URL(location, at.href);
     }
   }
@@ -134,7 +136,10 @@ export class FeatureRegistry {
     if (scope) url.searchParams.set("scope", scope);
     const answer = await this.#outbound.open(url, request);
     if (!answer.ok) throw new Error(`${url.host} gives no anonymous token (status ${answer.status})`);
-    const { token, access_token } = (await readJson(answer, { maxBytes: MAX_MANIFEST })) as Record<string, unknown>;
+    const found = await readJson(answer, { maxBytes: MAX_MANIFEST }).catch((cause) => {
+      throw new Error(`${url.host} gives no anonymous token`, { cause });
+    });
+    const { token, access_token } = (found ?? {}) as Record<string, unknown>;
     const given = token ?? access_token;
     if (typeof given !== "string") throw new Error(`${url.host} gives no anonymous token`);
     return given;
@@ -159,6 +164,20 @@ const parseImage = (image: string): { host: string; path: string; version: strin
   const hasHost = /[.:A-Z]/.test(first) || first === "localhost";
   const [, path = "", tag, digest] = /^([^:@]+)(?::([^@]+))?(?:@(.+))?$/.exec(hasHost ? rest : image) ?? [];
   return { host: hasHost ? first : "docker.io", path, version: digest ?? tag ?? "latest" };
+};
+
+/** Whether there was no answer. */
+const isUnreachable = (error: unknown): boolean =>
+  error instanceof OutboundError && error.reason === "failed" && !(error.cause instanceof UnknownEncoding);
+
+/** Rejects if the answer is larger than an engine should read: engines keep a manifest, and what it unpacks to, in memory. */
+const checkManifestSize = async (answer: Response, { host }: URL): Promise<void> => {
+  try {
+    await readBytes(answer, MAX_PULL_MANIFEST);
+  } catch (cause) {
+    const fault = cause instanceof JsonProblem ? cause.message : "cannot be read to its end.";
+    throw new Error(`the manifest from ${host} ${fault}`, { cause });
+  }
 };
 
 const findDigest = (manifest: unknown): string => {

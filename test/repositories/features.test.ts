@@ -126,6 +126,47 @@ test("[RW-31] the server signs in to an image's registry for the engine, at no a
     await expect(from.fetchPullToken(image, neverAborted)).rejects.toThrow(words);
 });
 
+test("[RW-31] an engine is not asked to pull from a registry whose answer is too large or cannot be read", async () => {
+  const registry = new FeatureRegistry(localOutbound);
+  const bomb = gzipSync(Buffer.alloc(300 * 1024 * 1024), { level: 1 });
+  const challenge = (): Response =>
+    new Response("", {
+      status: 401,
+      headers: { "www-authenticate": `Bearer realm="${new URL("/v2/bomb", server.url)}"` },
+    });
+  const answers: Record<string, () => Response> = {
+    large: () => new Response(Buffer.alloc(5 * 1024 * 1024)),
+    error: () => new Response(Buffer.alloc(5 * 1024 * 1024), { status: 500 }),
+    bomb: () => new Response(bomb, { headers: { "content-encoding": "gzip" } }),
+    other: () => new Response("x", { headers: { "content-encoding": "br" } }),
+    token: challenge,
+    basic: () => new Response("", { status: 401, headers: { "www-authenticate": "Basic" } }),
+    loop: () => Response.redirect(new URL("/v2/loop", server.url).href, 307),
+    small: () => new Response("missing", { status: 404 }),
+  };
+  using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ url }) => answers[new URL(url).pathname.split("/")[2] ?? ""]?.() ?? new Response("", { status: 404 }),
+  });
+  const at = server.url.host;
+  const before = process.memoryUsage.rss();
+  for (const [name, words] of [
+    ["large", `the manifest from ${at} is larger than 4194304 bytes.`],
+    ["error", `the manifest from ${at} is larger than 4194304 bytes.`],
+    ["bomb", `the manifest from ${at} is larger than 4194304 bytes.`],
+    ["other", "the content encoding br, which was not requested"],
+    ["token", `${at} gives no anonymous token.`],
+    ["basic", "the registry requires sign-in."],
+    ["loop", `${at} redirects too many times.`],
+  ] as const)
+    await expect(registry.fetchPullToken(`${at}/${name}/x:1`, neverAborted)).rejects.toThrow(words);
+  expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
+  expect(await registry.fetchPullToken(`${at}/small/x:1`, neverAborted)).toBe("none");
+  // An engine can reach registries that the server cannot.
+  expect(await registry.fetchPullToken("127.0.0.1:1/x:1", neverAborted)).toBe("none");
+});
+
 testNeeding(
   [needs.openssl],
   "[RW-31] a registry whose certificate only the engine trusts gives its token, and no feature",

@@ -1,7 +1,12 @@
 // `fetch` for answers of servers that are not trusted. The runtime unpacks a compressed answer whole, even if no one reads it, so that two
 // kilobytes could fill the memory. Here no compression is requested, and what is compressed nevertheless is unpacked as it is read.
 
-/** Like `fetch`. Throws when the answer has another content encoding than gzip or deflate. */
+/** The answer has a content encoding that was not requested and can't be unpacked as it is read. */
+export class UnknownEncoding extends Error {
+  override readonly name = "UnknownEncoding";
+}
+
+/** Like `fetch`. Throws `UnknownEncoding` when the answer has another content encoding than gzip or deflate. */
 export const fetchPlain = async (url: URL, init: RequestInit): Promise<Response> => {
   const headers = new Headers(init.headers);
   headers.set("accept-encoding", "identity");
@@ -13,7 +18,7 @@ export const fetchPlain = async (url: URL, init: RequestInit): Promise<Response>
   const format = coding === "gzip" || coding === "x-gzip" ? "gzip" : coding === "deflate" ? "deflate" : undefined;
   if (!format) {
     void packed.cancel().catch(() => {});
-    throw new Error(`it answered with the content encoding ${coding}, which was not requested`);
+    throw new UnknownEncoding(`it answered with the content encoding ${coding}, which was not requested`);
   }
   const plain = new Headers(response.headers);
   for (const name of ["content-encoding", "content-length"]) plain.delete(name);
