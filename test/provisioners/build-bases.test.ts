@@ -89,11 +89,13 @@ afterAll(() => server.stop(true));
 
 const report: Report = { log: (_level, _stage, line) => lines.push(line), timing: () => {} };
 
-const build = (dockerfile: string, target?: string): Promise<readonly string[]> => {
+type Asked = { readonly target?: string; readonly context?: () => ReadableStream<Uint8Array>; readonly limit?: number };
+
+const build = (dockerfile: string, { target, context, limit }: Asked = {}): Promise<readonly string[]> => {
   const tree = crypto.randomUUID().replaceAll("-", "").padEnd(40, "0");
   const sources: RepositorySources = {
     open: async () => ({
-      archive: () => new Response(createTarEnd()).body as ReadableStream<Uint8Array>,
+      archive: () => context?.() ?? (new Response(createTarEnd()).body as ReadableStream<Uint8Array>),
       read: async () => dockerfile,
       getObjectId: async () => tree,
       [Symbol.dispose]: () => {},
@@ -107,7 +109,9 @@ const build = (dockerfile: string, target?: string): Promise<readonly string[]> 
   const place = { dockerfile: "Dockerfile", context: "", args: {}, tree, dockerfile_id: tree };
   const plan = { url: "http://git.example.com/app", commit: tree, features: [], build: { ...place, target } };
   const host = `tcp://127.0.0.1:${server.port}`;
-  const images = new DockerImages({ host, clock, sources, registry: undefined, max_bytes: Number.POSITIVE_INFINITY });
+  const max_bytes = Number.POSITIVE_INFINITY;
+  const max_context_bytes = limit ?? max_bytes;
+  const images = new DockerImages({ host, clock, sources, registry: undefined, max_bytes, max_context_bytes });
   return images.build(plan as unknown as RepositoryPlan, "", report, new AbortController().signal);
 };
 
@@ -138,7 +142,7 @@ test("[RW-27] an image that the engine already has for the platform is not fetch
 
 test("[RW-27] images of stages below the target are not fetched", async () => {
   remote.set("node:22", [{ Architecture: "amd64" }]);
-  await build("FROM node:22 AS dev\nFROM gcr.io/private/prod:1 AS prod\nFROM runtime-$TARGETARCH\n", "dev");
+  await build("FROM node:22 AS dev\nFROM gcr.io/private/prod:1 AS prod\nFROM runtime-$TARGETARCH\n", { target: "dev" });
   expect(fetched).toEqual(["node:22"]);
 });
 
@@ -191,6 +195,23 @@ test("[RW-31] a failed fetch is explained without a part of an answer", () => {
     ["hunter2", "its registry's answer cannot be read"],
   ] as const)
     expect(findPullReason(message)).toBe(reason);
+});
+
+test("[RW-33] a build whose files are larger than the limit is ended, and the engine gets no more of them", async () => {
+  local.set("node:22", { Architecture: "amd64" });
+  let sent = 0;
+  const context = (): ReadableStream<Uint8Array> =>
+    new ReadableStream({
+      pull: (controller) => {
+        sent += 64 * 1024;
+        controller.enqueue(new Uint8Array(64 * 1024));
+      },
+    });
+  await expect(build("FROM node:22\n", { context, limit: 1024 * 1024 })).rejects.toThrow(
+    "The files of the image's build are larger than 1048576 bytes. Set build.context to a folder with fewer files.",
+  );
+  expect(sent).toBeLessThan(2 * 1024 * 1024);
+  expect(built).toBe("");
 });
 
 test("[RW-24] a registry that sends a base image too slowly blocks a build slot for 60 minutes at most", async () => {

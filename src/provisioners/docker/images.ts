@@ -16,6 +16,8 @@ export type ImagesOptions = {
   readonly registry: ImageRegistry | undefined;
   /** Maximum bytes of all repository images. */
   readonly max_bytes: number;
+  /** Maximum bytes of the files that a build sends to the engine. */
+  readonly max_context_bytes?: number;
 };
 
 const STAGE = "Building ahead";
@@ -30,7 +32,8 @@ export class DockerImages implements RepositoryImages {
   }
 
   async build(plan: RepositoryPlan, owner_id: string, report: Report, signal: AbortSignal): Promise<readonly string[]> {
-    const { host, clock, sources, registry, max_bytes } = this.#options;
+    const { host, clock, ...options } = this.#options;
+    const { sources, registry } = options;
     const engine = new Engine(host, clock);
     await engine.connect(signal);
     const pull = { engine, clock, report, stage: STAGE, signal };
@@ -45,7 +48,7 @@ export class DockerImages implements RepositoryImages {
     const names: string[] = [];
     const recordUse = (name: string): unknown => names.push(name);
     const docker = { image: image ?? "", memory: MEMORY };
-    await ensureRepositoryImage({ ...pull, sources, owner_id, plan, docker, max_bytes, registry, used: recordUse });
+    await ensureRepositoryImage({ ...pull, ...options, owner_id, plan, docker, used: recordUse });
     return names;
   }
 

@@ -48,6 +48,8 @@ const MAX_AGE_MS = 30 * 86_400_000;
 const BUILD_IDLE_TIMEOUT_MS = 15 * 60_000;
 /** Milliseconds that one build may take with the images and features that it needs, whatever they print. */
 const BUILD_TIMEOUT_MS = 60 * 60_000;
+/** Maximum bytes of the files that a build sends to the engine, unpacked: a few kilobytes of Git can name them thousands of times. */
+const MAX_CONTEXT_BYTES = 4 * 1024 ** 3;
 const MAX_LINES = 5_000;
 const MAX_FEATURES = 32;
 /** Maximum bytes of the archives of all features of an image, as fetched, which are kept in memory until the engine has them. */
@@ -63,6 +65,8 @@ export type ImageBuild = Pull & {
   readonly max_bytes: number;
   /** The registry that shares images with other engines. */
   readonly registry: ImageRegistry | undefined;
+  /** Maximum bytes of the files that a build sends to the engine. */
+  readonly max_context_bytes?: number | undefined;
   /** Called with the name of each image that the plan needs. */
   readonly used?: (name: string) => unknown;
 };
@@ -168,8 +172,32 @@ const ensureDockerfileImage = (
     // By now, the names can stand for images that were not checked.
     const dockerfile = createTarEntry(path, new TextEncoder().encode(pinDockerfile(text, given, ids)));
     // Awaited here, so that `source` stays open until the engine has read the archive.
-    await buildImage(limited, name, joinStreams([dockerfile, source.archive(wanted.tree)]), query);
+    const context = limitContext(limited, source.archive(wanted.tree));
+    await buildImage(limited, name, joinStreams([dockerfile, context]), query);
   });
+};
+
+/** Ends the build when its context has more bytes than allowed. */
+const limitContext = (
+  { end, max_context_bytes = MAX_CONTEXT_BYTES }: LimitedBuild,
+  context: ReadableStream<Uint8Array>,
+): ReadableStream<Uint8Array> => {
+  let left = max_context_bytes;
+  const tooLarge = (): ProvisionError =>
+    new ProvisionError(
+      `The files of the image's build are larger than ${max_context_bytes} bytes. Set build.context to a folder with fewer files.`,
+    );
+  return context.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform: (chunk, controller) => {
+        left -= chunk.byteLength;
+        if (left >= 0) return controller.enqueue(chunk);
+        const problem = tooLarge();
+        end(problem);
+        controller.error(problem);
+      },
+    }),
+  );
 };
 
 /** Returns the ID. Throws ProvisionError for an engine that reports none. */
@@ -196,8 +224,11 @@ const checkIds = async (
  */
 const checkedDockerfile = (tree: string): string => `.slipway-${tree}.Dockerfile`;
 
-/** Builds an image with this name. Its signal also fires when the build has taken too long. */
-type Make = (name: string, limited: ImageBuild) => Promise<void>;
+/** A build whose signal also fires when it has taken too long, or was ended. */
+type LimitedBuild = ImageBuild & { readonly end: (problem: ProvisionError) => void };
+
+/** Builds an image with this name. */
+type Make = (name: string, limited: LimitedBuild) => Promise<void>;
 
 /**
  * Returns the image with this key. Pulls it or builds it with `make` if it is missing or too old, and always builds it if `isFresh`. If
@@ -268,20 +299,20 @@ const pullOrBuild = async (
   }
   const again = isKnown ? " again" : "";
   report.log("info", stage, `Building the image of the repository${again}.`);
-  await withTimeLimit(build, (limited) => make(image, limited));
+  await withLimits(build, (limited) => make(image, limited));
 };
 
-const withTimeLimit = async (build: ImageBuild, work: (limited: ImageBuild) => Promise<void>): Promise<void> => {
-  const late = new AbortController();
-  const timer = build.clock.after(BUILD_TIMEOUT_MS, () => late.abort());
+const withLimits = async (build: ImageBuild, work: (limited: LimitedBuild) => Promise<void>): Promise<void> => {
+  const over = new AbortController();
+  const end = (problem: ProvisionError): void => over.abort(problem);
+  const timeoutText = `The build of the image was ended: it took more than ${BUILD_TIMEOUT_MS / 60_000} minutes.`;
+  const timer = build.clock.after(BUILD_TIMEOUT_MS, () => end(new ProvisionError(timeoutText)));
   try {
-    await work({ ...build, signal: AbortSignal.any([build.signal, late.signal]) });
+    await work({ ...build, end, signal: AbortSignal.any([build.signal, over.signal]) });
   } catch (error) {
     build.signal.throwIfAborted();
-    if (!late.signal.aborted) throw error;
-    throw new ProvisionError(
-      `The build of the image was ended: it took more than ${BUILD_TIMEOUT_MS / 60_000} minutes.`,
-    );
+    over.signal.throwIfAborted();
+    throw error;
   } finally {
     timer.cancel();
   }
