@@ -1,5 +1,6 @@
 // Decides which headers of a model call are sent to the provider and which are returned. Only headers of the APIs go out, and headers that
 // reveal the provider account are not returned. Pure.
+import { isInstruction, listConnectionHeaders } from "#base/network/node-headers.ts";
 import type { ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { CallBodyError } from "#src/llm/gateway/call-body.ts";
 import type { Dialect } from "#src/llm/gateway/endpoint.ts";
@@ -32,6 +33,10 @@ const PASSED_REQUEST_PREFIX = /^(?:x-stainless-|x-codex-)/;
 const ORIGIN_HEADERS =
   /^(?:content-security-policy|x-frame-options|x-content-type-options|x-xss-protection|(?:permissions|feature|document|referrer)-policy|cross-origin-|origin-|access-control-|timing-allow-origin|report-to|reporting-endpoints|nel$|public-key-pins|expect-ct|set-cookie|refresh|sec-|speculation-rules|supports-loading-mode|x-dns-prefetch-control|x-permitted-cross-domain-policies)/;
 
+/** Headers that tell a proxy to keep an answer, or let it answer with what it has kept. */
+const CACHE_HEADERS =
+  /^(?:cache-control|pragma|expires|age|etag|last-modified|vary|surrogate-|edge-|cdn-|.*-cache-control$)/;
+
 const DROPPED_RESPONSE_HEADERS = new Set([
   ...HOP_BY_HOP,
   ...["content-length", "content-encoding", "content-type", "strict-transport-security", "alt-svc", "server", "via"],
@@ -46,8 +51,9 @@ const ANSWER_TYPE =
   /^(?:application\/(?:[a-z0-9.-]+\+)?json|application\/x-ndjson|text\/event-stream|text\/plain)(?:\s*;|$)/i;
 const PLAIN_TEXT = "text/plain; charset=utf-8";
 
-/** What every answer of the gateway says to a browser, so that nothing in it is ever a page of this server. */
+/** What every answer of the gateway says to browsers and proxies, so that nothing in it is ever a page of this server, or kept. */
 const BROWSER_HEADERS = {
+  "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
@@ -65,7 +71,7 @@ const ANTHROPIC_VERSION = "2023-06-01";
 /** Returns the headers for the provider, with its key. */
 export const toProviderHeaders = (from: Headers, dialect: Dialect, key: string): Headers => {
   const sent = new Headers();
-  const named = new Set((from.get("connection") ?? "").split(",").map((name) => name.trim().toLowerCase()));
+  const named = listConnectionHeaders(from.get("connection"));
   for (const [name, value] of from) {
     const isPassed = PASSED_REQUEST_HEADERS.has(name) || PASSED_REQUEST_PREFIX.test(name);
     if (isPassed && !named.has(name)) sent.append(name, value);
@@ -83,10 +89,12 @@ export const toProviderHeaders = (from: Headers, dialect: Dialect, key: string):
 /** Returns the headers for the caller, without any that contain the provider's key. */
 export const toCallerHeaders = (from: Headers, key: string): Headers => {
   const returned = new Headers();
+  const named = listConnectionHeaders(from.get("connection"));
   for (const [name, value] of from) {
     const hasKey = key !== "" && (value.includes(key) || name.includes(key.toLowerCase()));
     const isOurs = DROPPED_RESPONSE_HEADERS.has(name) || ORIGIN_HEADERS.test(name) || name.startsWith("cf-");
-    if (!hasKey && !isOurs) returned.append(name, value);
+    const isForProxies = named.has(name) || CACHE_HEADERS.test(name) || isInstruction(name);
+    if (!hasKey && !isOurs && !isForProxies) returned.append(name, value);
   }
   const type = from.get("content-type")?.trim() ?? "";
   returned.set("content-type", ANSWER_TYPE.test(type) && !(key !== "" && type.includes(key)) ? type : PLAIN_TEXT);

@@ -1,6 +1,6 @@
 // Filters the headers of requests to an app and of its responses. The caller's credentials are not forwarded, hop-by-hop headers apply to
 // one connection only, and an app below the access URL cannot set headers for the whole origin (rules AX-6 to AX-8). Pure.
-import { NODE_HEADERS } from "#base/network/node-headers.ts";
+import { isInstruction, listConnectionHeaders, NODE_HEADERS } from "#base/network/node-headers.ts";
 import { isServerCookie, SESSION_COOKIE, UPSTREAM_COOKIE } from "../http/cookies.ts";
 import { SESSION_HEADER } from "../http/identify.ts";
 import { WAIT_PARAMETER } from "./opening.ts";
@@ -53,9 +53,6 @@ export type ForwardedClient = {
 
 type Pair = readonly [string, string];
 
-const listConnectionHeaders = (connection: string | null): Set<string> =>
-  new Set((connection ?? "").split(",").map((name) => name.trim().toLowerCase()));
-
 /** Returns the headers of the request to the app. */
 export const toAppHeaders = (from: Headers, { address, protocol, prefix }: ForwardedClient): Pair[] => {
   const named = listConnectionHeaders(from.get("connection"));
@@ -103,9 +100,6 @@ const isOurPair = (pair: string): boolean => {
   return OUR_QUERY_PARAMETERS.has(name) || (name === "access_token" && API_KEY_FORMAT.test(value));
 };
 
-/** Instructions to a proxy in front of this server, which could make it send its own files. */
-const PROXY_HEADERS = /^x-(?:accel-|sendfile|lighttpd-send-|litespeed-|reproxy-|backend-redirect$)/;
-
 /** Headers an app may set on its own host but not below the access URL, where they would apply to the whole origin. */
 const ORIGIN_WIDE = new Set(["strict-transport-security", "public-key-pins", "nel", "report-to"]);
 
@@ -129,7 +123,7 @@ export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by, subreso
   for (const [name, value] of from) {
     if (HOP_BY_HOP.has(name) || named.has(name) || name === "alt-svc" || name === "set-cookie") continue;
     // Browsers clear the cookies of the whole domain, the server's among them.
-    if (NODE_HEADERS.has(name) || name === "clear-site-data" || PROXY_HEADERS.test(name)) continue;
+    if (name === "clear-site-data" || isInstruction(name)) continue;
     if (prefix !== "" && name === "service-worker-allowed") {
       headers.append(name, limitScope(prefix, value));
       continue;

@@ -311,7 +311,7 @@ describe("SDKs", () => {
     expect((await asked).status).toBe(200);
   });
 
-  test("[GW-2] an answer keeps the server's own headers, and is no page", async () => {
+  test("[GW-2] an answer keeps the server's own headers, instructs no proxy or node, and is no page", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai-compat");
     const asked = fetch(`${world.base}/openai/v1/chat/completions`, {
@@ -329,6 +329,14 @@ describe("SDKs", () => {
         "cross-origin-resource-policy": "cross-origin",
         "access-control-allow-origin": "*",
         "x-ratelimit-remaining": "7",
+        "x-accel-redirect": "/internal/key",
+        "x-sendfile": "/etc/shadow",
+        "x-lighttpd-send-file": "/etc/shadow",
+        "x-reproxy-url": "http://127.0.0.1/key",
+        "x-slipway-node": "sign",
+        "cache-control": "public, max-age=600",
+        "cdn-cache-control": "max-age=600",
+        "surrogate-control": "max-age=600",
       },
     );
     const { headers } = await asked;
@@ -337,8 +345,11 @@ describe("SDKs", () => {
       "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
       "x-frame-options": "DENY",
       "x-content-type-options": "nosniff",
+      "cache-control": "no-store",
     });
-    expect([...headers.keys()].filter((name) => /^(?:cross-origin|access-control)-/.test(name))).toEqual([]);
+    const instructions =
+      /^(?:cross-origin|access-control|x-accel|x-sendfile|x-lighttpd|x-reproxy|x-slipway|cdn|surrogate)/;
+    expect([...headers.keys()].filter((name) => instructions.test(name))).toEqual([]);
     expect(headers.get("x-ratelimit-remaining")).toBe("7");
   });
 
