@@ -1,24 +1,34 @@
 // Computes the cost of a model call. Pure.
-import type { ModelCost } from "#schema/chats/model-price.ts";
+import type { ModelCost, ModelPrice } from "#schema/chats/model-price.ts";
 import type { ModelUsage } from "./model.ts";
 
 /** Prices are per this number of tokens. */
 const TOKENS = 1_000_000n;
+/** The longest prompt, with cached tokens, at the ordinary price of a model with `long_context`. */
+const MAX_ORDINARY_PROMPT = 200_000;
+
+/** A price, and whether longer prompts cost more. */
+type CallPrice = ModelCost & Pick<ModelPrice, "long_context">;
 
 /**
  * Returns the cost of a call in micros, rounded half up once for the whole call; null without a price. `input_tokens` excludes cached
  * tokens, and `output_tokens` includes reasoning. Exact: the sum of products does not fit into a double.
  */
-export const computeCost = (usage: ModelUsage, price: ModelCost | undefined): number | null => {
+export const computeCost = (usage: ModelUsage, price: CallPrice | undefined): number | null => {
   if (!price) return null;
   const { input, output, cache_read = input, cache_write = input } = price;
   const { input_tokens = 0, output_tokens = 0, cache_read_tokens = 0, cache_creation_tokens = 0 } = usage;
-  const sum =
+  const kept_longer = Math.min(usage.cache_creation_1h_tokens ?? 0, cache_creation_tokens);
+  const prompt =
     computeTokenCost(input_tokens, input) +
-    computeTokenCost(output_tokens, output) +
     computeTokenCost(cache_read_tokens, cache_read) +
-    computeTokenCost(cache_creation_tokens, cache_write);
-  return Number((sum + TOKENS / 2n) / TOKENS);
+    computeTokenCost(cache_creation_tokens - kept_longer, cache_write) +
+    computeTokenCost(kept_longer, Math.max(cache_write, 2 * input));
+  const answer = computeTokenCost(output_tokens, output);
+  const isLong = price.long_context && input_tokens + cache_read_tokens + cache_creation_tokens > MAX_ORDINARY_PROMPT;
+  // Long prompts cost twice as much, and their output one and a half times.
+  const doubled = isLong ? 4n * prompt + 3n * answer : 2n * (prompt + answer);
+  return Number((doubled + TOKENS) / (2n * TOKENS));
 };
 
 const computeTokenCost = (tokens: number, price: number): bigint => BigInt(Math.trunc(tokens)) * BigInt(price);

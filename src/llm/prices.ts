@@ -1,6 +1,6 @@
-// Public list prices of common models, in US dollars per million tokens, by the provider's kind and the model's name. Only flat prices from
-// the providers' own price lists. Models that are missing here, and those whose price depends on the length of the prompt, have no price
-// until an administrator enters one. When you change a price, change the date.
+// Public list prices of common models, in US dollars per million tokens, by the provider's kind and the model's name, from the providers' own
+// price lists. Models that are missing here have no price until an administrator enters one, and so have those whose price depends on the
+// length of the prompt in another way than that of LONG_CONTEXT. When you change a price, change the date.
 import type { ModelCost, ModelPrice } from "#schema/chats/model-price.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 
@@ -15,7 +15,7 @@ type ListPrice = readonly [name: RegExp, dollars: Dollars];
 const toNamePattern = (name: string): RegExp => new RegExp(`^${name}(-latest|-\\d{8}|-\\d{4}-\\d{2}-\\d{2})?$`);
 
 const PRICE_LISTS: Partial<Record<ProviderKind, readonly ListPrice[]>> = {
-  // https://docs.claude.com/en/docs/about-claude/pricing: cache writes are those with a lifetime of five minutes.
+  // https://docs.claude.com/en/docs/about-claude/pricing: cache writes are those with a lifetime of five minutes (computeCost has the others).
   anthropic: [
     [toNamePattern("claude-opus-4-5"), [5, 25, 0.5, 6.25]],
     [toNamePattern("claude-opus-4(-0|-1)?"), [15, 75, 1.5, 18.75]],
@@ -38,6 +38,9 @@ const PRICE_LISTS: Partial<Record<ProviderKind, readonly ListPrice[]>> = {
   ],
 };
 
+/** Anthropic's models with a context of a million tokens: prompts of more than 200,000 cost more. */
+const LONG_CONTEXT = toNamePattern("claude-sonnet-4(-0|-5)?");
+
 /** Kinds of providers whose models cost money; an OpenAI-compatible server may be self-hosted. */
 export const PAID_KINDS: ReadonlySet<string> = new Set<ProviderKind>(["anthropic", "openai", "google"]);
 
@@ -58,7 +61,9 @@ export const listPrice = (provider: ProviderKind, model: string): ModelPrice | u
     cache_read: toMicros(read),
     ...(write === undefined ? {} : { cache_write: toMicros(write) }),
   };
-  return { ...prices, source: "list", as_of: PRICES_AS_OF };
+  const listed: ModelPrice = { ...prices, source: "list", as_of: PRICES_AS_OF };
+  if (provider === "anthropic" && LONG_CONTEXT.test(model)) listed.long_context = true;
+  return listed;
 };
 
 /** Returns the current price of a model: the one an administrator has entered, otherwise the list price; undefined if unknown. */

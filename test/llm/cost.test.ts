@@ -8,11 +8,29 @@ const SONNET = { input: 3_000_000, output: 15_000_000, cache_read: 300_000, cach
 const PLAIN = { input: 3_000_000, output: 15_000_000 };
 
 describe("[SP-1] a call costs the sum of its tokens at the price of each kind, rounded once", () => {
-  const rows: [string, ModelUsage, typeof PLAIN | undefined, number | null][] = [
+  const LONG = { ...SONNET, long_context: true };
+  const rows: [string, ModelUsage, (typeof PLAIN & { long_context?: boolean }) | undefined, number | null][] = [
     ["input and output", { input_tokens: 1_000, output_tokens: 100 }, SONNET, 4_500],
     ["reasoning is in the output", { output_tokens: 100, reasoning_tokens: 80, total_tokens: 100 }, SONNET, 1_500],
     ["cache read", { input_tokens: 10, cache_read_tokens: 1_000 }, SONNET, 330],
     ["cache write", { input_tokens: 10, cache_creation_tokens: 1_000 }, SONNET, 3_780],
+    [
+      "cache write for an hour",
+      { cache_creation_tokens: 1_000_000, cache_creation_1h_tokens: 600_000 },
+      SONNET,
+      1_500_000 + 3_600_000,
+    ],
+    ["no more is kept for an hour than is written", { cache_creation_1h_tokens: 9 }, SONNET, 0],
+    ["cache write for an hour without a price", { cache_creation_tokens: 10, cache_creation_1h_tokens: 10 }, PLAIN, 60],
+    ["a prompt of 200,000", { input_tokens: 200_000, output_tokens: 5 }, LONG, 600_075],
+    ["a long prompt", { input_tokens: 300_000, output_tokens: 5 }, LONG, 1_800_113],
+    [
+      "a long prompt in a cache",
+      { cache_read_tokens: 200_000, cache_creation_tokens: 1, input_tokens: 1 },
+      LONG,
+      120_014,
+    ],
+    ["a long prompt of a model with one price", { input_tokens: 300_000 }, SONNET, 900_000],
     [
       "without prices of their own cached ones are input",
       { cache_read_tokens: 10, cache_creation_tokens: 5 },
@@ -31,7 +49,8 @@ describe("[SP-1] a call costs the sum of its tokens at the price of each kind, r
 
 describe("[SP-2] the list matches models by name and dated name, of their own provider only", () => {
   test.each([
-    ["anthropic", "claude-sonnet-4-5-20250929", SONNET],
+    ["anthropic", "claude-sonnet-4-5-20250929", { ...SONNET, long_context: true }],
+    ["anthropic", "claude-3-7-sonnet-latest", SONNET],
     [
       "anthropic",
       "claude-opus-4-5",

@@ -113,8 +113,13 @@ const findContainer = ({ container }: Json): string | undefined => {
 };
 
 /** True for URLs that anyone can read, such as those of public videos. Everything else is a file of the key's owner. */
-const isPublicAddress = (address: unknown): boolean =>
-  typeof address === "string" && /^https?:\/\/(?![^/]*(?:googleapis\.com|cloud\.google\.com)(?:[:/]|$))/i.test(address);
+const isPublicAddress = (address: unknown): boolean => {
+  if (typeof address !== "string" || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return false;
+  // As it is written, too, because the provider's parser can read it otherwise.
+  return ![address.split("/", 3)[2] ?? "", new URL(address).hostname].some((host) => STORES_FILES.test(host));
+};
+
+const STORES_FILES = /(?:googleapis\.com|cloud\.google\.com)(?:[^a-z0-9-]|$)/i;
 
 const SPECIAL: Readonly<Record<Dialect, (part: Json) => string | undefined>> = {
   anthropic: (part) => {

@@ -292,16 +292,15 @@ const subtractCached = (all: unknown, cached: number | undefined): number | unde
 const READERS: Readonly<Record<UsageFormat, (json: Json, inner: Json | undefined) => ModelUsage | undefined>> = {
   anthropic(json, inner) {
     const usage = (json.usage ?? inner?.usage) as UsageCounts;
-    return (
-      (usage &&
-        omitUndefined({
-          input_tokens: count(usage.input_tokens),
-          output_tokens: count(usage.output_tokens),
-          cache_read_tokens: count(usage.cache_read_input_tokens),
-          cache_creation_tokens: count(usage.cache_creation_input_tokens),
-        })) ||
-      undefined
-    );
+    if (!usage) return undefined;
+    const written = usage.cache_creation as UsageCounts;
+    return omitUndefined({
+      input_tokens: count(usage.input_tokens),
+      output_tokens: count(usage.output_tokens),
+      cache_read_tokens: count(usage.cache_read_input_tokens),
+      cache_creation_tokens: count(usage.cache_creation_input_tokens),
+      cache_creation_1h_tokens: count(written?.ephemeral_1h_input_tokens),
+    });
   },
   openai_chat(json) {
     const usage = json.usage as UsageCounts;

@@ -31,5 +31,11 @@ export const ModelPrice = namedObject("ModelPrice", {
     "Where the price comes from. `model`: the model's configuration. `list`: the provider's public price list.",
   ),
   as_of: t.Optional(t.String({ description: "The date of the price list." })),
+  long_context: t.Optional(
+    t.Boolean({
+      description:
+        "Whether a prompt of more than 200,000 tokens costs twice as much, and its output one and a half times. Only for prices of the list.",
+    }),
+  ),
 });
 export type ModelPrice = Static<typeof ModelPrice>;

@@ -337,6 +337,16 @@ describe("bodies", () => {
         contents: [{ parts: [{ fileData: { fileUri: "https://generativelanguage.googleapis.com/v1beta/files/1" } }] }],
       },
     ],
+    ...[
+      "HTTPS://Generativelanguage.googleapis.com./v1beta/files/1",
+      "https://generativelanguage.googleapis.com?/v1beta/files/1",
+      "https://generativelanguage.%67oogleapis.com/v1beta/files/1",
+      "https://me@generativelanguage.googleapis.com\\v1beta/files/1",
+    ].map((fileUri): [string, Endpoint, object] => [
+      "fileUri",
+      google,
+      { contents: [{ parts: [{ fileData: { fileUri } }] }] },
+    ]),
     ["item_reference", responses, { input: [{ id: "msg_1" }] }],
     ["item_reference", responses, { input: [{ type: null, id: "msg_1" }] }],
     ["image_generation_call", responses, { input: [{ type: "image_generation_call", id: "ig_1" }] }],

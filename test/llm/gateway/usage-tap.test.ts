@@ -22,10 +22,22 @@ const ANSWERS: readonly (readonly [string, UsageFormat, string, string, ModelUsa
       type: "message_start",
       message: {
         model: "m-1",
-        usage: { input_tokens: 10, cache_read_input_tokens: 4, cache_creation_input_tokens: 3, output_tokens: 1 },
+        usage: {
+          input_tokens: 10,
+          cache_read_input_tokens: 4,
+          cache_creation_input_tokens: 3,
+          cache_creation: { ephemeral_5m_input_tokens: 1, ephemeral_1h_input_tokens: 2 },
+          output_tokens: 1,
+        },
       },
     })}${encodeEvents({ type: "content_block_delta", delta: { text: "é" } }, { type: "message_delta", usage: { output_tokens: 25 } }, { type: "message_stop" })}`,
-    { input_tokens: 10, output_tokens: 25, cache_read_tokens: 4, cache_creation_tokens: 3 },
+    {
+      input_tokens: 10,
+      output_tokens: 25,
+      cache_read_tokens: 4,
+      cache_creation_tokens: 3,
+      cache_creation_1h_tokens: 2,
+    },
   ],
   [
     "a whole answer of Anthropic",
