@@ -3,20 +3,19 @@
 import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chats/chat-permissions.ts";
 import { type CallContext, findDefaultAction, getCommand, isEdit } from "./permission-mode.ts";
 import { type CommandWords, parsePlainCommands } from "./processes/plain-commands.ts";
+import {
+  findKindWords,
+  getBaseName,
+  isRunner,
+  readsProgramFromInput,
+  toFirstWords,
+} from "./processes/program-kinds.ts";
 import { findWritingArgument, findWritingArguments } from "./processes/writing-arguments.ts";
 import { isSideEffectFree } from "./registry.ts";
 
 const STRICTNESS: Readonly<Record<PermissionAction, number>> = { allow: 0, ask: 1, deny: 2 };
 const findStrictest = (actions: readonly PermissionAction[]): PermissionAction =>
   actions.reduce((one, other) => (STRICTNESS[other] > STRICTNESS[one] ? other : one), "allow");
-
-/** Programs that run other programs, which must not bypass rules about those. */
-const RUNNER_PROGRAMS = new Set(
-  (
-    "sh bash dash zsh ksh fish env sudo doas su nice nohup timeout time xargs parallel find command builtin exec eval source . trap alias " +
-    "setsid stdbuf watch strace ssh busybox script flock chroot unshare nsenter ionice taskset awk perl python python3 node ruby"
-  ).split(" "),
-);
 
 const UNRESTRICTED: CallContext = { use: "yes", folder: undefined };
 
@@ -83,9 +82,6 @@ const isBeyond = ([program = "", ...args]: CommandWords, command: string): boole
 const findWriteArgument = ([program = "", ...args]: CommandWords): string | undefined =>
   findWritingArgument(getBaseName(program), args);
 
-const isRunner = ([program = ""]: CommandWords): boolean => RUNNER_PROGRAMS.has(getBaseName(program));
-const getBaseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
-
 const matchesTool = (pattern: string, name: string): boolean =>
   pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 
@@ -95,7 +91,7 @@ export const isCommandPrefix = (text: string): boolean =>
 
 /**
  * Returns the rules that store an answer: one for the tool, or one for each command in the text. A command's rule matches commands with the
- * same beginning up to the first argument, or exactly this command if further arguments would be other targets or another program. Returns
+ * same beginning up to the first argument, or exactly this command if further arguments could be other targets or another program. Returns
  * none if a command is not plain or takes a program from its input, and for a refusal of several commands, since each of them alone may be
  * fine.
  */
@@ -111,47 +107,11 @@ export const makeRules = (
   if (action === "allow" && commands.some(readsProgramFromInput)) return [];
   const kept = new Map(
     commands.map((words) => {
-      const exact = action === "allow" && needsExactRule(words);
-      return [toRuleWords(words, exact).map(quoteWord).join(" "), exact];
+      const kind = action === "allow" ? findKindWords(words) : toFirstWords(words);
+      return [(kind ?? words).map(quoteWord).join(" "), kind === undefined];
     }),
   );
   return [...kept].map(([one, exact]) => ({ tool: tool_name, command: one, action, ...(exact ? { exact } : {}) }));
-};
-
-/** Programs whose further arguments are other targets, or another program. */
-const EXACT_ONLY_PROGRAMS = new Set(
-  (
-    "rm rmdir unlink shred mv cp ln install dd tee truncate chmod chown chgrp kill pkill killall make docker podman nerdctl kubectl " +
-    "npx bunx pnpx uvx pipx"
-  ).split(" "),
-);
-const INTERPRETERS = new Set("sh bash dash zsh ksh fish perl python python3 node ruby".split(" "));
-const PACKAGE_RUNNERS = new Set("npm pnpm yarn bun".split(" "));
-/** Programs that read commands or arguments from their input. */
-const STDIN_RUNNERS = new Set("xargs parallel ssh su".split(" "));
-
-const needsExactRule = (words: CommandWords): boolean => {
-  const [program = "", first = "-"] = words;
-  if (findWriteArgument(words) !== undefined || EXACT_ONLY_PROGRAMS.has(getBaseName(program))) return true;
-  // An interpreter's script is a program itself, whatever its arguments.
-  return isRunner(words) && !(INTERPRETERS.has(getBaseName(program)) && !first.startsWith("-"));
-};
-
-const toRuleWords = (words: CommandWords, exact: boolean): CommandWords => {
-  const [program = "", first] = words;
-  if (exact || first?.startsWith("-")) return words;
-  return words.slice(0, PACKAGE_RUNNERS.has(getBaseName(program)) && first === "run" ? 3 : 2);
-};
-
-/** True if the program to run is in the command's input instead of its arguments: a rule about the arguments would allow anything. */
-const readsProgramFromInput = (words: CommandWords): boolean => {
-  if (!isRunner(words)) return false;
-  const names = words.map(getBaseName);
-  if (names.some((name) => STDIN_RUNNERS.has(name))) return true;
-  const last = names.findLastIndex((name) => INTERPRETERS.has(name));
-  const rest = words.slice(Math.max(last, 0) + 1);
-  if (rest.some((word) => word === "-" || /^-[a-z]*s$/.test(word))) return true;
-  return !rest.some((word) => /^[^-\d][^=]*$/.test(word));
 };
 
 const quoteWord = (word: string): string => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word}'`);

@@ -138,10 +138,17 @@ test("[PE-4] a denied program is found in lists and under any path; if one is de
     "echo $(rm x)",
     "find . -exec rm x",
     "/usr/bin/env rm",
+    "chrt 1 rm x",
+    "tmux new rm",
+    "uv run rm",
+    "mise exec rm",
+    "git submodule foreach rm",
+    "faketime now rm x",
   ]) {
     expect([unsure, decide(unsure)]).toEqual([unsure, "ask"]);
   }
-  for (const fine of ["ls", "git pull", "echo rm"]) expect([fine, decide(fine)]).toEqual([fine, "allow"]);
+  for (const fine of ["ls", "git pull", "echo rm", "npm run lint", "grep run x"])
+    expect([fine, decide(fine)]).toEqual([fine, "allow"]);
   const strict: ChatPermissions = { default: "deny", rules: [{ tool: "execute", command: "ls", action: "allow" }] };
   expect(["ls", "ls $(x)", "rm"].map((one) => decidePermission(strict, toCall(one)))).toEqual([
     "allow",
@@ -286,6 +293,29 @@ test("[PE-7] a remembered answer applies to the tool, or to the first words of e
     ["sudo rm x", "sudo rm x y", "sudo ls"],
     ["sh -c true", "sh -c 'touch x'", "sh -c true x"],
     ["python3 -c pass", "python3 -c pass 2"],
+    // Programs that run others, known or not, and those whose further arguments could be anything.
+    ["chrt 1 true", "chrt 1 sh -c 'touch x'", "chrt 1 true x"],
+    ["tmux new true", "tmux new -d 'touch x'"],
+    ["screen -dm true", "screen -dm true x"],
+    ["go run x.go", "go run y.go", "go run x.go y"],
+    ["uv run x", "uv run rm"],
+    ["poetry run x", "poetry run rm"],
+    ["deno run x.ts", "deno run -A y.ts"],
+    ["conda run x", "conda run rm"],
+    ["nix run x", "nix run y"],
+    ["mise exec x", "mise exec rm"],
+    ["direnv exec . x", "direnv exec . rm"],
+    ["faketime now true", "faketime now rm x"],
+    ["sg staff true", "sg staff 'touch x'"],
+    ["git config alias.x y", "git config alias.x '!touch x'"],
+    ["git submodule foreach true", "git submodule foreach 'touch x'"],
+    ["tar xf a.tar", "tar xf a.tar --to-command=./x"],
+    ["wrapper-of-tomorrow a", "wrapper-of-tomorrow rm"],
+    ["npm run -s lint", "npm run -s deploy"],
+    ["npm run lint", "npm run lint --script-shell=./x"],
+    ["npm install x", "npm install y"],
+    ["go test ./...", "go test ./... -exec ./x"],
+    ["cargo test", "cargo test --config x"],
   ] as const) {
     const kept = { default: "ask" as const, rules: [...makeRules(toCall(approved), "allow")] };
     expect([approved, decidePermission(kept, toCall(approved))]).toEqual([approved, "allow"]);
@@ -303,7 +333,10 @@ test("[PE-7] a remembered answer applies to the tool, or to the first words of e
     "sudo -i",
   ];
   for (const one of fed) expect([one, listCommands(one)]).toEqual([one, []]);
-  expect(listCommands("python3 tool.py --fast")).toEqual(["python3 tool.py"]);
+  const kinds = "python3 tool.py|./check.sh all|git push|npm run lint|go test|cargo build|pytest tests|touch a".split(
+    "|",
+  );
+  for (const kind of kinds) expect(listCommands(`${kind} --more b`)).toEqual([kind]);
   // One of them alone may be fine.
   expect(listCommands(compound, "deny")).toEqual([]);
   expect(listCommands("rm -rf build", "deny")).toEqual(["rm -rf build"]);

@@ -1,9 +1,14 @@
-// Arguments that make read-only programs write or run others: `find -delete`, `git log --output=f`, `sort -o f`, `uniq in out`. Used for
-// permissions and for read-only commands. Pure.
+// Arguments that make programs write or run others, which they don't otherwise: `find -delete`, `git log --output=f`, `sort -o f`,
+// `uniq in out`, `go test -exec p`. Used for permissions and for read-only commands. Pure.
 import { isWritingScript } from "./sed-script.ts";
+
+/** Options with which package managers run scripts of another package, or with another program. */
+const SCRIPT_OPTIONS = ["script-shell", "node-options", "prefix", "dir", "cwd", "userconfig", "globalconfig"];
 
 /** Options by program: short ones, alone or in a cluster, and long ones. */
 const WRITING_OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefined, long: readonly string[]]>> = {
+  bun: [/^-[cr]/, ["preload", "require", "import", "cwd", "config", "shell"]],
+  cargo: [/^-Z/, ["config", "manifest-path"]],
   curl: [
     /^-[a-zA-Z#]*[oOTcDJK]/,
     [
@@ -22,15 +27,19 @@ const WRITING_OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefin
       ...["upload-pack", "receive-pack", "exec"],
     ],
   ],
+  go: [/^--?(exec|toolexec|vettool|overlay|modfile|compiler|C|o)(=|$)/, []],
   iconv: [/^-[cs]*o/, ["output"]],
   less: [/^-[a-zA-Z]*[oO]/, ["log-file", "LOG-FILE"]],
+  npm: [/^-C/, SCRIPT_OPTIONS],
   openssl: [/^-(out|keyout|writerand)/, []],
+  pnpm: [/^-C/, SCRIPT_OPTIONS],
   rg: [undefined, ["pre", "hostname-bin"]],
   sed: [/^-[a-zA-Z]*[ifI]/, ["in-place", "file"]],
   shuf: [/^-[a-zA-Z]*o/, ["output"]],
   sort: [/^-[a-zA-Z]*[oT]/, ["output", "compress-program", "temporary-directory"]],
   tree: [/^-[a-zA-Z]*[oR]/, ["output"]],
   xmllint: [undefined, ["output"]],
+  yarn: [undefined, SCRIPT_OPTIONS],
   yq: [/^-[a-zA-Z]*[is]/, ["inplace", "split-exp"]],
 };
 
