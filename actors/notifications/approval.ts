@@ -12,9 +12,11 @@ export type PushedApproval = {
   readonly can_allow: boolean;
 };
 
-/** Notifications display a few lines. Longer text, and more lines, could hide something. */
-const MAX_TEXT = 300;
+/** Notifications display a few short lines. Longer text, and more lines, could hide something, whatever fills them. */
+const MAX_TEXT = 120;
 const MAX_LINES = 4;
+/** Tools whose text names only their files, not what they write. */
+const WRITING_TOOLS = new Set(["edit_files", "write_file"]);
 const MAX_ID_BYTES = 1_000;
 /** Longer blank runs can push the rest of a command out of the part that a notification displays. U+2800 is the blank Braille pattern. */
 const BLANKS = /[\s\p{Default_Ignorable_Code_Point}\p{Cf}\u2800]{9}/u;
@@ -35,7 +37,8 @@ export const toApproval = ({
   const calls = asked.map(({ tool_call_id }) => tool_call_id);
   if (Buffer.byteLength(calls.join()) > MAX_ID_BYTES) return { text };
   const isShort = text.length <= MAX_TEXT && text.split("\n").length <= MAX_LINES;
-  return { text, approval: { chat: id, calls, can_allow: isShort && !BLANKS.test(text) } };
+  const isWhole = !asked.some(({ tool_name }) => WRITING_TOOLS.has(tool_name));
+  return { text, approval: { chat: id, calls, can_allow: isShort && isWhole && !BLANKS.test(text) } };
 };
 
 const formatLine = ({ tool_name, args }: Call): string => {

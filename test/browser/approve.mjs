@@ -190,7 +190,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   // Clicking the notification itself opens the chat, where the diff is read; then its workspace is restarted.
   await press(notification, "");
   await page.waitForURL("**/chats/*");
-  await page.getByRole("heading", { name: "Run this command?" }).waitFor();
+  await page.getByText("it prints 5").waitFor();
   if (folder) await page.screenshot({ path: `${folder}/phone-command.png` });
   await page.getByRole("button", { name: "Changes", exact: true }).click();
   const changes = page.getByRole("complementary", { name: "Chat panel" }).getByRole("region", { name: /^Diff of/ });

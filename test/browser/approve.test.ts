@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
+import type { ChatApprovals } from "#schema/chats/chat-approval.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
 import { enablePreset } from "#test/support/acp/agent-gateway.ts";
@@ -38,7 +39,7 @@ const agent = needs.agents.found ? CLAUDE : SCRIPTED;
 
 testNeeding(
   [needs.chromium, needs.node, needs.openssl, needs.git],
-  "[CB-13][CB-14][CB-15][PE-12][NO-13][WB-4][WB-6][WB-94][CA-2][CA-11] a person selects the mode, approves an edit as a diff and a command permanently, allows an edit from a notification and a coding agent's edit from a phone; a late click changes nothing; on a phone the diff is readable and the workspace is restarted",
+  "[CB-13][CB-14][CB-15][PE-12][NO-13][WB-4][WB-6][WB-94][CA-2][CA-11] a person selects the mode, approves an edit as a diff and a command permanently, allows a command, but no edit, from a notification and a coding agent's edit from a phone; a late click changes nothing; on a phone the diff is readable and the workspace is restarted",
   async () => {
     using scratch = tempDirectory();
     using service = await PushService.start(scratch.path);
@@ -67,20 +68,23 @@ testNeeding(
     repository.git("commit", "-q", "-m", "first");
     const message = join(scratch.path, "message");
     let asked: Chat | undefined;
-    const isWaiting = async () => (await admin.get<Chat>(`/api/v2/chats/${asked?.id}`)).status === "requires_action";
     const acts = {
       asked: async () => {
         await Bun.write(sum, BROKEN_SCRIPT);
         const content = [{ type: "text", text: "Fix the sum, please" }];
         const about = { organization_id, workspace_id: story.workspace_id, client_type: "ui" };
         asked = await admin.post<Chat>("/api/v2/chats", { ...about, content });
-        const { text } = await until(() => service.delivered.find((one) => one.text.includes("approval")));
+        const edit = await until(() => service.delivered.find((one) => one.text.includes("Edit work/sum.sh")));
+        expect(JSON.parse(edit.text)).toMatchObject({ approval: { can_allow: false } });
+        const path = `/api/v2/chats/${asked.id}/permissions`;
+        const { calls } = await admin.get<ChatApprovals>(path);
+        const answers = calls.map(({ tool_call_id }) => ({ tool_call_id, decision: "allow" }));
+        await admin.post(path, { answers });
+        const { text } = await until(() => service.delivered.find((one) => one.text.includes("Run: echo")));
         await Bun.write(message, text);
       },
       allowed: async () => {
-        await until(() => readFileSync(sum, "utf8") !== BROKEN_SCRIPT);
-        // Now it asks for approval of the command.
-        await until(isWaiting);
+        await until(async () => (await admin.get<Chat>(`/api/v2/chats/${asked?.id}`)).status === "waiting");
       },
       restarted: () =>
         until(async () => {
@@ -104,7 +108,7 @@ testNeeding(
       parts: ['echo "looking"', "sh sum.sh 2 3"],
       runsIn: "Runs in ~/work",
       notification: {
-        body: "Edit work/sum.sh",
+        body: 'Run: echo "looking"; sh sum.sh 2 3 (in work)',
         actions: [
           ["allow", "Allow"],
           ["deny", "Deny"],
@@ -115,7 +119,6 @@ testNeeding(
     });
     expect(result.question).toBe(`Create ${agent.file}?`);
     expect(readFileSync(join(story.home, agent.file), "utf8")).toBe(agent.text);
-    expect(await isWaiting()).toBe(true);
     expect(listStrayRequests(result, story.place.client.url.origin)).toEqual([]);
     expect(listPageErrors(result)).toEqual([]);
   },

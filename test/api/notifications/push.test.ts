@@ -155,7 +155,7 @@ describeInside("what browsers are sent", () => {
     }
   });
 
-  test("[NO-13] a command that a notification does not show completely, or pads with blanks, can only be denied there", async () => {
+  test("[NO-13] a command that a notification does not show completely, or pads with blanks, and a write, can only be denied there", async () => {
     using service = PushService.startPlain();
     const models = new ScriptedModels();
     await using server = await startTestServer({ models, env: { SLIPWAY_WEBPUSH_PRIVATE_NETWORKS: "127.0.0.0/8" } });
@@ -167,10 +167,12 @@ describeInside("what browsers are sent", () => {
     const sealed = encryption.seal(JSON.stringify(service.subscription), toSealContext(id));
     await store.commit([insertSubscription({ id, user_id, key_id, endpoint_hash, sealed, created_at: 1 })]);
     /** Lets a model call the command in a chat that asks, and returns what the browser gets. */
-    const ask = async (command: string): Promise<{ body: string; approval: { can_allow: boolean } }> => {
+    type Pushed = { readonly body: string; readonly approval: { readonly can_allow: boolean } };
+    const ask = (command: string): Promise<Pushed> => askFor("execute", { command });
+    const askFor = async (tool: string, args: object): Promise<Pushed> => {
       const seen = service.delivered.length;
       await createChat({ owner, organization_id }, "go", { workspace_id, permission_mode: "ask" });
-      (await models.next()).callTool("one", "execute", { command }).finish("tool_calls");
+      (await models.next()).callTool("one", tool, args).finish("tool_calls");
       const { text } = await until(() => service.delivered[seen]);
       return JSON.parse(text);
     };
@@ -178,7 +180,10 @@ describeInside("what browsers are sent", () => {
       expect(await ask(command)).toMatchObject({ body: `Run: ${command}`, approval: { can_allow: true } });
     const blanks = [" ", "\t", "\u00a0", "\u2003", "\u3000", "\u2800", "\u3164", "\u00ad", "        \u00ad"];
     const padded = blanks.map((blank) => `ls${blank.repeat(60).slice(0, 60)}; rm -rf ~`);
-    for (const command of [...padded, `ls ${"x".repeat(300)}`])
+    const filled = ["''", "./", "x"].map((filler) => `ls ${filler.repeat(60)};rm -rf ~`);
+    for (const command of [...padded, ...filled])
       expect([command, (await ask(command)).approval.can_allow]).toEqual([command, false]);
+    const write = await askFor("write_file", { path: "x.sh", content: "rm -rf ~" });
+    expect(write).toMatchObject({ body: "Write x.sh", approval: { can_allow: false } });
   });
 });
