@@ -1,12 +1,13 @@
 // Encrypts values of template variables: all values given to a version, because which of them are secret is known only after the template
 // was read (rule TP-31), and everything about sensitive variables in its manifest (rule TP-37).
-import { and, gt, isNotNull, ne, sql } from "drizzle-orm";
+import { and, eq, gt, isNotNull, ne, sql } from "drizzle-orm";
 import type { Encryption } from "#base/encryption.ts";
 import { mapValues } from "#base/template-secrets.ts";
 import type { Manifest, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
 import { build, query, type Statement, updateBy } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { template_versions } from "../schema/templates.ts";
+import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 import { findSetting, upsertSetting } from "../settings.ts";
 
 type Values = Readonly<Record<string, string>>;
@@ -90,6 +91,42 @@ const withSealedTexts = (resource: ManifestResource, seal: (text: string) => str
     : {}),
 });
 
+const sensitiveColumns = {
+  id: template_versions.id,
+  manifest: template_versions.manifest,
+  sealed_variable_values: template_versions.sealed_variable_values,
+};
+const isSensitive = and(
+  isNotNull(template_versions.manifest),
+  sql`${template_versions.manifest} like '%"sensitive":true%'`,
+);
+
+/** The version of a workspace's latest build, if its manifest contains something sensitive: {workspace_id}. */
+const findSensitive = query(
+  build
+    .select(sensitiveColumns)
+    .from(workspaces)
+    .innerJoin(workspace_builds, eq(workspace_builds.id, workspaces.latest_build_id))
+    .innerJoin(template_versions, eq(template_versions.id, workspace_builds.template_version_id))
+    .where(and(eq(workspaces.id, sql.placeholder("workspace_id")), isSensitive)),
+);
+
+/** Returns the values of the sensitive variables with which a workspace was built last. Throws `UnsealError`. */
+export const loadSensitiveValues = async (
+  store: Pick<Store, "get">,
+  encryption: Encryption,
+  workspace_id: string,
+): Promise<string[]> => {
+  const version = await store.get(findSensitive({ workspace_id }));
+  if (!version) return [];
+  const { variables = [] } = JSON.parse(version.manifest ?? "{}") as Pick<Manifest, "variables">;
+  const given = openVariables(encryption, version);
+  return openDefaults(encryption, version.id, variables)
+    .filter(({ sensitive }) => sensitive)
+    .map(({ name, default: other }) => given[name] ?? String(other ?? ""))
+    .filter((value) => value !== "");
+};
+
 const listReadable = query(
   build
     .select({ id: template_versions.id, values: template_versions.variable_values })
@@ -100,19 +137,9 @@ const listReadable = query(
 /** The next versions, by ID, whose manifest contains something sensitive: {after}. */
 const listSensitive = query(
   build
-    .select({
-      id: template_versions.id,
-      manifest: template_versions.manifest,
-      sealed_variable_values: template_versions.sealed_variable_values,
-    })
+    .select(sensitiveColumns)
     .from(template_versions)
-    .where(
-      and(
-        gt(template_versions.id, sql.placeholder("after")),
-        isNotNull(template_versions.manifest),
-        sql`${template_versions.manifest} like '%"sensitive":true%'`,
-      ),
-    )
+    .where(and(gt(template_versions.id, sql.placeholder("after")), isSensitive))
     .orderBy(template_versions.id)
     .limit(100),
 );

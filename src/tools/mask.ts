@@ -1,6 +1,6 @@
 // Removes secrets that the server knows from tool results before they are shown or stored: agent tokens, the owner's sessions and tokens,
-// tokens of linked accounts, SSH keys, keys of model providers (rule TO-21). A secret known as text is also matched in common encodings, and
-// its lines and values one by one; one known only by its digest only in plain form. Pure.
+// tokens of linked accounts, SSH keys, sensitive variables of templates, keys of model providers (rule TO-21). A secret known as text is also
+// matched in common encodings, and its lines and values one by one; one known only by its digest only in plain form. Pure.
 import { sha256 } from "#base/ids.ts";
 import { nextTurn } from "#base/retry.ts";
 import { MIN_FOUND_CHARS, type Span, TextFinder } from "#base/secrets/finder.ts";

@@ -2,6 +2,7 @@
 // for each step of a turn and not cached.
 import { UnsealError } from "#base/encryption.ts";
 import { listTokenHashes } from "#db/agents/tokens.ts";
+import { loadSensitiveValues } from "#db/templates/variables.ts";
 import { listKeyHashes } from "#db/users/api-keys.ts";
 import { listDeployKeys } from "#db/users/deploy-keys.ts";
 import { findGitSshKey } from "#db/users/git-ssh-keys.ts";
@@ -23,18 +24,20 @@ export const loadKnownSecrets = async (deps: Deps, of: SecretScope): Promise<Cha
   const workspace = workspace_id === null ? undefined : await store.get(findWorkspacePlace({ id: workspace_id }));
   // A shared workspace has the linked accounts of its own owner.
   const people = [...new Set([owner_id, ...(workspace ? [workspace.owner_id] : [])])];
-  const [keys, tokens, linked, providers, kept, ssh] = await Promise.all([
+  const [keys, tokens, linked, providers, kept, ssh, variables] = await Promise.all([
     Promise.all(people.map((user_id) => store.all(listKeyHashes({ user_id })))),
     workspace_id === null ? [] : store.all(listTokenHashes({ workspace_id })),
     Promise.all(people.map((user_id) => links.listSecrets(user_id))),
     modelSettings.keys(),
     Promise.all(people.map((user_id) => openSecrets({ store, encryption }, user_id))),
     workspace === undefined ? [] : listSshKeys(deps, workspace.owner_id),
+    workspace_id === null ? [] : loadSensitiveValues(store, encryption, workspace_id).catch(omitUnreadable),
   ]);
   return {
     texts: [
       ...kept.flat().map(({ value }) => value),
       ...ssh,
+      ...variables,
       ...linked.flat(),
       ...providers,
       ...tokens.flatMap(({ id }) => [
@@ -47,14 +50,19 @@ export const loadKnownSecrets = async (deps: Deps, of: SecretScope): Promise<Cha
   };
 };
 
-/** Returns the private keys that workspaces of this user get for Git. Keys that cannot be opened are left out: no workspace gets them. */
+/** What cannot be opened is in no workspace. */
+const omitUnreadable = (error: unknown): [] => {
+  if (error instanceof UnsealError) return [];
+  throw error;
+};
+
+/** Returns the private keys that workspaces of this user get for Git. */
 const listSshKeys = async (deps: Deps, user_id: string): Promise<string[]> => {
   const openIfPossible = (open: () => string): string[] => {
     try {
       return [open()];
     } catch (error) {
-      if (error instanceof UnsealError) return [];
-      throw error;
+      return omitUnreadable(error);
     }
   };
   const deploy = await deps.store.all(listDeployKeys({ user_id }));

@@ -4,10 +4,12 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Encryption } from "#base/encryption.ts";
 import { openDefaults, sealManifest } from "#db/templates/variables.ts";
+import { loadKnownSecrets } from "#domain/chats/known-secrets.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { TemplateVariable } from "#schema/templates/template-version.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { loadManifest } from "#src/api/agents/rpc/manifest.ts";
+import { SecretMask } from "#src/tools/mask.ts";
 import { getContext } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { openStoredData } from "#test/support/stored.ts";
@@ -106,6 +108,34 @@ describe("values of template variables", () => {
     expect(manifest.scripts?.map(({ script }) => script)).toEqual([SECRET, "echo plain"]);
     expect(manifest.metadata?.map(({ script }) => script)).toEqual([SECRET]);
     expect(filesIn(place.path).filter((file) => readFileSync(file).includes(SECRET))).toEqual([]);
+  });
+
+  test("[TO-21] that are sensitive are hidden in chats of the workspace, whether they were given or are defaults", async () => {
+    await using world = await openWorld();
+    const fallback = "fallback-of-the-registry";
+    const yaml = WITH_SECRET.replace(
+      "variables:\n",
+      `variables:\n  - {name: region}\n  - {name: other, sensitive: true, default: ${fallback}}\n`,
+    );
+    const { id: template_version_id } = await importVersion(world.admin, uniqueText() + yaml, {
+      user_variable_values: [
+        { name: "registry_password", value: SECRET },
+        { name: "region", value: "eu-of-the-test" },
+      ],
+    });
+    const organization = (await world.admin.get<{ id: string }>("/api/v2/organizations/default")).id;
+    const template = await world.admin.post<{ id: string }>(`/api/v2/organizations/${organization}/templates`, {
+      name: "with-secrets",
+      template_version_id,
+    });
+    const { id: workspace_id } = await createWorkspace(world.admin, template.id);
+    const { owner_id } = await awaitBuild(world.admin, workspace_id);
+    const hide = async (place: string | null): Promise<string> => {
+      const known = await loadKnownSecrets(getContext(world.server), { chat_id: "", owner_id, workspace_id: place });
+      return new SecretMask(known).text(`${SECRET} ${btoa(SECRET)} ${fallback} eu-of-the-test`);
+    };
+    expect(await hide(workspace_id)).toBe("[hidden] [hidden] [hidden] eu-of-the-test");
+    expect(await hide(null)).toContain(SECRET);
   });
 
   test("[TP-31] stored in plain text by an older server are encrypted by the next start, and used as before", async () => {
