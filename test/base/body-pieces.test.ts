@@ -1,6 +1,6 @@
 // Bodies that come in small pieces.
 import { expect, test } from "bun:test";
-import { paceBody } from "#base/network/body-pieces.ts";
+import { ProgressWatch, paceBody } from "#base/network/body-pieces.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
@@ -24,4 +24,48 @@ test("[AX-6] small chunks are handled 64 at a time, larger ones as they arrive",
   }
   await slow;
   expect(taken).toBe(130);
+});
+
+test("[AX-27] a body is slow while its sender is waited for and sends less than a kilobyte each second, not while its reader is busy", async () => {
+  const clock = new ManualClock();
+  let slow = 0;
+  const progress = new ProgressWatch(clock, () => {
+    slow += 1;
+  });
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = writable.getWriter();
+  const reader = progress.watch(readable);
+  const send = async (bytes: number): Promise<void> => {
+    const [{ value }] = await Promise.all([reader.next(), writer.write(new Uint8Array(bytes))]);
+    expect(value?.byteLength).toBe(bytes);
+  };
+  await send(40_000);
+  let waiting = reader.next();
+  clock.advance(30_000);
+  expect(slow).toBe(0);
+  clock.advance(30_000);
+  expect(slow).toBe(1);
+  await writer.write(new Uint8Array(1));
+  await waiting;
+  // Its reader has a piece and takes no further one.
+  clock.advance(30_000);
+  clock.advance(30_000);
+  expect(slow).toBe(1);
+  for (const [bytes, found] of [
+    [1, 2],
+    [31_000, 2],
+  ] as const) {
+    waiting = reader.next();
+    clock.advance(29_000);
+    await writer.write(new Uint8Array(bytes));
+    await waiting;
+    clock.advance(1_000);
+    expect(slow).toBe(found);
+  }
+  progress.stop();
+  waiting = reader.next();
+  clock.advance(60_000);
+  expect(slow).toBe(2);
+  await writer.close();
+  expect((await waiting).done).toBe(true);
 });

@@ -4,11 +4,11 @@
 import type { Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { paceBody } from "#base/network/body-pieces.ts";
+import { ProgressWatch, paceBody } from "#base/network/body-pieces.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 import { type HttpResponse, WebSocketFrames, WireError } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
-import { ByteBudget, reserveStreamedBody } from "../http/body/budget.ts";
+import { ByteBudget, reserveStreamedBody, slowBodyError } from "../http/body/budget.ts";
 import { AppBridge } from "./bridge.ts";
 import { type OpenedApp, watchAppAccess } from "./ends.ts";
 import { isLoop, type SubresourcePolicy, toAppHeaders, toBrowserHeaders } from "./headers.ts";
@@ -57,6 +57,7 @@ export const forwardRequest = async (ctx: ApiContext, request: Request, passing:
     return await flow.answer(await ctx.agentHttp.request(passing.place.agent_id, asked));
   } catch (error) {
     flow.end();
+    if (flow.isSlow) throw slowBodyError();
     const trouble = flow.isLate ? "late" : findTrouble(error);
     if (!trouble) throw error;
     log("applications").debug("an app did not answer: {error}", { error });
@@ -121,6 +122,8 @@ class Flow {
   /** The user whose connection this is. */
   readonly who: string;
   isLate = false;
+  /** Its body was ended because it arrived too slowly. */
+  isSlow = false;
 
   constructor(ctx: ApiContext, request: Request, passing: Passing) {
     this.#ctx = ctx;
@@ -146,12 +149,23 @@ class Flow {
   takeBody(): { body?: AsyncIterable<Uint8Array>; length?: number } {
     const { headers } = this.#request;
     const length = headers.has("transfer-encoding") ? undefined : Number(headers.get("content-length"));
-    const reserved = reserveStreamedBody(this.#request, this.#passing.place.workspace_id);
-    this.#cleanups.push(reserved.release);
+    const { clock, addresses } = this.#ctx;
+    const { place, by } = this.#passing;
+    const reserved = reserveStreamedBody(this.#request, {
+      workspace_id: place.workspace_id,
+      user_id: by?.caller.user_id,
+      address: addresses.of(this.#request),
+    });
+    const progress = new ProgressWatch(clock, () => {
+      if (!reserved.isShort()) return;
+      this.isSlow = true;
+      this.cut();
+    });
+    this.#cleanups.push(reserved.release, progress.stop);
     const { body } = this.#request;
     if (!body) return {};
     return {
-      body: paceBody(this.#ctx.clock, body as unknown as AsyncIterable<Uint8Array>, reserved.release),
+      body: paceBody(clock, progress.watch(body as unknown as AsyncIterable<Uint8Array>), reserved.release),
       ...(length === undefined ? {} : { length }),
     };
   }

@@ -1,6 +1,6 @@
 // Limits bodies that arrive in very small pieces: an HTTP chunk of one byte costs the event loop as much as one of 64 KiB. Pieces that arrive while the
-// reader is busy are joined into one.
-import type { Clock } from "../clock.ts";
+// reader is busy are joined into one. Also detects bodies that hardly arrive at all.
+import type { Clock, Timer } from "../clock.ts";
 import { nextTurn, pause } from "../retry.ts";
 
 /** Pieces of any size that a body may have. */
@@ -48,5 +48,56 @@ export async function* paceBody(
     }
   } finally {
     ended();
+  }
+}
+
+const PROGRESS_INTERVAL_MS = 30_000;
+/** A kilobyte each second. */
+const MIN_PROGRESS_BYTES = 30 * 1024;
+
+/** Detects a body whose sender is waited for. Time in which its reader is busy does not count. */
+export class ProgressWatch {
+  readonly #clock: Clock;
+  readonly #onSlow: () => void;
+  #timer: Timer;
+  #bytes = 0;
+  #waited_ms = 0;
+  #waitsSince: number | undefined;
+
+  /** `onSlow` is called after each interval that was mostly spent waiting for less than a kilobyte each second. */
+  constructor(clock: Clock, onSlow: () => void) {
+    this.#clock = clock;
+    this.#onSlow = onSlow;
+    this.#timer = clock.after(PROGRESS_INTERVAL_MS, this.#check);
+  }
+
+  /** Yields the same body. */
+  async *watch(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    this.#waitsSince = this.#clock.monotonic();
+    for await (const piece of body) {
+      this.#endWait();
+      this.#bytes += piece.byteLength;
+      yield piece;
+      this.#waitsSince = this.#clock.monotonic();
+    }
+    this.stop();
+  }
+
+  readonly stop = (): void => this.#timer.cancel();
+
+  readonly #check = (): void => {
+    const isWaiting = this.#waitsSince !== undefined;
+    this.#endWait();
+    if (isWaiting) this.#waitsSince = this.#clock.monotonic();
+    const isSlow = this.#waited_ms >= PROGRESS_INTERVAL_MS / 2 && this.#bytes < MIN_PROGRESS_BYTES;
+    this.#bytes = 0;
+    this.#waited_ms = 0;
+    this.#timer = this.#clock.after(PROGRESS_INTERVAL_MS, this.#check);
+    if (isSlow) this.#onSlow();
+  };
+
+  #endWait(): void {
+    if (this.#waitsSince !== undefined) this.#waited_ms += this.#clock.monotonic() - this.#waitsSince;
+    this.#waitsSince = undefined;
   }
 }

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { forFile } from "#test/support/for-file.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
@@ -13,7 +14,14 @@ import { type Echo, startApp, startAppWorld } from "./app-world.ts";
 const MiB = 1024 * 1024;
 /** Increase for a soak test, for example to 2048 MiB. */
 const DOWNLOAD = 64 * MiB;
-const world = await forFile(startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] }));
+const world = await forFile(
+  startAppWorld({
+    apps: (port) => [
+      { slug: "mine", url: `http://localhost:${port}` },
+      { slug: "open", url: `http://localhost:${port}`, share: "public" },
+    ],
+  }),
+);
 
 const requestApp = (rest: string, init: RequestInit = {}) =>
   world.get(world.path("mine", rest), { ...(init as object), token: world.token });
@@ -59,7 +67,7 @@ describe("a body", () => {
     expect(await Promise.all(stalled)).toEqual(Array.from({ length: 5 }, () => "cut"));
   });
 
-  test("[AX-27] that its app does not read counts until it ends: too many are refused, and other workspaces get theirs", async () => {
+  test("[AX-27] that its app does not read counts until it ends: too many of a person are refused, and others get theirs in the same and other workspaces", async () => {
     await using other = await startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] });
     const upload = ({ get, path, token }: typeof world) =>
       get(path("mine", "/digest"), { token, method: "POST", body: "a small one" });
@@ -68,15 +76,51 @@ describe("a body", () => {
       "Service-Session-Token": world.token,
       "Content-Length": 20 * MiB,
     });
-    // More than one workspace may have on a machine of any size.
+    // More than one person may have on a machine of any size.
     const stalled = Array.from({ length: 140 }, () => new RawConnection(world.server.url));
     for (const one of stalled) one.send(head);
     const refused = await Promise.race(stalled.map(readAnswer));
     expect([refused?.status, refused?.headers.get("retry-after")]).toEqual([503, expect.any(String)]);
     expect(refused?.text).toContain("Too many large request bodies are being received.");
     expect((await upload(other)).status).toBe(200);
+    const large = await world.get(world.path("open", "/digest"), { method: "POST", body: "x".repeat(200_000) });
+    expect(await large.json()).toMatchObject({ size: 200_000 });
     for (const one of stalled) one[Symbol.dispose]();
     await until(async () => (await upload(world)).status === 200);
+  });
+
+  test("[AX-27] that hardly arrives is ended once half of the memory for bodies is taken, by visitors with any number of addresses", async () => {
+    const clock = new ManualClock();
+    await using other = await startAppWorld({
+      clock,
+      env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" },
+      apps: (port) => [
+        { slug: "open", url: `http://localhost:${port}`, share: "public" },
+        { slug: "mine", url: `http://localhost:${port}` },
+      ],
+    });
+    const begin = (at: number): RawConnection => {
+      const connection = new RawConnection(other.server.url);
+      const headers = {
+        Host: other.server.url.host,
+        "X-Forwarded-For": `203.0.113.${at}`,
+        "Content-Length": 20 * MiB,
+      };
+      connection.send(`${formatHead("POST", other.path("open", "/digest"), headers)}x`);
+      return connection;
+    };
+    const slow = Array.from({ length: 140 }, (_, at) => begin(at));
+    const isRefused = (one: RawConnection): boolean => one.received.startsWith("HTTP/1.1 503");
+    // Each is refused, or its timer runs.
+    await until(() => slow.some(isRefused));
+    const { token } = other;
+    const large = await other.get(other.path("mine", "/digest"), { token, method: "POST", body: "x".repeat(200_000) });
+    expect(await large.json()).toMatchObject({ size: 200_000 });
+    clock.advance(30_000);
+    const ended = await Promise.all(slow.filter((one) => !isRefused(one)).map(readAnswer));
+    expect(new Set(ended.map((one) => one?.status))).toEqual(new Set([408]));
+    expect(ended[0]?.text).toContain("The request body arrives too slowly");
+    for (const one of slow) one[Symbol.dispose]();
   });
 
   test("[AX-27] counts no longer once its app has read it", async () => {

@@ -3,6 +3,7 @@
 // Bodies that are streamed to disk are not counted, and the AI gateway counts its own until their calls end.
 import { AppError } from "#base/errors.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
+import { toNetwork } from "#domain/users/throttle.ts";
 
 export class ByteBudget {
   readonly #refusal: string;
@@ -37,6 +38,11 @@ export class ByteBudget {
     };
   }
 
+  /** Whether half of the bytes of all senders, or of this one, are taken. */
+  isHalfTaken(sender: string): boolean {
+    return this.#sum >= this.#total / 2 || (this.#held.get(sender) ?? 0) >= this.#each / 2;
+  }
+
   #change(sender: string, bytes: number): void {
     const held = (this.#held.get(sender) ?? 0) + bytes;
     if (held === 0) this.#held.delete(sender);
@@ -56,17 +62,62 @@ const WAITING_BODY_BYTES = 4 * 1024 * 1024;
 /** A smaller body is not counted, so that slow senders of large ones don't hold up everyone's small requests. */
 const MIN_COUNTED_BYTES = 64 * 1024;
 const MAX_BODIES_BYTES = Math.min(shareOfMemory(1 / 8), 1024 * 1024 * 1024);
-/** Bodies that are streamed to workspaces, at most half of the total for one workspace. */
-const streamedBodies = new ByteBudget(MAX_BODIES_BYTES, MAX_BODIES_BYTES / 2, TOO_MANY_BODIES);
+/** Each share has room for one body, also on a small machine. */
+const makeBudget = (total: number, each: number): ByteBudget => {
+  const [all, one] = [total, each].map((share) => Math.max(MAX_BODIES_BYTES * share, WAITING_BODY_BYTES));
+  return new ByteBudget(all as number, one as number, TOO_MANY_BODIES);
+};
+/** Bodies that are streamed to workspaces, by workspace. */
+const streamedBodies = makeBudget(1, 1 / 2);
+/** Those of people, by person. */
+const bodiesOfPeople = makeBudget(1, 1 / 4);
+/** Those of senders without an account, by workspace, because these can have many addresses, and by address. */
+const anonymousBodies = makeBudget(1 / 2, 1 / 4);
+const bodiesOfAddresses = makeBudget(1 / 2, 1 / 8);
+
+export type StreamedBody = {
+  readonly workspace_id: string;
+  /** The ID of the sender's account; undefined for one without. */
+  readonly user_id: string | undefined;
+  readonly address: string;
+};
+
+/** The memory of a body that is streamed to a workspace. */
+export type StreamedReservation = Pick<Reservation, "release"> & {
+  /** Whether half of what bodies to the workspace, or of senders like this one, may take is taken. False for a body that does not count. */
+  readonly isShort: () => boolean;
+};
 
 /** Reserves the memory for a body that is streamed to a workspace. Throws 503 when too many are on their way. */
-export const reserveStreamedBody = ({ headers }: Request, workspace_id: string): Reservation => {
+export const reserveStreamedBody = (
+  { headers }: Request,
+  { workspace_id, user_id, address }: StreamedBody,
+): StreamedReservation => {
   const declared = headers.has("transfer-encoding") ? undefined : headers.get("content-length");
-  const reserved = streamedBodies.open(workspace_id);
   const bytes = Math.min(Number(declared ?? WAITING_BODY_BYTES), WAITING_BODY_BYTES);
-  if (bytes > MIN_COUNTED_BYTES) reserved.add(bytes);
-  return reserved;
+  if (bytes <= MIN_COUNTED_BYTES) return { release: () => {}, isShort: () => false };
+  const isAnonymous = user_id === undefined;
+  const ofSender = isAnonymous
+    ? [anonymousBodies.open(workspace_id), bodiesOfAddresses.open(toNetwork(address))]
+    : [bodiesOfPeople.open(user_id)];
+  const reserved = [streamedBodies.open(workspace_id), ...ofSender];
+  const release = (): void => {
+    for (const one of reserved) one.release();
+  };
+  try {
+    for (const one of reserved) one.add(bytes);
+  } catch (error) {
+    release();
+    throw error;
+  }
+  const isShort = (): boolean =>
+    streamedBodies.isHalfTaken(workspace_id) || (isAnonymous && anonymousBodies.isHalfTaken(workspace_id));
+  return { release, isShort };
 };
+
+/** The error for a body that was ended because it hardly arrived while others waited for its memory. */
+export const slowBodyError = (): AppError =>
+  new AppError("timeout", "The request body arrives too slowly while many others are being received. Please retry.");
 
 export interface Reservation {
   /** Reserves more bytes. Throws 503 beyond the budget. */
