@@ -52,7 +52,7 @@ export type ModelUsage = Partial<
     | "total_tokens"
     | "cache_read_tokens"
     | "cache_creation_tokens"
-    /** Part of `cache_creation_tokens`: those that Anthropic keeps for an hour, and bills at twice the price of input. */
+    /** Part of `cache_creation_tokens`: Anthropic keeps these for an hour, and bills them at twice the price of input. */
     | "cache_creation_1h_tokens"
     | "context_limit"
     /** Cost of the call in micros; undefined if the model has no price. */

@@ -1,5 +1,5 @@
-// Headers that are not for everyone on the way of a message: those that cluster nodes use between each other, those that instruct a proxy in
-// front of the server, and those for one connection.
+// Headers that must not be passed on: cluster nodes use some between each other, others instruct a proxy in front of the server, or are for one
+// connection.
 
 /** Contains the node's token and the client's address. */
 export const NODE_HEADER = "x-slipway-node";

@@ -1,5 +1,5 @@
-// What kinds of programs rules of chats distinguish: those that run other programs, those whose arguments name further targets, and ordinary
-// ones, whose further arguments only change how they do the same. Pure.
+// The kinds of programs that rules of chats distinguish: runners of other programs, programs whose arguments name further targets, and ordinary
+// programs, whose further arguments only change how they do the same. Pure.
 import type { CommandWords } from "./plain-commands.ts";
 import { findWritingArgument } from "./writing-arguments.ts";
 

@@ -180,7 +180,7 @@ describeInside("what browsers are sent", () => {
       expect(await ask(command)).toMatchObject({ body: `Run: ${command}`, approval: { can_allow: true } });
     const blanks = [" ", "\t", "\u00a0", "\u2003", "\u3000", "\u2800", "\u3164", "\u00ad", "        \u00ad"];
     const padded = blanks.map((blank) => `ls${blank.repeat(60).slice(0, 60)}; rm -rf ~`);
-    const filled = ["''", "./", "x"].map((filler) => `ls ${filler.repeat(60)};rm -rf ~`);
+    const filled = ["''", "./", "xx"].map((filler) => `ls ${filler.repeat(60)};rm -rf ~`);
     for (const command of [...padded, ...filled])
       expect([command, (await ask(command)).approval.can_allow]).toEqual([command, false]);
     const write = await askFor("write_file", { path: "x.sh", content: "rm -rf ~" });
