@@ -48,7 +48,7 @@ export const buildState = (ctx: ApiContext) =>
           description:
             "Returns the state that the provisioner stored for the next build. Not for applications and keys with scopes, because it can contain secrets of the workspace's owner.",
           access: "user_admins",
-          scope: "workspace:update",
+          scope: "all",
           placement: "build",
         }),
       },
@@ -93,7 +93,7 @@ export const buildState = (ctx: ApiContext) =>
           audit: target.writes(target.workspaceBuild),
           example: { state: "" },
           access: "user_admins",
-          scope: "workspace:update",
+          scope: "all",
           placement: "build",
         }),
       },
