@@ -277,6 +277,14 @@ export class AgentActor extends Actor<AgentState> {
     return this.#report((now) => state.signIn(now, { ...args, now: this.#deps.clock.now() }));
   }
 
+  /** Makes the next token the agent's only one, and closes what was opened with the one before, except for the tunnel. */
+  renewToken(args: Omit<Parameters<typeof state.renewToken>[1], "now">): Promise<void> {
+    return this.handle((now) => ({
+      ...this.#toOutcome(state.renewToken(now, { ...args, now: this.#deps.clock.now() })),
+      after: () => this.#deps.topics.publish("agent_token_renewed", this.id, {}),
+    }));
+  }
+
   /** Stores a status that an app reported. Rejects with 400 for an app that this agent does not have. */
   reportAppStatus(args: Omit<Parameters<typeof state.appStatus>[1], "id" | "now">): Promise<void> {
     return this.#report((now) => state.appStatus(now, { ...args, id: uuid(), now: this.#deps.clock.now() }));

@@ -166,6 +166,19 @@ export const appHealths = (
 export const signIn = (state: AgentState, { token_hash, now }: { token_hash: string; now: number }): Decision =>
   state.agent.token_hash === token_hash ? keepState(state, undefined) : patchAgent(state, { token_hash }, now, false);
 
+/**
+ * Replaces the agent's token by the next one, which its daemon has. `made_at` is from before the daemon got it. Does nothing for an earlier
+ * one.
+ */
+export const renewToken = (
+  state: AgentState,
+  renewal: { token_hash: string; token_generation: number; made_at: number; now: number },
+): Decision => {
+  const { token_hash, token_generation, made_at, now } = renewal;
+  if (token_generation <= state.agent.token_generation) return keepState(state, undefined);
+  return patchAgent(state, { token_hash, token_generation, token_made_at: made_at }, now, false);
+};
+
 /** A status reported by an app. */
 export type AppReport = {
   readonly app_slug: string;

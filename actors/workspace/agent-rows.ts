@@ -158,6 +158,8 @@ const toAgentRow = (
     build_id,
     name: agent.name,
     token_hash: kept?.get(agent.name) ?? sha256(token),
+    // A token that the template's provisioner made may be that of earlier builds.
+    token_made_at: agent.token === undefined ? now : null,
     instance_id: agent.instance_id ?? "",
     api_key_scope: no_user_data ? "no_user_data" : (agent.api_key_scope ?? "all"),
     architecture: agent.arch ?? machine.arch,

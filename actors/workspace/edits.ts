@@ -18,7 +18,9 @@ export type WorkspaceEdit =
   | { readonly type: "follow"; readonly automatic_updates: "always" | "never" }
   | { readonly type: "share"; readonly user_roles: RoleChanges; readonly group_roles: RoleChanges }
   | { readonly type: "leave"; readonly user_id: string }
-  | { readonly type: "unshare" };
+  | { readonly type: "unshare" }
+  /** Someone lost access without a change of the shares: their account, membership or group ended. */
+  | { readonly type: "lose_access" };
 
 const STALE: Decision = { kind: "stale" };
 
@@ -50,6 +52,10 @@ export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: n
     }
     case "unshare":
       return withAcl(state, {}, {}, now, []);
+    case "lose_access": {
+      const change = toVisibleChange(state, { workspace: { access_lost_at: toLossTime(state, now) } }, []);
+      return { ...change, events: [...change.events, { topic: "access_changed" }] };
+    }
   }
 };
 
@@ -62,7 +68,7 @@ const mergeRoles = (acl: Acl, changes: RoleChanges): Acl => {
   return next;
 };
 
-/** Ends the streams of people who lost access (rule SH-6). */
+/** Ends the streams of people who lost access (rule SH-6), and the copies of the agents' tokens that they may have (rule AG-28). */
 const withAcl = (
   state: WorkspaceState,
   user_acl: Acl,
@@ -76,9 +82,22 @@ const withAcl = (
     const message = `A workspace can be shared with at most ${MAX_SHARES} users and groups.`;
     return { kind: "refused", error: new AppError("invalid", message) };
   }
-  const change = toVisibleChange(state, { workspace: { user_acl, group_acl, updated_at: now } }, guards);
+  const loses = hasLess(workspace.user_acl, user_acl) || hasLess(workspace.group_acl, group_acl);
+  const access_lost_at = loses ? toLossTime(state, now) : workspace.access_lost_at;
+  const change = toVisibleChange(
+    state,
+    { workspace: { user_acl, group_acl, access_lost_at, updated_at: now } },
+    guards,
+  );
   return { ...change, events: [...change.events, { topic: "access_changed" }] };
 };
 
 const isSame = (a: Acl, b: Acl): boolean =>
   Object.keys(a).length === Object.keys(b).length && Object.entries(a).every(([id, role]) => b[id] === role);
+
+/** Returns whether someone is in the list no longer. A lower role still enters the workspace. */
+const hasLess = (before: Acl, after: Acl): boolean => Object.keys(before).some((id) => !(id in after));
+
+/** Later than every earlier loss, whatever the clock says. */
+const toLossTime = ({ workspace }: WorkspaceState, now: number): number =>
+  Math.max(now, (workspace.access_lost_at ?? 0) + 1);

@@ -36,6 +36,7 @@ export const createWorkspaceRow = (
   trashed_bytes: null,
   user_acl: {},
   group_acl: {},
+  access_lost_at: null,
   latest_build_id,
   status: "pending",
   version: 0,

@@ -31,6 +31,7 @@ export const findAgentFacts = query(
       id: agents.id,
       workspace_id: agents.workspace_id,
       token_hash: agents.token_hash,
+      token_generation: agents.token_generation,
       connection_timeout_seconds: agents.connection_timeout_seconds,
       created_at: agents.created_at,
       lifecycle_state: agents.lifecycle_state,
@@ -56,6 +57,7 @@ export const agentIdentity = {
   agent_key: agents.key,
   agent_name: agents.name,
   build_id: agents.build_id,
+  token_generation: agents.token_generation,
 };
 
 /** What decides who may see or use an agent, whether its build is still the latest, and whether its token is valid (1 or 0). */
@@ -72,6 +74,8 @@ export const findAgentPlace = query(
       user_acl: workspaces.user_acl,
       group_acl: workspaces.group_acl,
       latest_build_id: workspaces.latest_build_id,
+      token_made_at: agents.token_made_at,
+      access_lost_at: workspaces.access_lost_at,
       signed_in: sql<number>`${isSignedIn}`,
       deleted: workspaces.deleted,
       dormant_at: workspaces.dormant_at,

@@ -25,6 +25,9 @@ export const agents = agentTable(
     name: text().notNull(),
     /** SHA-256 of the agent token, hex; null when another agent has taken the token over. */
     token_hash: text().unique(),
+    /** How often the token was replaced by a new one, and when the newest was made; null: by the template's provisioner. */
+    token_generation: integer().notNull().default(0),
+    token_made_at: integer(),
     instance_id: text().notNull().default(""),
     /** all | no_user_data */
     api_key_scope: text().notNull().default("all"),

@@ -37,6 +37,8 @@ export const workspaces = sqliteTable(
     /** Who else has access: maps a user ID to a role. IDs of organizations in `group_acl` represent all members. */
     user_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
     group_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
+    /** When someone last lost access to it: agents whose token is older get a new one. */
+    access_lost_at: integer(),
     /** The task that it was created for (db/schema/tasks.ts). */
     task_id: text(),
     /** The shard (src/base/shards.ts): that of its first owner, or for a prebuild of its template. Never changes. */

@@ -62,6 +62,25 @@ export const listWorkspacesSharedWith = query(
     .limit(10_000),
 );
 
+/** Workspaces that are shared with any of these users, groups and organizations: {subjects}, a JSON array of IDs. For `scan`. */
+export const listWorkspacesSharedWithAny = query(
+  build
+    .select({ id: workspaces.id })
+    .from(workspaces)
+    .where(
+      and(
+        eq(workspaces.deleted, false),
+        // Must match the definition of the index `workspaces_shared` word for word.
+        sql`(${workspaces.user_acl} <> '{}' or ${workspaces.group_acl} <> '{}')`,
+        sql`(exists (select 1 from json_each(${workspaces.user_acl}) e where e.key in
+            (select value from json_each(${sql.placeholder("subjects")})))
+          or exists (select 1 from json_each(${workspaces.group_acl}) e where e.key in
+            (select value from json_each(${sql.placeholder("subjects")}))))`,
+      ),
+    )
+    .limit(10_000),
+);
+
 /** Workspaces that are shared although sharing is disabled: {organization_id}, null for all. For `scan`. */
 export const listForbiddenSharing = query(
   build

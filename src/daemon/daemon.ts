@@ -8,6 +8,7 @@ import { coalesce, finishesWithin, pause, waitForAbort } from "#base/retry.ts";
 import { VERSION } from "#base/version.ts";
 import { PREBUILDS_USERNAME } from "#schema/workspaces/prebuilds.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
+import { AgentToken } from "./agent-token.ts";
 import { AgentSession } from "./connection/agent-session.ts";
 import { type AgentApi, Connection, DaemonStopped } from "./connection/connection.ts";
 import { awaitClaim } from "./connection/reinit.ts";
@@ -42,8 +43,9 @@ const FLUSH_TIMEOUT_MS = 3_000;
  * ended; never leaves a process behind.
  */
 export const runDaemon = async (options: DaemonOptions): Promise<void> => {
-  const { url, token, clock, random = systemRandom, orphan } = options;
+  const { url, clock, random = systemRandom, orphan } = options;
   const env = omitToken(options.env);
+  const token = new AgentToken(options.token, env);
   const endRequested = new AbortController();
   const unwanted = new AbortController();
   const filesGone = new AbortController();
@@ -66,6 +68,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
       if (work) {
         if (work.isForAgent(manifest)) {
           work.renewSecrets(manifest);
+          work.updateToken(token.value);
           lifecycle.resend();
         }
       } else if (!signal.aborted) {
@@ -88,6 +91,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
       lifecycle,
       shutDown: () => endRequested.abort(),
       renewSecrets,
+      renewToken: (next) => token.renew(next),
     });
   const renewSecrets = coalesce(async () => {
     try {
@@ -99,7 +103,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   });
   /** Starts over as the new agent once the workspace is claimed: the current session ends without its stop scripts. */
   const restartWhenClaimed = async (first: AgentSession): Promise<void> => {
-    if (!(await awaitClaim({ url, token, clock, random, signal }))) return;
+    if (!(await awaitClaim({ url, token: token.value, clock, random, signal }))) return;
     log("daemon").info("the workspace has an owner now, restarting as its agent");
     try {
       const manifest = await connection.ask((api, abort) => api.getManifest({}, abort));

@@ -17,7 +17,7 @@ afterEach(async () => {
 const openConnection = (server: RecordingServer, clock: WatchedClock, random = () => 0) => {
   const connection = new Connection({
     url: server.url,
-    token: TOKEN,
+    token: { value: TOKEN, accept: () => {}, refuse: () => true },
     clock,
     random,
     greet: async (api, signal) => {
@@ -134,7 +134,7 @@ describe("the connection", () => {
     cleanups.push(() => silent.stop(true));
     const connection = new Connection({
       url: new URL(`http://127.0.0.1:${silent.port}`),
-      token: TOKEN,
+      token: { value: TOKEN, accept: () => {}, refuse: () => true },
       clock: systemClock,
       random: () => 0,
       greet: async () => {},

@@ -138,6 +138,7 @@ class LinkWait {
       }),
       topics.subscribe("missed", "", onLinkChanged),
       topics.subscribe("agent_gone", agent_id, () => this.end()),
+      topics.subscribe("agent_token_renewed", agent_id, () => this.end()),
     ];
   }
 

@@ -5,6 +5,8 @@ import { AppError, conflict } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { listAgentsOfInstance } from "#db/agents/instances.ts";
+import { findAgentById } from "#domain/agents/find.ts";
+import { makeAgentToken } from "#domain/agents/token-renewal.ts";
 import { AgentSession, CloudAIdentity, CloudBIdentity, CloudCIdentity } from "#schema/agents/instance-identity.ts";
 import { IdentityError, IdentityFiles } from "#src/identity/identity.ts";
 import type { ApiContext } from "../context.ts";
@@ -91,7 +93,8 @@ const signIn = async (
     throw new AppError("unauthenticated", `The cloud-${cloud} instance identity is not valid.`, { detail });
   });
   const agent_id = await findAgent(ctx, instance_id, agent_name);
-  const session_token = makeToken(ctx, agent_id);
+  const place = await findAgentById(ctx.store, agent_id);
+  const session_token = makeAgentToken(ctx, agent_id, place?.token_generation ?? 0);
   await ctx.agents.ask(agent_id, "signIn", { token_hash: sha256(session_token) });
   return { session_token };
 };
@@ -109,11 +112,3 @@ const findAgent = async ({ store }: ApiContext, instance_id: string, name: strin
   const names = fitting.map((agent) => agent.name).join(", ");
   throw conflict(`Several agents have the instance id ${shown}: ${names}. Specify one with agent_name.`);
 };
-
-/**
- * Derives the token for an agent that signs in with its instance identity. The previous token stays valid for at most one more second. Only
- * a digest is stored, yet the token is the same each time: several programs on one machine sign in separately and must not sign each other
- * out. Like every agent token, it expires with its build.
- */
-const makeToken = ({ encryption }: ApiContext, agent_id: string): string =>
-  encryption.deriveUuid(`agent_token:${agent_id}`);

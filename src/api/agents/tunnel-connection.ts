@@ -2,32 +2,35 @@
 // takes over or the agent's build is no longer the latest (rules TN-4, TN-5).
 import { log } from "#base/log.ts";
 import type { ApiContext } from "../context.ts";
+import type { AgentCaller } from "../http/caller.ts";
 import type { Socket } from "../http/socket.ts";
 import { YamuxConnection } from "./yamux-connection.ts";
 import { YamuxSocket } from "./yamux-socket.ts";
 
 const MAX_REFUSED = 64;
 
+type TunnelAgent = Pick<AgentCaller, "agent_id" | "token_generation">;
+
 export class TunnelConnection extends YamuxConnection {
   readonly #ctx: ApiContext;
-  readonly #agent_id: string;
+  readonly #agent: TunnelAgent;
 
-  constructor(ctx: ApiContext, agent_id: string) {
+  constructor(ctx: ApiContext, { agent_id, token_generation }: TunnelAgent) {
     super();
     this.#ctx = ctx;
-    this.#agent_id = agent_id;
+    this.#agent = { agent_id, token_generation };
   }
 
   open(socket: Socket): void {
-    const agent_id = this.#agent_id;
-    const open = new YamuxSocket(this.#ctx, socket, { agent_id, role: "client" });
+    const { agent_id, token_generation } = this.#agent;
+    const open = new YamuxSocket(this.#ctx, socket, { agent_id, token_generation, role: "client" });
     this.yamux = open;
     open.onEnd(
       this.#ctx.dialer.join(agent_id, open.session, () => open.goAway("a newer tunnel of this agent has taken over")),
     );
     void this.#refuseStreams(open);
-    open.checkBuild().catch((error) => {
-      log("agents").warn("the build of agent {agent_id} cannot be read: {error}", { agent_id, error });
+    open.checkSignedIn().catch((error) => {
+      log("agents").warn("agent {agent_id} cannot be read: {error}", { agent_id, error });
       open.tryLater();
     });
   }

@@ -1,6 +1,7 @@
 // `GET me/tunnel`: the connection through which the server reaches into the workspace. A Slipway extension to the agent protocol that
 // upstream agents never use.
 import { Throttle } from "#domain/users/throttle.ts";
+import { readDaemonId } from "#schema/agents/daemon-id.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -21,12 +22,13 @@ export const agentTunnel = (ctx: ApiContext) => {
       ({ caller, request }) => {
         const { agent_id } = caller;
         opened.count(agent_id);
+        ctx.dialer.admit(agent_id, readDaemonId(request.headers));
         const limits = { who: agent_id, owner: toSocketOwner(caller) };
-        return ctx.sockets.upgrade(request, new TunnelConnection(ctx, agent_id), limits);
+        return ctx.sockets.upgrade(request, new TunnelConnection(ctx, caller), limits);
       },
       {
         agent: true,
-        response: { 101: Upgraded, ...fails(400, 401, 429, 503) },
+        response: { 101: Upgraded, ...fails(400, 401, 409, 429, 503) },
         detail: operation({
           tags: ["Agents"],
           operationId: "connectAgentTunnel",

@@ -9,6 +9,8 @@ import { CLOSE, type Socket } from "../http/socket.ts";
 
 export type YamuxSocketOptions = {
   readonly agent_id: string;
+  /** The token that opened the socket. */
+  readonly token_generation: number;
   /** Decides who opens streams with odd IDs. */
   readonly role: "server" | "client";
   /** Called on each heartbeat with the round-trip time of a ping. */
@@ -22,18 +24,22 @@ const MAX_UNREAD = { server: 16 * 1024 * 1024, client: 64 * 1024 * 1024 };
 export const toSocketOwner = ({ owner_id }: Pick<AgentCaller, "owner_id">): string => `agents of ${owner_id}`;
 
 const TAKEN_OVER = "a newer build has taken over";
+/** The daemon connects again with its new token. */
+export const TOKEN_RENEWED = "the agent's token was renewed";
 
 export class YamuxSocket {
   readonly session: YamuxSession;
   readonly #ctx: Pick<ApiContext, "store" | "clock" | "topics">;
   readonly #agent_id: string;
+  readonly #token_generation: number;
   readonly #stream: ByteStream;
   readonly #cleanups: (() => void)[];
 
   constructor(ctx: Pick<ApiContext, "store" | "clock" | "topics">, socket: Socket, options: YamuxSocketOptions) {
-    const { agent_id, role, alive } = options;
+    const { agent_id, token_generation, role, alive } = options;
     this.#ctx = ctx;
     this.#agent_id = agent_id;
+    this.#token_generation = token_generation;
     this.#stream = new ByteStream({
       send: (bytes) => socket.transmit(bytes),
       close: (code = CLOSE.normal, reason = "") => socket.close(code, reason),
@@ -72,10 +78,11 @@ export class YamuxSocket {
     this.#stream.close(CLOSE.tryLater, "the server is overloaded, retry");
   }
 
-  /** Checks the build again, because it may have changed between authentication and the subscription. */
-  async checkBuild(): Promise<void> {
+  /** Checks the build and the token again, because they may have changed between authentication and the subscription. */
+  async checkSignedIn(): Promise<void> {
     const place = await findAgentById(this.#ctx.store, this.#agent_id);
     if (!place || !isSignedIn(place)) this.goAway(TAKEN_OVER);
+    else if (place.token_generation !== this.#token_generation) this.goAway(TOKEN_RENEWED);
   }
 
   /** Called when the socket has closed. */

@@ -39,10 +39,12 @@ export class AgentTokens {
     this.#store = store;
     this.#clock = clock;
     this.#location = location;
-    topics.subscribeAll("agent_gone", (agent_id) => {
-      this.#endCount++;
-      this.#evict(agent_id);
-    });
+    for (const topic of ["agent_gone", "agent_token_renewed"] as const) {
+      topics.subscribeAll(topic, (agent_id) => {
+        this.#endCount++;
+        this.#evict(agent_id);
+      });
+    }
   }
 
   /** Returns the agent whose token has this hash if its build is the latest; undefined otherwise. */

@@ -72,7 +72,9 @@ export class Watch {
     watches.set(topics, known.set(this.#key, this));
     const caller = this.#caller;
     if (caller.kind === "agent") {
-      this.#unsubscribes = [topics.subscribe("agent_gone", caller.agent_id, () => this.#revoke(SIGNED_OUT))];
+      this.#unsubscribes = (["agent_gone", "agent_token_renewed"] as const).map((topic) =>
+        topics.subscribe(topic, caller.agent_id, () => this.#revoke(SIGNED_OUT)),
+      );
       return;
     }
     this.#unsubscribes = [

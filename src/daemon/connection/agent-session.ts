@@ -22,7 +22,7 @@ import { ScriptRunner } from "../scripts/script-runner.ts";
 import { runCron, runStartScripts, runStopScripts } from "../scripts/scripts.ts";
 import { listSecretVariables, writeSecretFiles } from "../secret-files.ts";
 import { watchSpace } from "../space.ts";
-import { parseTokenFile, type TokenFile } from "../token-file.ts";
+import { createTokenFile, type TokenFile } from "../token-file.ts";
 import type { Reports } from "./reports.ts";
 import { reportStats } from "./stats.ts";
 import { type DaemonOptions, Reach } from "./tunnel-reach.ts";
@@ -58,7 +58,7 @@ export class AgentSession {
   private constructor(options: AgentSessionOptions) {
     const { manifest, env, clock, logs, reports } = options;
     this.#options = options;
-    this.#token = parseTokenFile(options.token);
+    this.#token = createTokenFile(options.token.value);
     writeSecretFiles(manifest, env);
     const programs = { ...this.#toPrograms(manifest) };
     this.#programs = programs;
@@ -146,6 +146,11 @@ export class AgentSession {
     const next = this.#toPrograms({ ...manifest, secrets });
     for (const name of Object.keys(this.#programs)) if (!(name in next)) delete this.#programs[name];
     Object.assign(this.#programs, next);
+  }
+
+  /** Gives programs the token that the server has accepted. */
+  updateToken(token: string): void {
+    if (!this.#stopping.signal.aborted) this.#token.update(token);
   }
 
   #toPrograms(manifest: Manifest): Environment {

@@ -5,6 +5,7 @@ import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { pause } from "#base/retry.ts";
 import { createAgentClient, WireError, type YamuxSession } from "#src/wire/index.ts";
+import type { AgentToken } from "../agent-token.ts";
 import { dial, TokenRefused } from "./dial.ts";
 import { reconnect } from "./reconnect.ts";
 
@@ -20,7 +21,7 @@ export class DaemonStopped extends Error {
 
 export type ConnectionOptions = {
   url: URL;
-  token: string;
+  token: Pick<AgentToken, "value" | "accept" | "refuse">;
   clock: Clock;
   random: Random;
   /** Runs on each new connection before other calls. If it fails, the connection is closed. */
@@ -61,7 +62,7 @@ export class Connection {
     return this.#live !== undefined;
   }
 
-  /** Resolves when the server rejects the token: a newer build exists, and nothing more can be delivered. */
+  /** Resolves when the server rejects every token: a newer build exists, and nothing more can be delivered. */
   get refused(): Promise<void> {
     return this.#refused.promise;
   }
@@ -112,10 +113,12 @@ export class Connection {
 
   /** Handles one connection from dialing to its end and returns the reason it ended. */
   async #runOnce(): Promise<Error> {
-    const { url, token, clock, greet } = this.#options;
+    const { url, token: tokens, clock, greet } = this.#options;
     const { signal } = this.#stop;
+    const token = tokens.value;
     try {
       const session = await dial({ url, token, clock, signal });
+      tokens.accept(token);
       const live = { session, api: createAgentClient(session) };
       const closeSession = (): void => session.close("The daemon stops.");
       signal.addEventListener("abort", closeSession, { once: true });
@@ -130,7 +133,7 @@ export class Connection {
         this.#end(live, "The greeting failed.");
       }
     } catch (error) {
-      if (error instanceof TokenRefused) this.#refused.resolve();
+      if (error instanceof TokenRefused && tokens.refuse(token)) this.#refused.resolve();
       return error instanceof Error ? error : new Error(String(error));
     }
   }

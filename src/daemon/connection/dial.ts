@@ -1,7 +1,9 @@
 // Opens a connection to the server: a WebSocket that carries a yamux session (facts/wire 1.1). Distinguishes a rejected token from an
 // unreachable server.
+import { randomBytes } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { describeNetworkError } from "#base/network/failure-words.ts";
+import { DAEMON_ID_HEADER } from "#schema/agents/daemon-id.ts";
 import {
   AGENT_API_VERSION,
   type ByteStream,
@@ -26,6 +28,9 @@ export class TokenRefused extends Error {
     this.status = status;
   }
 }
+
+/** Distinguishes this process from other holders of the token. It is in no file and no environment (rule AG-29). */
+const DAEMON_ID = randomBytes(16).toString("hex");
 
 type Endpoint = { path: string; role: YamuxOptions["role"] };
 
@@ -94,7 +99,7 @@ type Opening = { url: URL; token: string; clock: Clock; signal: AbortSignal; end
  * runtime must verify the certificate.
  */
 const openWebSocket = async ({ url, token, clock, signal, endpoint }: Opening): Promise<ByteStream> => {
-  const headers = { "Service-Session-Token": token };
+  const headers = { "Service-Session-Token": token, [DAEMON_ID_HEADER]: DAEMON_ID };
   if (endpoint === TUNNEL_PATH && url.protocol === "ws:")
     return await connectPlainWebSocket({ url, headers, clock, signal });
   const socket = new WebSocket(url, toSocketOptions(headers));

@@ -9,6 +9,7 @@ import type { Random } from "#base/random.ts";
 import { finishesWithin } from "#base/retry.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { AGENT_PORT, pipe, WireError } from "#src/wire/index.ts";
+import type { AgentToken } from "../agent-token.ts";
 import { Checkpoints } from "../checkpoints/checkpoints.ts";
 import { CodingAgentPrograms } from "../coding-agents/programs.ts";
 import { Containers } from "../containers/containers.ts";
@@ -42,7 +43,7 @@ import { connectSocket } from "./tunnel-socket.ts";
 export type DaemonOptions = {
   manifest: Manifest;
   url: URL;
-  token: string;
+  token: AgentToken;
   env: Readonly<Record<string, string | undefined>>;
   clock: Clock;
   random: Random;
@@ -51,6 +52,8 @@ export type DaemonOptions = {
   shutDown(): void;
   /** Tells the daemon that secrets have changed on the server. */
   renewSecrets(): void;
+  /** Hands a new token of the agent to the daemon. */
+  renewToken(token: string): void;
 };
 
 export type ReachOptions = DaemonOptions & {
@@ -92,6 +95,7 @@ export class Reach {
       mcp,
       shutDown,
       renewSecrets,
+      renewToken,
     } = options;
     this.#clock = clock;
     const env = options.programs;
@@ -159,6 +163,7 @@ export class Reach {
       mcp,
       shutDown,
       renewSecrets,
+      renewToken,
       debug: {
         manifest,
         roundTrip: () => connection.measureRoundTrip(),

@@ -14,7 +14,8 @@ import {
   WireError,
   type YamuxSession,
 } from "#src/wire/index.ts";
-import { dial, TUNNEL_PATH } from "./dial.ts";
+import type { AgentToken } from "../agent-token.ts";
+import { dial, TokenRefused, TUNNEL_PATH } from "./dial.ts";
 import { reconnect } from "./reconnect.ts";
 import { connectSocket } from "./tunnel-socket.ts";
 
@@ -26,7 +27,7 @@ export type TunnelService = () => Promise<(stream: Duplex) => Promise<void>>;
 
 export type TunnelOptions = {
   url: URL;
-  token: string;
+  token: Pick<AgentToken, "value" | "refuse">;
   clock: Clock;
   random: Random;
   signal: AbortSignal;
@@ -43,8 +44,9 @@ const MIN_TCP_PORT = 9;
 
 /** Connects and reconnects until the signal fires; never rejects. */
 export const runTunnel = (options: TunnelOptions): Promise<void> => {
-  const { url, token, clock, random, signal } = options;
+  const { url, token: tokens, clock, random, signal } = options;
   const runOnce = async (): Promise<Error> => {
+    const token = tokens.value;
     try {
       const session = await dial({ url, token, clock, signal, endpoint: TUNNEL_PATH });
       const closeSession = (): void => session.close("The daemon stops.");
@@ -57,6 +59,7 @@ export const runTunnel = (options: TunnelOptions): Promise<void> => {
         signal.removeEventListener("abort", closeSession);
       }
     } catch (error) {
+      if (error instanceof TokenRefused) tokens.refuse(token);
       return toError(error);
     }
   };

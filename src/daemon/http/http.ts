@@ -15,6 +15,7 @@ import {
   ListDirectory,
   PreviewFiles,
   type ProcessLimits,
+  RenewToken,
   SignalProcess,
   StartProcess,
 } from "#schema/agents/agent-files.ts";
@@ -85,6 +86,8 @@ export type HttpApiOptions = {
   shutDown(): void;
   /** Called when the owner's secrets have changed: the daemon loads them again. */
   renewSecrets(): void;
+  /** Called with a new token of the agent, which replaces the current one. */
+  renewToken(token: string): void;
 };
 
 export type HttpApi = { readonly socket: string; close(): Promise<void> };
@@ -154,6 +157,12 @@ const makeRoutes = ({
       POST: () => {
         notices.renewSecrets();
         return Response.json({ message: "The secrets are asked for again." }, { status: 202 });
+      },
+    },
+    "/api/v0/renew-token": {
+      POST: async (request: Request) => {
+        notices.renewToken((await readBody(request, RenewToken)).token);
+        return Response.json({ message: "The token is used from now on." });
       },
     },
     "/api/v0/context": { GET: () => Response.json(context.current) },

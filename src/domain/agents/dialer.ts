@@ -2,7 +2,7 @@
 // through the private network for other agents. Dialing an unavailable agent fails with its status (rules TN-2, TN-4, TN-6, TN-10).
 import { agentStatus } from "#actors/agent/status.ts";
 import type { Clock } from "#base/clock.ts";
-import { AppError, notFound } from "#base/errors.ts";
+import { AppError, conflict, notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
 import {
@@ -21,6 +21,8 @@ import { NetworkDialer, type NetworkDialerDeps } from "./network-dialer.ts";
 
 /** Timeout for the agent to report whether the target is open. Longer than the agent's own connect timeout. */
 const RESPONSE_TIMEOUT_MS = 15_000;
+/** A daemon that is refused tries again every ten seconds at most. */
+const CONTESTED_MS = 60_000;
 /** A connected agent opens its tunnel within this time, or it has none. */
 const TUNNEL_TIMEOUT_MS = 5_000;
 
@@ -31,6 +33,7 @@ export type ConnectedDaemon = {
   gone(): void;
 };
 
+type Expected = { readonly daemon_id: string | undefined; round_trip_ms: number | undefined };
 type Tunnel = { session: YamuxSession; replaced: () => void };
 
 type Deps = { readonly store: Store } & NetworkDialerDeps;
@@ -40,7 +43,9 @@ export class AgentsDialer implements AgentDialer {
   readonly #clock: Clock;
   readonly #tunnels = new Map<string, Tunnel>();
   /** Connections of Slipway's own daemons, by agent. */
-  readonly #expected = new Map<string, Set<{ round_trip_ms: number | undefined }>>();
+  readonly #expected = new Map<string, Set<Expected>>();
+  /** When a second daemon last tried to connect as this agent, by the monotonic clock. */
+  readonly #contested = new Map<string, number>();
   readonly #arrivals = new Map<string, Wakeup>();
 
   /** Dials agents that use only the private network. */
@@ -68,14 +73,44 @@ export class AgentsDialer implements AgentDialer {
     };
   }
 
+  /** Returns the agent's current tunnel; undefined if it has none. */
+  getTunnel(agent_id: string): YamuxSession | undefined {
+    return this.#tunnels.get(agent_id)?.session;
+  }
+
+  /** Closes the agent's current tunnel if it is another one. */
+  closeOther(agent_id: string, session: YamuxSession | undefined): void {
+    const current = this.#tunnels.get(agent_id);
+    if (current === undefined || current.session === session) return;
+    this.#tunnels.delete(agent_id);
+    current.replaced();
+  }
+
   /** Returns the number of agents with a tunnel. */
   get size(): number {
     return this.#tunnels.size;
   }
 
+  /**
+   * Rejects with 409 while another process of Slipway's daemon is connected as this agent: a copy of the token takes nothing over. The one
+   * that is connected is replaced only by itself, or once it is gone.
+   */
+  admit(agent_id: string, daemon_id: string | undefined): void {
+    const others = [...(this.#expected.get(agent_id) ?? [])].filter((one) => one.daemon_id !== undefined);
+    if (others.every((one) => one.daemon_id === daemon_id)) return;
+    this.#contested.set(agent_id, this.#clock.monotonic());
+    throw conflict("Another daemon is connected as this agent.");
+  }
+
+  /** Returns whether a second daemon keeps trying to connect as this agent, so that the one that is connected may be the wrong one. */
+  isContested(agent_id: string): boolean {
+    const at = this.#contested.get(agent_id);
+    return at !== undefined && this.#clock.monotonic() - at < CONTESTED_MS;
+  }
+
   /** Registers a daemon of Slipway that has connected and will open its tunnel. */
-  expect(agent_id: string): ConnectedDaemon {
-    const daemon: { round_trip_ms: number | undefined } = { round_trip_ms: undefined };
+  expect(agent_id: string, daemon_id?: string): ConnectedDaemon {
+    const daemon: Expected = { daemon_id, round_trip_ms: undefined };
     const known = this.#expected.get(agent_id) ?? new Set();
     this.#expected.set(agent_id, known.add(daemon));
     return {
@@ -84,7 +119,9 @@ export class AgentsDialer implements AgentDialer {
       },
       gone: () => {
         known.delete(daemon);
-        if (known.size === 0 && this.#expected.get(agent_id) === known) this.#expected.delete(agent_id);
+        if (known.size > 0 || this.#expected.get(agent_id) !== known) return;
+        this.#expected.delete(agent_id);
+        if (!this.isContested(agent_id)) this.#contested.delete(agent_id);
       },
     };
   }

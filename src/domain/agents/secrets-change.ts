@@ -7,7 +7,7 @@ import type { DomainContext } from "../context.ts";
 import { findAgentById } from "./find.ts";
 
 /** A daemon responds before it does anything. */
-const RESPONSE_TIMEOUT_MS = 10_000;
+export const RESPONSE_TIMEOUT_MS = 10_000;
 /** Its tunnel may be reconnecting. */
 const RETRY_INTERVAL_MS = 5_000;
 const MAX_TRIES = 5;
@@ -53,7 +53,8 @@ const requestRenewalOnce = async ({ agentHttp, clock }: Deps, agent_id: string, 
   }
 };
 
-const makeTimeout = (clock: Clock, ms: number): { readonly signal: AbortSignal; cancel(): void } => {
+/** Returns a signal that aborts after this time unless it is canceled. */
+export const makeTimeout = (clock: Clock, ms: number): { readonly signal: AbortSignal; cancel(): void } => {
   const late = new AbortController();
   const timer = clock.after(ms, () => late.abort());
   return { signal: late.signal, cancel: () => timer.cancel() };

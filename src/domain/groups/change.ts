@@ -23,6 +23,7 @@ import { canManageGroups } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { anyUserAt } from "../users/find.ts";
 import { toTakenConflict } from "../users/name-conflicts.ts";
+import { recordLostAccess } from "../workspaces/lost-access.ts";
 import { type FoundGroup, isEveryone } from "./find.ts";
 
 const NAMES = { groups_name: "name" };
@@ -102,6 +103,7 @@ export const changeGroup = async (
       throw toTakenConflict(error, NAMES);
     });
   for (const user_id of [...added, ...removed]) ctx.topics.publish("access_changed", user_id, {});
+  if (removed.length > 0) await recordLostAccess(ctx, [group.id]);
   if (next.name !== group.name) ctx.topics.publish("shown_changed", group.id, {});
   return { group: next, organization };
 };
@@ -120,6 +122,7 @@ export const removeGroup = async (
     writeAuditEntry(group, { action: "delete", before: group, now: ctx.clock.now() }),
   ]);
   for (const { user_id } of members) ctx.topics.publish("access_changed", user_id, {});
+  await recordLostAccess(ctx, [group.id]);
 };
 
 /** The group of all members gets a row with its first change. */

@@ -24,6 +24,7 @@ import { requireOwnKey } from "../factors/proof.ts";
 import { anyUserAt } from "../users/find.ts";
 import { presentRole } from "../users/present.ts";
 import { checkOrganizationRoles } from "../users/site-roles.ts";
+import { whileRecordingLosses } from "../workspaces/lost-access.ts";
 import { endSharesWith } from "./end-shares.ts";
 
 type Pair = { readonly organization_id: string; readonly user_id: string };
@@ -128,18 +129,19 @@ export const removeMember = async (
     : await findManaged(ctx, { organization_id, user }, caller, canManageMembers);
   const { username, roles } = member;
   const before = { ...pair, username, roles: roles.map(({ name }) => name) };
-  await ctx.store
-    .commit([
-      ...(leaves ? [guardOtherMembership(pair)] : []),
-      ...endMembership(pair),
-      writeAuditEntry(pair, username, { action: "delete", before, now: ctx.clock.now() }),
-    ])
-    .catch((error) => {
+  const statements = [
+    ...(leaves ? [guardOtherMembership(pair)] : []),
+    ...endMembership(pair),
+    writeAuditEntry(pair, username, { action: "delete", before, now: ctx.clock.now() }),
+  ];
+  await whileRecordingLosses(ctx, pair.user_id, async () => {
+    await ctx.store.commit(statements).catch((error) => {
       if (!leaves || !(error instanceof CommitError) || error.reason !== "stale") throw error;
       const words = "You cannot leave your only organization.";
       throw canManageMembers(caller, organization_id) ? invalid(words) : forbidden(words);
     });
-  ctx.topics.publish("access_changed", pair.user_id, {});
+    ctx.topics.publish("access_changed", pair.user_id, {});
+  });
   await endSharesWith(ctx, pair).catch((error) => {
     log("http").warn("could not end shares with a former member; they end when the user joins again: {error}", {
       error,

@@ -22,6 +22,7 @@ import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
 import { auditUserChanged, auditUserDeleted } from "./audit.ts";
+import { recordLostAccount } from "../workspaces/lost-access.ts";
 import { findUserInPath, type KnownUser } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
 import { toTakenConflict, USER_UNIQUE_FIELDS } from "./name-conflicts.ts";
@@ -67,6 +68,7 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
 
 /** Rejects with 400, 403, or 409 for a name that is taken. */
 export const changeProfile = async (
+  await recordLostAccount(ctx, user.id);
   ctx: DomainContext,
   user: KnownUser,
   caller: UserCaller,
@@ -109,7 +111,10 @@ export const setSuspended = async (
     setTimersOfOwner(user.id, "schedule", now),
     auditUserChanged(user, { status }, now),
   ]);
-  if (isSuspended) ctx.topics.publish("key_gone", user.id, {});
+  if (isSuspended) {
+    ctx.topics.publish("key_gone", user.id, {});
+    await recordLostAccount(ctx, user.id);
+  }
   return findUserInPath(ctx.store, user.id, caller);
 };
 

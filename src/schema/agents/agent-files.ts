@@ -5,6 +5,7 @@ import { named } from "../shape-names.ts";
 
 const Path = t.String({ minLength: 1, maxLength: 4_096 });
 
+export const RenewToken = t.Object({ token: t.String({ minLength: 1, maxLength: 256 }) });
 export const ListDirectory = t.Object({ path: Path });
 export const DirectoryEntry = named(
   "DirectoryEntry",

@@ -89,6 +89,15 @@ export const NOTICE_KINDS = {
     body: "Somebody else restored a snapshot of it. The audit log says who did.",
     action: "Open the workspace",
   },
+  workspace_agent_ended: {
+    id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be000a",
+    name: "Agent signed out",
+    group: WORKSPACES,
+    mail: true,
+    title: "Restart {workspace}",
+    body: "Two programs connected as its agent {agent} while someone lost access, and one of them may be theirs. Both were signed out. Restart the workspace to continue.",
+    action: "Open workspace",
+  },
   chat_needs_you: {
     id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0011",
     name: "Chat needs you",

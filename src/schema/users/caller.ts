@@ -30,6 +30,8 @@ export type AgentCaller = {
   readonly agent_key: number;
   readonly agent_name: string;
   readonly build_id: string;
+  /** How often the agent's token was replaced before this one. */
+  readonly token_generation: number;
   readonly workspace_id: string;
   readonly owner_id: string;
   /** Either `all` or `no_user_data`. */

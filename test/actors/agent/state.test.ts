@@ -13,6 +13,7 @@ const createAgentState = (): AgentState => ({
     part: 0,
     workspace_id: "w",
     token_hash: null,
+    token_generation: 0,
     connection_timeout_seconds: 120,
     created_at: NOW,
     lifecycle_state: "created",

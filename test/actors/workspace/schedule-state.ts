@@ -53,6 +53,7 @@ export const NEW_WORKSPACE: WorkspaceState["workspace"] = {
   favorite: false,
   user_acl: {},
   group_acl: {},
+  access_lost_at: null,
   task_id: null,
   created_at: START,
   updated_at: START,

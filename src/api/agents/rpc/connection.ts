@@ -5,6 +5,7 @@ import { log } from "#base/log.ts";
 import type { Latency } from "#db/schema/agents.ts";
 import { toDaemonLatency, toNodeLatency } from "#domain/agents/latency.ts";
 import { notifySecretsChanges } from "#domain/agents/secrets-change.ts";
+import { renewTokenOnLostAccess } from "#domain/agents/token-renewal.ts";
 import { createAgentRules } from "#src/tailnet/index.ts";
 import type { Node } from "#src/wire/gen/tailnet_pb.ts";
 import { Agent, createRouter, mergeRouters, serveSession, Tailnet } from "#src/wire/index.ts";
@@ -12,7 +13,7 @@ import type { ApiContext } from "../../context.ts";
 import type { Socket } from "../../http/socket.ts";
 import { tailnetService } from "../../tailnet/service.ts";
 import { YamuxConnection } from "../yamux-connection.ts";
-import { YamuxSocket } from "../yamux-socket.ts";
+import { TOKEN_RENEWED, YamuxSocket } from "../yamux-socket.ts";
 import { agentService } from "./agent-service.ts";
 
 /** Agents put up to a MiB of lines into a batch, however short they are: six fields each. */
@@ -20,6 +21,9 @@ const MAX_LOG_FIELDS = 320_000;
 
 export type AgentConnectionOptions = {
   agent_id: string;
+  token_generation: number;
+  /** Names the process of Slipway's own daemon. */
+  daemon_id: string | undefined;
   /** The `major.minor` that the agent requested. */
   api_version: string;
   /** False for passive users of the token, such as log shippers, which do not affect the agent's status. */
@@ -49,15 +53,16 @@ export class AgentConnection extends YamuxConnection {
 
   open(socket: Socket): void {
     const { clock, topics, dialer } = this.#ctx;
-    const { agent_id, speaks, has_tunnel } = this.#options;
-    const daemon = speaks && has_tunnel ? dialer.expect(agent_id) : undefined;
+    const { agent_id, token_generation, speaks, has_tunnel } = this.#options;
+    const daemon = speaks && has_tunnel ? dialer.expect(agent_id, this.#options.daemon_id) : undefined;
     const onHeartbeat = (round_trip_ms: number): void => {
       daemon?.measured(round_trip_ms);
       if (daemon) this.#measured = toDaemonLatency(round_trip_ms);
       this.#notifyActor("heartbeat");
     };
-    const open = new YamuxSocket(this.#ctx, socket, { agent_id, role: "server", alive: onHeartbeat });
+    const open = new YamuxSocket(this.#ctx, socket, { agent_id, token_generation, role: "server", alive: onHeartbeat });
     this.yamux = open;
+    open.onEnd(topics.subscribe("agent_token_renewed", agent_id, () => open.goAway(TOKEN_RENEWED)));
     if (daemon) open.onEnd(() => daemon.gone());
     if (speaks) {
       const onTakenOver = ({ connection_id }: { connection_id: string }): void => {
@@ -101,9 +106,12 @@ export class AgentConnection extends YamuxConnection {
   async #begin(open: YamuxSocket): Promise<void> {
     const { agent_id, api_version, speaks, has_tunnel } = this.#options;
     // Before the agent receives any secrets.
-    if (speaks && has_tunnel) await notifySecretsChanges(this.#ctx, agent_id, this.#closed.signal);
+    if (speaks && has_tunnel) {
+      await notifySecretsChanges(this.#ctx, agent_id, this.#closed.signal);
+      await renewTokenOnLostAccess(this.#ctx, agent_id, this.#closed.signal);
+    }
     if (speaks) await this.#ctx.agents.ask(agent_id, "connected", { ...this.#sign(), api_version });
-    await open.checkBuild();
+    await open.checkSignedIn();
   }
 
   #sign(): { connection_id: string; latency: Latency } {

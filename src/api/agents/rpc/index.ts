@@ -1,6 +1,7 @@
 // `GET me/rpc`: the RPC connection of an agent (facts/wire 1.1).
 import { t } from "elysia";
 import { invalid } from "#base/errors.ts";
+import { readDaemonId } from "#schema/agents/daemon-id.ts";
 import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
 import { operation } from "../../http/operation.ts";
@@ -21,8 +22,12 @@ export const agentRpc = (ctx: ApiContext) =>
       "/me/rpc",
       ({ caller, query, request }) => {
         const speaks = (query.role ?? "agent") === "agent";
+        const daemon_id = readDaemonId(request.headers);
+        if (speaks) ctx.dialer.admit(caller.agent_id, daemon_id);
         const connection = new AgentConnection(ctx, {
           agent_id: caller.agent_id,
+          token_generation: caller.token_generation,
+          daemon_id,
           api_version: checkVersion(query.version ?? "2.0"),
           speaks,
           has_tunnel: !caller.compat,
@@ -46,14 +51,14 @@ export const agentRpc = (ctx: ApiContext) =>
             }),
           ),
         }),
-        response: { 101: Upgraded, ...fails(400, 401, 503) },
+        response: { 101: Upgraded, ...fails(400, 401, 409, 503) },
         detail: operation({
           tags: ["Agents"],
           operationId: "connectAgent",
           access: "agent",
           summary: "Connect an agent",
           description:
-            "A WebSocket of binary messages that carry yamux streams with DRPC and protobuf. A new connection of the same agent replaces the previous one. A newer build closes it with 1001.",
+            "A WebSocket of binary messages that carry yamux streams with DRPC and protobuf. A new connection of the same agent replaces the previous one, unless that is of another process of Slipway's own daemon, which names itself in the header `Slipway-Daemon-Id`: then the new one gets 409. A newer build closes it with 1001.",
           placement: "token",
         }),
       },

@@ -1,0 +1,8 @@
+// The header in which Slipway's own daemon names its process when it connects: 32 hexadecimal digits, made at its start and stored nowhere.
+export const DAEMON_ID_HEADER = "Slipway-Daemon-Id";
+
+/** Returns the daemon's ID in these headers; undefined for other agents. */
+export const readDaemonId = (headers: Headers): string | undefined => {
+  const id = headers.get(DAEMON_ID_HEADER);
+  return id !== null && /^[0-9a-f]{32}$/.test(id) ? id : undefined;
+};

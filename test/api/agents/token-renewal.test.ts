@@ -1,0 +1,134 @@
+// What ends a copy of an agent's token that someone took from a workspace while it was shared with them.
+import { expect, test } from "bun:test";
+import type { Client } from "#src/client.ts";
+import { openCast } from "#test/api/workspaces/cast.ts";
+import { toProgramCommand } from "#test/support/program.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { startAgentProcess, TestTerminal } from "./reach.ts";
+import { connectAgent } from "./rpc-agent.ts";
+
+/** The workspace of the cast with a real daemon in it. */
+const openStory = async () => {
+  const cast = await openCast();
+  const { clients, server, workspace, token } = cast;
+  const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
+  const home = tempDirectory();
+  const start = () => startAgentProcess(server, { agent_id, agent_token: token }, home.path);
+  let daemon = await start();
+  const path = (rest: string) => `/api/v2/workspaceagents/${agent_id}/${rest}`;
+  /** What a person with a shell in the workspace finds as the agent's token. */
+  const readToken = async (person: Client): Promise<string> => {
+    using terminal = await TestTerminal.open(
+      { owner: person, path },
+      { command: 'echo "<$(cat "$SLIPWAY_AGENT_TOKEN_FILE")>"; cat' },
+    );
+    return /<([0-9a-f-]{36})>/.exec(await terminal.until(/<[0-9a-f-]{36}>/))?.[1] ?? "";
+  };
+  const statusWith = async (copy: string): Promise<number> =>
+    (await clients.guest.withToken(copy).fetch("GET", "/api/v2/workspaceagents/me/gitsshkey")).status;
+  return {
+    ...cast,
+    agentPath: path,
+    readToken,
+    statusWith,
+    stopDaemon: () => daemon[Symbol.asyncDispose](),
+    startDaemon: async () => {
+      daemon = await start();
+    },
+    async [Symbol.asyncDispose]() {
+      await daemon[Symbol.asyncDispose]();
+      home[Symbol.dispose]();
+      await cast[Symbol.asyncDispose]();
+    },
+  };
+};
+
+test("[AG-28] a copy of the token ends when a guest loses access; the owner's terminal and the daemon continue, also after a restart", async () => {
+  await using story = await openStory();
+  const { clients, path, idOf, agentPath, server, readToken, statusWith, stopDaemon, startDaemon } = story;
+  const copy = await readToken(clients["shared use"]);
+  expect(await statusWith(copy)).toBe(200);
+  using ours = await TestTerminal.open({ owner: clients.owner, path: agentPath }, { command: "cat" });
+  ours.sendInput({ data: "before\r" });
+  await ours.until(/before/);
+  // A lower role still has access.
+  await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("amy")]: "use" } });
+  expect(await statusWith(copy)).toBe(200);
+  await using watching = await connectAgent(server, copy, "?version=2.10&role=watcher");
+  await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
+  expect((await watching.closed).code).toBe(1001);
+  expect(await statusWith(copy)).toBe(401);
+  await expect(connectAgent(server, copy)).rejects.toThrow();
+  ours.sendInput({ data: "after\r" });
+  await ours.until(/after/);
+  const next = await readToken(clients.owner);
+  expect(next).not.toBe(copy);
+  await until(async () => (await statusWith(await readToken(clients.owner))) === 200);
+  await stopDaemon();
+  await startDaemon();
+  expect([await readToken(clients.owner), await statusWith(copy)]).toEqual([next, 401]);
+});
+
+test("[AG-28] the same for a member who leaves a group, one whose account is suspended, and one who leaves the organization", async () => {
+  await using story = await openStory();
+  const { clients, path, idOf, organization_id, readToken, statusWith } = story;
+  const admin = clients["site owner"];
+  const { id: group } = await admin.post<{ id: string }>(`/api/v2/organizations/${organization_id}/groups`, {
+    name: "helpers",
+  });
+  await admin.patch(`/api/v2/groups/${group}`, { add_users: [idOf("bob")] });
+  await clients.owner.patch(`${path}/acl`, { group_roles: { [group]: "use" } });
+  const ofBob = await readToken(clients.member);
+  await admin.patch(`/api/v2/groups/${group}`, { remove_users: [idOf("bob")] });
+  await until(async () => (await statusWith(ofBob)) === 401);
+  await until(async () => (await statusWith(await readToken(clients["shared use"]))) === 200);
+  const ofUma = await readToken(clients["shared use"]);
+  await admin.put(`/api/v2/users/${idOf("uma")}/status/suspend`);
+  await until(async () => (await statusWith(ofUma)) === 401);
+  await until(async () => (await statusWith(await readToken(clients["shared admin"]))) === 200);
+  const ofAmy = await readToken(clients["shared admin"]);
+  await admin.delete(`/api/v2/organizations/${organization_id}/members/${idOf("amy")}`);
+  await until(async () => (await statusWith(ofAmy)) === 401);
+});
+
+test("[AG-28] a daemon that was not connected when someone lost access gets the new token with its next connection", async () => {
+  await using story = await openStory();
+  const { clients, path, idOf, readToken, statusWith, stopDaemon, startDaemon } = story;
+  const copy = await readToken(clients["shared use"]);
+  await stopDaemon();
+  await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
+  await startDaemon();
+  await until(async () => (await statusWith(copy)) === 401);
+});
+
+test("[AG-29] a copy of the token takes nothing over while the daemon is connected; whoever tries gets no new token, nor does the daemon", async () => {
+  await using story = await openStory();
+  const { clients, path, idOf, server, agentPath, readToken, statusWith } = story;
+  const copy = await readToken(clients["shared use"]);
+  await expect(connectAgent(server, copy)).rejects.toThrow();
+  using home = tempDirectory();
+  const copied = Bun.spawn([...toProgramCommand(), "agent"], {
+    env: {
+      PATH: process.env.PATH ?? "",
+      HOME: home.path,
+      SLIPWAY_AGENT_TOKEN: copy,
+      SLIPWAY_AGENT_URL: server.url.href,
+    },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const reader = copied.stderr.getReader();
+  let said = "";
+  while (!said.includes("not connected")) said += new TextDecoder().decode((await reader.read()).value);
+  // Chats and terminals of the owner still run in the workspace.
+  using ours = await TestTerminal.open({ owner: clients.owner, path: agentPath }, { command: "pwd; cat" });
+  expect(await ours.until(/\//)).not.toContain(home.path);
+  await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
+  await until(async () => (await statusWith(copy)) === 401);
+  const { notifications } = await clients.owner.get<{ notifications: { title: string }[] }>(
+    "/api/v2/notifications/inbox",
+  );
+  expect(notifications.map(({ title }) => title)).toEqual(["Restart dev"]);
+  copied.kill("SIGKILL");
+  await copied.exited;
+});

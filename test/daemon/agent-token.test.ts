@@ -1,0 +1,38 @@
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { AgentToken } from "#src/daemon/agent-token.ts";
+import { TOKEN, tempFolder } from "./support/daemon.ts";
+
+const NEXT = "22222222-2222-4333-8444-555555555555";
+
+test("[DM-30] a new token is used until the server refuses it, then the one before, in turns", () => {
+  using home = tempFolder();
+  const token = new AgentToken(TOKEN, { HOME: home.path });
+  expect(token.refuse(TOKEN)).toBe(true);
+  token.renew(NEXT);
+  expect(token.value).toBe(NEXT);
+  // The server has stopped before it could store the new token.
+  expect([token.refuse(NEXT), token.value]).toEqual([false, TOKEN]);
+  token.accept(TOKEN);
+  // It delivers the same token again.
+  token.renew(NEXT);
+  expect(token.value).toBe(NEXT);
+  expect([token.refuse(NEXT), token.refuse(TOKEN), token.value]).toEqual([false, true, NEXT]);
+});
+
+test("[DM-30] a daemon that restarts continues with the newest token, which nothing without the first can read", () => {
+  using home = tempFolder();
+  new AgentToken(TOKEN, { HOME: home.path }).renew(NEXT);
+  expect(new AgentToken(TOKEN, { HOME: home.path }).value).toBe(NEXT);
+  expect(new AgentToken(NEXT, { HOME: home.path }).value).toBe(NEXT);
+  const folder = join(home.path, ".local/state/slipway/agent-tokens");
+  const [name = "", ...others] = readdirSync(folder);
+  expect(others).toEqual([]);
+  const text = readFileSync(join(folder, name), "utf8");
+  for (const readable of [text, Buffer.from(text, "base64").toString("latin1"), name])
+    for (const secret of [TOKEN, NEXT]) expect(readable).not.toContain(secret);
+  // A file that was changed is as good as none.
+  writeFileSync(join(folder, name), "nonsense");
+  expect(new AgentToken(TOKEN, { HOME: home.path }).value).toBe(TOKEN);
+});
