@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { updateBy } from "#db/engine/sql.ts";
 import { agents } from "#db/schema/agents.ts";
+import { updateWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -92,7 +93,8 @@ describe("signing in", () => {
     expect((await at.signIn("i-1", { agent_name: "zeta" })).status).toBe(200);
     const missed = await at.signIn("i-1", { agent_name: "alpha" });
     expect(missed).toEqual({ status: 404, body: { message: 'No agent named "alpha" has the instance id "i-1".' } });
-    const two = await seedAgent(at.server, { agent: { instance_id: "i-1" } });
+    const { workspace_id, build_id, resource_id } = one;
+    const two = await seedAgent(at.server, { agent: { instance_id: "i-1", workspace_id, build_id, resource_id } });
     await rename(two, "alpha");
     const both = await at.signIn("i-1");
     expect(both.status).toBe(409);
@@ -104,7 +106,27 @@ describe("signing in", () => {
     await seedAgent(at.server, { agent: { instance_id: "i-3", parent_id: one.agent_id } });
     expect((await at.signIn("i-3")).status).toBe(404);
     await supersedeAgent(at.server, one);
-    expect((await at.signIn("i-1")).status).toBe(200);
+    expect((await at.signIn("i-1")).status).toBe(404);
+  });
+
+  test("[II-9] an instance is the workspace's that named it first: no other gets its machine, also while that one is stopped", async () => {
+    await using at = await open();
+    const bob = await seedAgent(at.server, { agent: { instance_id: "i-1" } });
+    const { session_token } = (await at.signIn("i-1")).body;
+    at.clock.advance(1_000);
+    const eve = await seedAgent(at.server, { agent: { instance_id: "i-1" } });
+    expect((await at.signIn("i-1")).body.session_token).toBe(session_token);
+    await supersedeAgent(at.server, bob);
+    expect((await at.signIn("i-1")).status).toBe(404);
+    expect((await at.signIn("i-1", { agent_name: "main" })).status).toBe(404);
+    // Once that workspace is deleted, the instance can be another's.
+    const { store } = getContext(at.server);
+    await store.commit([updateWorkspace(bob.workspace_id, { deleted: true })]);
+    const later = (await at.signIn("i-1")).body.session_token;
+    expect(later).toBeDefined();
+    expect(later).not.toBe(session_token);
+    expect(await at.works(later)).toBe(true);
+    expect(await at.works(eve.agent_token)).toBe(false);
   });
 
   test("[II-7] is open to anonymous callers, under both names of each cloud; an invalid identity is 401 and names the cloud", async () => {
