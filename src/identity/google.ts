@@ -1,17 +1,43 @@
 // Verifies Google Cloud instance identities: a JSON Web Token signed with one of the cloud's keys, which are in files (facts/platform 8.3).
-// The audience is not checked, because agents may use any.
+// A machine gives such tokens to other services, too, so only one that was made for this server is accepted.
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import { getText, IdentityError, type IdentityFiles } from "./identity.ts";
 
-/** Returns the instance ID in the token. `now` is in milliseconds since 1970. Throws `IdentityError`. */
-export const verifyGoogleIdentity = async (files: IdentityFiles, token: string, now: number): Promise<string> => {
+const ISSUERS = ["https://accounts.google.com", "accounts.google.com"];
+/** The audience that agents ask for. */
+const AGENT_AUDIENCES = ["coder", "slipway"];
+/** The cloud's tokens are valid for an hour. */
+const MAX_LIFETIME_MS = 24 * 3_600_000;
+
+type Expected = {
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly accessUrl: URL;
+};
+
+/** Returns the instance ID in the token. Throws `IdentityError`. */
+export const verifyGoogleIdentity = async (
+  files: IdentityFiles,
+  token: string,
+  { now, accessUrl }: Expected,
+): Promise<string> => {
   const sets = files.keySets.list() as JSONWebKeySet[];
   if (sets.length === 0) throw new IdentityError("this server trusts no key of that cloud");
-  const options = { algorithms: ["RS256", "ES256"], requiredClaims: ["exp"], currentDate: new Date(now) };
+  const options = {
+    algorithms: ["RS256", "ES256"],
+    requiredClaims: ["exp"],
+    currentDate: new Date(now),
+    issuer: ISSUERS,
+    audience: [...AGENT_AUDIENCES, accessUrl.href, accessUrl.origin],
+  };
   const verify = async (set: JSONWebKeySet) => jwtVerify(token, createLocalJWKSet(set), options);
   for (const set of sets) {
     const verified = await verify(set).catch(() => undefined);
-    if (verified) return getText(verified.payload, "google", "compute_engine", "instance_id");
+    const { exp = 0 } = verified?.payload ?? {};
+    if (verified && exp * 1000 <= now + MAX_LIFETIME_MS)
+      return getText(verified.payload, "google", "compute_engine", "instance_id");
   }
-  throw new IdentityError("the token is malformed, past its time, or signed with none of the trusted keys");
+  throw new IdentityError(
+    "the token is malformed, past its time, made for another service, or signed with none of the trusted keys",
+  );
 };

@@ -185,19 +185,27 @@ describe("cloud b", () => {
 describe("cloud c", () => {
   const claims = { google: { compute_engine: { instance_id: "4711" } } };
   const made = generateKeyPair("RS256", { extractable: true });
-  const token = async (payload: object = claims, { at = now, key = made, alg = "RS256" } = {}) =>
+  const token = async (
+    payload: object = claims,
+    { at = now, key = made, alg = "RS256", aud = "coder", iss = "https://accounts.google.com", seconds = 3600 } = {},
+  ) =>
     new SignJWT({ ...payload })
       .setProtectedHeader({ alg, kid: "one" })
-      .setAudience("anybody")
+      .setAudience(aud)
+      .setIssuer(iss)
       .setIssuedAt(at / 1000)
-      .setExpirationTime(at / 1000 + 3600)
+      .setExpirationTime(at / 1000 + seconds)
       .sign((await key).privateKey);
-  const verify = async (jwt: string, at = now) => refusal(() => verifyGoogleIdentity(files, jwt, at));
-  const NO = "the token is malformed, past its time, or signed with none of the trusted keys";
+  const verify = async (jwt: string, at = now) =>
+    refusal(() => verifyGoogleIdentity(files, jwt, { now: at, accessUrl }));
+  const accessUrl = new URL("https://slipway.example/");
+  const NO = "the token is malformed, past its time, made for another service, or signed with none of the trusted keys";
 
   test("[II-3] a token signed with a trusted key identifies the instance; without keys no token is accepted", async () => {
     const empty = new IdentityFiles(join(directory.path, "nowhere"), clock);
-    expect(await refusal(async () => verifyGoogleIdentity(empty, await token(), now))).toContain("trusts no key");
+    expect(await refusal(async () => verifyGoogleIdentity(empty, await token(), { now, accessUrl }))).toContain(
+      "trusts no key",
+    );
     const jwk = { ...(await exportJWK((await made).publicKey)), kid: "one", alg: "RS256" };
     writeTrusted("c/keys.json", JSON.stringify({ keys: [jwk] }));
     expect(await verify(await token())).toBe("accepted: 4711");
@@ -219,6 +227,13 @@ describe("cloud c", () => {
     expect(await verify("")).toBe(NO);
     expect(await verify("a.b.c")).toBe(NO);
     expect(await verify(await token({ google: {} }))).toBe("it has no google.compute_engine.instance_id");
+  });
+
+  test("[II-3] a token of the machine for another service, or of another issuer, is refused", async () => {
+    for (const aud of ["slipway", "https://slipway.example", "https://slipway.example/"])
+      expect(await verify(await token(claims, { aud }))).toBe("accepted: 4711");
+    for (const other of [{ aud: "https://other.example" }, { iss: "https://other.example" }, { seconds: 90_000 }])
+      expect(await verify(await token(claims, other))).toBe(NO);
   });
 
   test("[II-4] the files are reread after a minute, so that new keys need no restart", async () => {

@@ -72,7 +72,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
       ({ body }) =>
         signIn(ctx, "c", body.agent_name, async () => {
           const { verifyGoogleIdentity: verifyCloudC } = await import("#src/identity/google.ts");
-          return verifyCloudC(files, body.json_web_token, ctx.clock.now());
+          return verifyCloudC(files, body.json_web_token, { now: ctx.clock.now(), accessUrl: ctx.accessUrl });
         }),
       { ...toRouteOptions(cloud, { json_web_token: "as the cloud gave it" }), body: CloudCIdentity },
     );

@@ -21,6 +21,8 @@ const pair = await generateKeyPair("RS256", { extractable: true });
 const identity = (instance_id: string, now: number) =>
   new SignJWT({ google: { compute_engine: { instance_id } } })
     .setProtectedHeader({ alg: "RS256", kid: "one" })
+    .setIssuer("https://accounts.google.com")
+    .setAudience("coder")
     .setExpirationTime(now / 1000 + 3600)
     .sign(pair.privateKey);
 
