@@ -1,6 +1,6 @@
 // Addresses from which users have signed in. Written with each sign-in.
 import { and, eq, sql } from "drizzle-orm";
-import { build, deleteBy, eqParam, query, statement } from "./engine/sql.ts";
+import { build, eqParam, query, statement } from "./engine/sql.ts";
 import { known_addresses } from "./schema/known-addresses.ts";
 import { users } from "./schema/users.ts";
 
@@ -39,5 +39,3 @@ export const deleteOldAddresses = statement<{ user_id: string; since: number }>(
       select newest.network from ${known_addresses} as newest where newest.user_id = ${param("user_id")} order by newest.last_used desc, newest.network limit 50))`,
   ),
 );
-
-export const deleteAddressesByUser = deleteBy(known_addresses, known_addresses.user_id);

@@ -2,8 +2,7 @@
 // (state.ts) and by the workspace actor.
 import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
-import { deleteKeysByWorkspace } from "#db/users/api-keys.ts";
-import { deletePortSharesByWorkspace } from "#db/workspaces/port-shares.ts";
+import { deleteRowsOf } from "#db/removal.ts";
 import { deleteFilesOfSnapshots, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { NewBuild, WorkspaceCommand, WorkspaceState } from "./decision.ts";
@@ -30,7 +29,7 @@ export const deletion = (
   now: number,
 ): { readonly workspace: Partial<WorkspaceRow>; readonly writes: readonly Statement[] } => {
   const { id } = workspace;
-  const revoked = [deletePortSharesByWorkspace(id), deleteKeysByWorkspace({ workspace_id: id })];
+  const revoked = deleteRowsOf("workspace", id);
   const gone = { deleted: true, updated_at: now, user_acl: {}, group_acl: {} };
   if (build.kept_ms === null) {
     return {

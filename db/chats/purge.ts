@@ -2,8 +2,7 @@
 import { and, asc, lt, sql } from "drizzle-orm";
 import { build, eqParam, query, type Statement } from "../engine/sql.ts";
 import { chats, messages } from "../schema/chats.ts";
-import { deleteChatContext } from "./context.ts";
-import { unindexChat, unindexMessagesUpTo } from "./search.ts";
+import { unindexMessagesUpTo } from "./search.ts";
 
 /** Maximum chats per run. */
 const MAX_CHATS_PER_RUN = 1_000;
@@ -64,17 +63,6 @@ export const findSliceEnd = query(
 export const deleteMessageSlice = (chat: number, last: number): Statement[] => [
   unindexMessagesUpTo(chat, last),
   { touches: [], sql: "delete from messages where chat = ?1 and id <= ?2", rows: [[chat, last]] },
-];
-
-/** Deletes all other rows that reference the chat. File contents are deleted once no row references them. */
-export const deleteChatLeavings = (chat: number): Statement[] => [
-  ...unindexChat(chat),
-  ...deleteChatContext(chat),
-  ...["queued_messages", "chat_requests", "chat_files", "chat_shares", "chat_runs", "chat_diffs"].map((table) => ({
-    touches: [],
-    sql: `delete from ${table} where chat = ?1`,
-    rows: [[chat]],
-  })),
 ];
 
 export const deleteChat = (id: string, snapshot_version: number): Statement => ({

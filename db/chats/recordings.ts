@@ -1,6 +1,6 @@
 // Recorded prompts and answers of the gateway's calls, encrypted by src/domain/ai/recordings.ts.
 import { asc, eq, inArray, lt, sql } from "drizzle-orm";
-import { build, deleteBy, eqParam, query, type Statement, statement } from "../engine/sql.ts";
+import { build, eqParam, query, type Statement, statement } from "../engine/sql.ts";
 import { model_recordings, model_spend } from "../schema/model-spend.ts";
 import { users } from "../schema/users.ts";
 
@@ -24,8 +24,6 @@ export const findRecording = query(
     .innerJoin(users, eq(users.id, model_recordings.user_id))
     .where(eqParam(model_spend.key)),
 );
-
-export const deleteRecordingsByUser = deleteBy(model_recordings, model_recordings.user_id);
 
 const old = lt(model_recordings.created_at, sql.placeholder("before"));
 

@@ -63,7 +63,6 @@ export const findSubscription = query(
 
 export const insertSubscription = insertInto(webpush_subscriptions);
 export const deleteSubscription = deleteBy(webpush_subscriptions, webpush_subscriptions.id);
-export const deleteSubscriptionsByUser = deleteBy(webpush_subscriptions, webpush_subscriptions.user_id);
 
 const isSubscription = and(eqParam(webpush_subscriptions.user_id), eqParam(webpush_subscriptions.endpoint_hash));
 /** Parameters: {user_id, endpoint_hash}. */

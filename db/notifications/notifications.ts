@@ -2,7 +2,7 @@
 import { and, count, desc, isNull, lt, sql } from "drizzle-orm";
 import { uuid } from "#base/ids.ts";
 import { fillPlaceholders, NOTICE_KINDS, type NoticeName } from "#schema/notifications/kinds.ts";
-import { build, deleteBy, eqParam, findBy, query, type Statement, statement } from "../engine/sql.ts";
+import { build, eqParam, findBy, query, type Statement, statement } from "../engine/sql.ts";
 import { notifications } from "../schema/notifications.ts";
 
 export type NotificationRow = typeof notifications.$inferSelect;
@@ -152,8 +152,6 @@ export const markDispatched = statement<{ key: number; now: number }>(
 
 /** By ID, regardless of the owner: {id}. */
 export const findNotificationById = findBy(notifications, notifications.id);
-
-export const deleteNotificationsByUser = deleteBy(notifications, notifications.user_id);
 
 /** A notification older than `before`: {before}. */
 export const findOldNotification = query(

@@ -141,11 +141,6 @@ export const deleteSessionsByUser = statement<{ user_id: string; except: string 
   build.delete(api_keys).where(and(eqParam(api_keys.user_id), isOfSignIn, ne(api_keys.id, sql.placeholder("except")))),
 );
 
-/** Revokes every key that is restricted to this workspace: {workspace_id}. */
-export const deleteKeysByWorkspace = statement<{ workspace_id: string }>(
-  build.delete(api_keys).where(eqParam(api_keys.workspace_id)),
-);
-
 /** Revokes every key of a user except `except`, for example after a password change. */
 export const deleteKeysByUser = statement<{ user_id: string; except: string }>(
   build

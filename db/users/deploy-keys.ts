@@ -1,6 +1,6 @@
 // Deploy keys of people. Written by src/domain/users/deploy-keys.ts; the insert itself checks the limit per person.
 import { and, asc, desc } from "drizzle-orm";
-import { build, deleteBy, eqParam, query, type Statement, statement } from "../engine/sql.ts";
+import { build, eqParam, query, type Statement, statement } from "../engine/sql.ts";
 import { deploy_keys } from "../schema/deploy-keys.ts";
 
 export type DeployKeyRow = typeof deploy_keys.$inferSelect;
@@ -57,5 +57,3 @@ export const deleteDeployKey = statement<{ user_id: string; id: string }>(
   build.delete(deploy_keys).where(and(eqParam(deploy_keys.user_id), eqParam(deploy_keys.id))),
   { expect: 1 },
 );
-
-export const deleteDeployKeysByUser = deleteBy(deploy_keys, deploy_keys.user_id);

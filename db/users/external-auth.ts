@@ -86,7 +86,5 @@ export const deleteLink = statement<{ user_id: string; provider_id: string }>(
   { expect: 1 },
 );
 
-export const deleteLinksByUser = deleteBy(external_auth_links, external_auth_links.user_id);
-
 /** Deletes everyone's links at one provider. */
 export const deleteLinksAt = deleteBy(external_auth_links, external_auth_links.provider_id);

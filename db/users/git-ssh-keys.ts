@@ -1,6 +1,6 @@
 // Users' git key pairs. Created on first use and replaced through the API.
 import { sql } from "drizzle-orm";
-import { build, deleteBy, findBy, statement } from "../engine/sql.ts";
+import { build, findBy, statement } from "../engine/sql.ts";
 import { git_ssh_keys } from "../schema/git-ssh-keys.ts";
 
 export type GitSshKeyRow = typeof git_ssh_keys.$inferSelect;
@@ -33,5 +33,3 @@ export const replaceGitSshKey = statement<GitSshKeyRow>(
       },
     }),
 );
-
-export const deleteGitSshKey = deleteBy(git_ssh_keys, git_ssh_keys.user_id);

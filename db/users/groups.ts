@@ -72,9 +72,6 @@ const deleteOne = deleteBy(groups, groups.id);
 /** Deletes the group with its memberships. */
 export const deleteGroup = (id: string): Statement[] => [deleteMembers(id), deleteOne(id)];
 
-/** Deletes the groups of a deleted organization, after their members were removed. */
-export const deleteGroupsByOrganization = deleteBy(groups, groups.organization_id);
-
 type Membership = { readonly group_id: string; readonly organization_id: string; readonly user_id: string };
 
 const insertMember = statement<Membership>(

@@ -1,6 +1,6 @@
 // Membership of users in organizations.
 import { and, asc, count, desc, eq, sql } from "drizzle-orm";
-import { build, deleteBy, eqParam, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { build, eqParam, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { group_members } from "../schema/groups.ts";
 import { organization_members, organizations, users } from "../schema/users.ts";
@@ -121,15 +121,6 @@ export const guardOtherMembership = statement<Pair>(
     ),
   { expect: 1, alone: "users", touches: [] },
 );
-
-const deleteMembersByOrganization = deleteBy(organization_members, organization_members.organization_id);
-const deleteGroupMembersByOrganization = deleteBy(group_members, group_members.organization_id);
-
-/** Ends every membership of a deleted organization. */
-export const endMembershipsByOrganization = (organization_id: string): Statement[] => [
-  deleteMembersByOrganization(organization_id),
-  deleteGroupMembersByOrganization(organization_id),
-];
 
 /** Ten of the organization's template administrators, those of the organization itself first: {organization_id}. */
 export const listTemplateAdministrators = query(

@@ -1,6 +1,6 @@
 // Secrets of people. Written by src/domain/users/secrets.ts; the insert itself checks the limit per person.
 import { and, asc, sql } from "drizzle-orm";
-import { build, deleteBy, eqParam, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { build, eqParam, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { user_secrets } from "../schema/user-secrets.ts";
 
 export type UserSecretRow = typeof user_secrets.$inferSelect;
@@ -46,5 +46,3 @@ export const deleteUserSecret = statement<{ user_id: string; id: string }>(
   build.delete(user_secrets).where(and(eqParam(user_secrets.user_id), eqParam(user_secrets.id))),
   { expect: 1 },
 );
-
-export const deleteSecretsByUser = deleteBy(user_secrets, user_secrets.user_id);

@@ -1,6 +1,6 @@
 // Personal skills. Written by src/api/users/skills.ts; at most 100 per person, which the insert itself checks.
 import { and, asc } from "drizzle-orm";
-import { build, deleteBy, eqParam, findBy, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { build, eqParam, findBy, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { user_skills } from "../schema/context.ts";
 
 export type UserSkillRow = typeof user_skills.$inferSelect;
@@ -39,5 +39,3 @@ export const deleteUserSkill = statement<{ user_id: string; id: string }>(
   build.delete(user_skills).where(and(eqParam(user_skills.user_id), eqParam(user_skills.id))),
   { expect: 1 },
 );
-
-export const deleteSkillsByUser = deleteBy(user_skills, user_skills.user_id);

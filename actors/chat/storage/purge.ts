@@ -1,10 +1,13 @@
 // Deletes a root chat with its sub-chats and all their data. Large data is deleted in slices, each a commit of bounded size; repeating one
 // after a crash is harmless (rule RT-3).
-import { deleteChat, deleteChatLeavings, deleteMessageSlice, findSliceEnd } from "#db/chats/purge.ts";
+import { deleteChatContext } from "#db/chats/context.ts";
+import { deleteChat, deleteMessageSlice, findSliceEnd } from "#db/chats/purge.ts";
 import { deleteRunSlice, findAnyStep } from "#db/chats/runs.ts";
+import { unindexChat } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { clearHookContents } from "#db/hook-dispatches.ts";
+import { deleteRowsOf } from "#db/removal.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { deleteTrials } from "#db/trials/trials.ts";
 import type { Outcome } from "../../runtime/actor.ts";
@@ -53,7 +56,10 @@ const deleteLargeData = async (store: Store, { key: chat, part }: Pick<ChatState
 
 /** Deletes the remaining data and the chat itself; `stale` when the chat has changed since it was read. */
 const removeChat = ({ id, key, snapshot_version }: ChatState): Statement[] => [
-  ...deleteChatLeavings(key),
+  ...unindexChat(key),
+  ...deleteChatContext(key),
+  // File contents are deleted once no row references them.
+  ...deleteRowsOf("chat", key),
   clearHookContents({ chat_id: id }),
   ...deleteTrials(id),
   deleteChat(id, snapshot_version),

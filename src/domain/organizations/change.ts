@@ -4,9 +4,9 @@ import { revokeForbiddenShares } from "#actors/workspace/sharing-limits.ts";
 import { conflict, forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
+import { deleteRowsOf } from "#db/removal.ts";
 import { type AuditedChange, insertAudit } from "#db/reports/audit/audit.ts";
-import { deleteGroupsByOrganization } from "#db/users/groups.ts";
-import { endMembershipsByOrganization } from "#db/users/members.ts";
+import { listProvisionerKeys } from "#db/templates/provisioners.ts";
 import {
   deleteOrganization,
   insertOrganization,
@@ -78,20 +78,23 @@ export const changeOrganization = async (
   return getOrganization(store, row.id);
 };
 
-/** Rejects with 400 for the default organization, with 403, and with 409 while it has templates or workspaces. */
+/**
+ * Disconnects the organization's workers. Rejects with 400 for the default organization, with 403, and with 409 while it has templates or
+ * workspaces.
+ */
 export const removeOrganization = async (
-  { store, clock, topics }: DomainContext,
+  { store, clock, topics, workers }: DomainContext,
   row: OrganizationRow,
   caller: UserCaller,
 ): Promise<void> => {
   if (!canCreateOrganizations(caller)) throw forbidden("Only an owner may delete organizations.");
   if (row.is_default) throw invalid("The default organization cannot be deleted.");
   const now = clock.now();
+  const keys = await store.all(listProvisionerKeys({ organization_id: row.id }));
   await store
     .commit([
       deleteOrganization({ id: row.id, now }),
-      ...endMembershipsByOrganization(row.id),
-      deleteGroupsByOrganization(row.id),
+      ...deleteRowsOf("organization", row.id),
       writeAuditEntry(row, { action: "delete", before: row, now }),
     ])
     .catch((error) => {
@@ -99,6 +102,7 @@ export const removeOrganization = async (
       throw conflict("The organization still has templates or workspaces. Delete those first.");
     });
   topics.publish("access_changed", row.id, {});
+  for (const { id } of keys) workers.closeKey(id);
 };
 
 /** Disabling it revokes the shares of every workspace and chat of the organization (rule SH-12). Rejects with 403. */

@@ -1,20 +1,10 @@
 // Changes to a user: rename, roles, suspend, activate, delete. Open connections of a suspended or deleted user end immediately (rules
 // ID-11, ID-12).
 import { conflict, forbidden, invalid } from "#base/errors.ts";
-import { deleteRecordingsByUser } from "#db/chats/recordings.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { setTimersOfOwner } from "#db/engine/timers.ts";
-import { deleteAddressesByUser } from "#db/known-addresses.ts";
-import { deleteSubscriptionsByUser } from "#db/notifications/deliveries.ts";
-import { deleteNotificationsByUser } from "#db/notifications/notifications.ts";
-import { deleteFactorsByUser } from "#db/second-factors.ts";
+import { deleteRowsOf } from "#db/removal.ts";
 import { deleteKeysByUser } from "#db/users/api-keys.ts";
-import { deleteDeployKeysByUser } from "#db/users/deploy-keys.ts";
-import { deleteLinksByUser } from "#db/users/external-auth.ts";
-import { deleteGitSshKey } from "#db/users/git-ssh-keys.ts";
-import { deleteOidcLinksByUser } from "#db/users/oidc-links.ts";
-import { deleteSecretsByUser } from "#db/users/secrets.ts";
-import { deleteSkillsByUser } from "#db/users/skills.ts";
 import { deleteUser, guardOwner, updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canEditProfile, canGiveSiteRoles, canManageUser, isOwner } from "../access.ts";
@@ -44,18 +34,7 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
     .commit([
       ...(isOwner(caller) ? [guardOwner({ id: caller.user_id })] : []),
       deleteUser({ id: user.id, now }),
-      deleteKeysByUser({ user_id: user.id, except: "" }),
-      deleteAddressesByUser(user.id),
-      deleteGitSshKey(user.id),
-      deleteDeployKeysByUser(user.id),
-      ...deleteFactorsByUser(user.id),
-      deleteOidcLinksByUser(user.id),
-      deleteLinksByUser(user.id),
-      deleteSkillsByUser(user.id),
-      deleteSecretsByUser(user.id),
-      deleteRecordingsByUser(user.id),
-      deleteNotificationsByUser(user.id),
-      deleteSubscriptionsByUser(user.id),
+      ...deleteRowsOf("user", user.id),
       auditUserDeleted(user, now),
     ])
     .catch((error) => {

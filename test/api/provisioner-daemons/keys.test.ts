@@ -92,3 +92,14 @@ test("[PV-13] a removed key is invalid: its workers are disconnected and it give
   expect(await fetchStatus(new Client(server.url, key), "GET", SERVE)).toBe(401);
   expect(await fetchStatus(admin, "DELETE", `${KEYS}/${name}`)).toBe(404);
 });
+
+test("[PV-13] the keys of a deleted organization are invalid, and its workers are disconnected", async () => {
+  await admin.post("/api/v2/organizations", { name: "closing" });
+  const organization = "/api/v2/organizations/closing";
+  const { key } = await admin.post<NewProvisionerKey>(`${organization}/provisionerkeys`, { name: "builders" });
+  const worker = new Client(server.url, key);
+  using socket = await worker.socket(`${organization}/provisionerdaemons/serve?name=last`);
+  expect(await fetchStatus(admin, "DELETE", organization)).toBe(200);
+  expect(await socket.closed).toMatchObject({ code: 1008, reason: "the provisioner key was removed" });
+  expect(await fetchStatus(worker, "GET", SERVE)).toBe(401);
+});

@@ -1,0 +1,71 @@
+// Which rows are deleted together with a user, an organization, a workspace or a chat. The one place that says it: test/db/removal.test.ts
+// requires every column with the ID of one of these to be listed here, or there with the reason why its rows stay.
+import type { AnySQLiteColumn } from "drizzle-orm/sqlite-core";
+import { deleteBy, type Statement } from "./engine/sql.ts";
+import {
+  api_keys,
+  chat_diffs,
+  chat_files,
+  chat_requests,
+  chat_runs,
+  chat_shares,
+  deploy_keys,
+  external_auth_links,
+  git_ssh_keys,
+  group_members,
+  groups,
+  known_addresses,
+  model_recordings,
+  notifications,
+  oidc_links,
+  organization_members,
+  passkeys,
+  port_shares,
+  provisioner_keys,
+  queued_messages,
+  recovery_codes,
+  totp_factors,
+  user_secrets,
+  user_skills,
+  webpush_subscriptions,
+} from "./schema/index.ts";
+
+export type Parent = "user" | "organization" | "workspace" | "chat";
+
+/** A column holds the ID of what its row is deleted with. In each list, rows come before those that they reference. */
+export const DELETED_WITH: Readonly<Record<Parent, readonly AnySQLiteColumn[]>> = {
+  user: [
+    api_keys.user_id,
+    known_addresses.user_id,
+    git_ssh_keys.user_id,
+    deploy_keys.user_id,
+    totp_factors.user_id,
+    passkeys.user_id,
+    recovery_codes.user_id,
+    oidc_links.user_id,
+    external_auth_links.user_id,
+    user_skills.user_id,
+    user_secrets.user_id,
+    model_recordings.user_id,
+    notifications.user_id,
+    webpush_subscriptions.user_id,
+  ],
+  organization: [
+    organization_members.organization_id,
+    group_members.organization_id,
+    groups.organization_id,
+    provisioner_keys.organization_id,
+  ],
+  /** Immediately, also if the workspace's files go to the trash. What is deleted with the files is in actors/workspace/trash.ts. */
+  workspace: [port_shares.workspace_id, api_keys.workspace_id],
+  chat: [queued_messages.chat, chat_requests.chat, chat_files.chat, chat_shares.chat, chat_runs.chat, chat_diffs.chat],
+};
+
+const compile = (columns: readonly AnySQLiteColumn[]) => columns.map((column) => deleteBy(column.table, column));
+const STATEMENTS = Object.fromEntries(
+  Object.entries(DELETED_WITH).map(([parent, columns]) => [parent, compile(columns)]),
+) as Record<Parent, ReturnType<typeof compile>>;
+
+/** Deletes the rows that go with this user, organization, workspace or chat (by its key). */
+export const deleteRowsOf = (parent: Parent, id: string | number): Statement[] =>
+  STATEMENTS[parent].map((remove) => remove(id));
