@@ -24,12 +24,10 @@ export const toPermissionMode = ({ permissions, plan_mode }: StoredMode): Permis
   return fallback === "allow" || fallback === "accept_edits" ? fallback : "ask";
 };
 
-/** The modes from the strictest. */
-const MODES_BY_STRICTNESS: readonly PermissionMode[] = ["plan", "ask", "accept_edits", "allow"];
+const FREEDOM: Readonly<Record<PermissionMode, number>> = { plan: 0, ask: 1, accept_edits: 2, allow: 3 };
 
 /** Returns whether a mode allows a chat more than another one. */
-export const isLooserMode = (mode: PermissionMode, than: PermissionMode): boolean =>
-  MODES_BY_STRICTNESS.indexOf(mode) > MODES_BY_STRICTNESS.indexOf(than);
+export const isLooserMode = (mode: PermissionMode, than: PermissionMode): boolean => FREEDOM[mode] > FREEDOM[than];
 
 /** Returns the stored form of a mode. Rules are kept, and for the mode `ask` a stricter default is kept too. */
 export const applyPermissionMode = (mode: PermissionMode, now: StoredMode): StoredMode => {

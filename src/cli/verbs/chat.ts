@@ -1,8 +1,19 @@
 // The subcommands of `slipway chat`.
+import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 
 const names = "chat";
+
+/** Only the type of the schema's list is imported: its module would be loaded at every start of the program. */
+const MODES: Readonly<Record<PermissionMode, string>> = {
+  ask: "`ask` before changes",
+  accept_edits: "`accept_edits`",
+  allow: "`allow` everything",
+  plan: "`plan` only",
+};
+const MODE_NAMES = Object.keys(MODES).join("|");
+const PERMISSIONS = "[--permissions ask|allow|deny]";
 
 export const CHAT = group({
   area: "chats",
@@ -11,8 +22,8 @@ export const CHAT = group({
   details: () =>
     [
       "CHAT is an ID or a unique prefix of one. Without TEXT, the message is read from standard input.",
-      "--mode  permission mode, applied when no rule matches: `ask` before changes, `accept_edits`, `allow`",
-      "        everything, or `plan` only",
+      "--mode  permission mode, applied when no rule matches:",
+      `        ${Object.values(MODES).join(", ")}`,
       "--permissions  how to answer permission requests: interactively (the default on a terminal), or all the same way;",
       "               without a terminal or with --json, requests are only printed",
       "Ctrl-C interrupts the turn in `new` and `send`. In `watch` it only stops watching.",
@@ -22,22 +33,21 @@ export const CHAT = group({
     { name: "list", usage: "", help: "Lists your chats.", load: () => import("../client/chat/list.ts") },
     {
       name: "new",
-      usage:
-        "TEXT [--workspace NAME [--agent NAME]] [--model NAME] [--mode ask|accept_edits|allow|plan] [--permissions ask|allow|deny] [--no-wait]",
+      usage: `TEXT [--workspace NAME [--agent NAME]] [--model NAME] [--mode ${MODE_NAMES}] ${PERMISSIONS} [--no-wait]`,
       help: "Starts a chat with a model or a coding agent and prints the answer as it arrives.",
       load: () => import("../client/chat/new.ts"),
     },
     {
       name: "send",
       names,
-      usage: "CHAT TEXT [--interrupt] [--model NAME] [--permissions ask|allow|deny] [--no-wait]",
+      usage: `CHAT TEXT [--interrupt] [--model NAME] ${PERMISSIONS} [--no-wait]`,
       help: "Sends a message; --interrupt stops the current turn instead of queueing.",
       load: () => import("../client/chat/send.ts"),
     },
     {
       name: "mode",
       names,
-      usage: "CHAT [ask|accept_edits|allow|plan]",
+      usage: `CHAT [${MODE_NAMES}]`,
       help: "Shows or sets the permission mode, even during a turn.",
       load: () => import("../client/chat/mode.ts"),
     },
@@ -79,7 +89,7 @@ export const CHAT = group({
     {
       name: "watch",
       names,
-      usage: "CHAT [--until-idle] [--permissions ask|allow|deny]",
+      usage: `CHAT [--until-idle] ${PERMISSIONS}`,
       help: "Prints the chat and follows it; --until-idle exits when the turn ends.",
       load: () => import("../client/chat/watch.ts"),
     },

@@ -6,19 +6,21 @@ import { patchChat } from "../../data/chats.ts";
 import { showError } from "../../shell/toasts.tsx";
 import type { LiveChat } from "./live-chat.ts";
 
-const MODES: readonly (readonly [mode: PermissionMode, label: string, meaning: string])[] = [
-  ["ask", "Ask", "Asks before it edits files, runs commands or uses other tools."],
-  ["accept_edits", "Accept edits", "Edits files in the workspace folder without asking. Asks before anything else."],
-  ["allow", "Allow everything", "Edits files, runs commands and uses tools without asking."],
-  ["plan", "Plan", "Reads files, then proposes a plan for your approval."],
-];
+/** In the order of the page. */
+const MODES: Readonly<Record<PermissionMode, readonly [label: string, meaning: string]>> = {
+  ask: ["Ask", "Asks before it edits files, runs commands or uses other tools."],
+  accept_edits: ["Accept edits", "Edits files in the workspace folder without asking. Asks before anything else."],
+  allow: ["Allow everything", "Edits files, runs commands and uses tools without asking."],
+  plan: ["Plan", "Reads files, then proposes a plan for your approval."],
+};
+const NAMES = Object.keys(MODES) as PermissionMode[];
 
 export const getNextMode = (mode: PermissionMode): PermissionMode =>
-  MODES[(MODES.findIndex(([one]) => one === mode) + 1) % MODES.length]?.[0] ?? "ask";
+  NAMES[(NAMES.indexOf(mode) + 1) % NAMES.length] ?? "ask";
 
 /** Explains the mode for this chat, including the rules that take precedence. */
 const explainMode = (mode: PermissionMode, permissions: ChatPermissions | undefined): string => {
-  const meaning = MODES.find(([one]) => one === mode)?.[2] ?? "";
+  const [, meaning] = MODES[mode];
   const isStricter = mode === "ask" && (permissions?.default === "ask" || permissions?.default === "deny");
   const words = isStricter
     ? permissions.default === "ask"
@@ -46,7 +48,7 @@ export const Modes = ({ mode, permissions, onPick, children }: ModesProps) => (
       aria-keyshortcuts="Shift+Tab"
       title="Shift+Tab: next mode"
     >
-      {MODES.map(([one, label]) => (
+      {NAMES.map((one) => (
         <label key={one} data-mode={one}>
           <input
             type="radio"
@@ -56,7 +58,7 @@ export const Modes = ({ mode, permissions, onPick, children }: ModesProps) => (
             // Selecting the current mode is not ignored: a late response from the server may be about to change it.
             onClick={() => onPick(one)}
           />
-          {label}
+          {MODES[one][0]}
         </label>
       ))}
     </div>
