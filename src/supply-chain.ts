@@ -1,6 +1,6 @@
 // Lists the third-party packages in the program, from bun.lock and the packages themselves: as licenses (THIRD_PARTY.md, `bun run
 // licences`) and as a CycloneDX bill of materials next to the binary (`bun run build`).
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "#base/version.ts";
@@ -90,7 +90,7 @@ export const formatThirdParty = (packages = listShippedPackages()): string =>
   [
     "# Third-party packages",
     "",
-    "What the program ships of other people's work, with its licence. Written by `bun run licences`; the texts of the licences are in the",
+    "What the program ships of other people's work, with its licence. Written by `bun run docs`; the texts of the licences are in the",
     "packages. The runtime inside the binary is Bun (MIT, with the parts its own licence file names). The source of packages under MPL-2.0",
     "is the package itself, unchanged, in npm's registry under its name and version.",
     "",
@@ -127,5 +127,3 @@ export const toBillOfMaterials = (packages = listShippedPackages()) => {
     ],
   };
 };
-
-if (import.meta.main) writeFileSync(join(ROOT, "THIRD_PARTY.md"), formatThirdParty());

@@ -1,5 +1,5 @@
-// Prints who may do what, from the reviewed tables that the tests use. `bun run access` writes two pages: src/api/ACCESS.md by role, which
-// access-docs.test.ts compares, and dist/operations.md by call, which is not committed because every new endpoint changes it.
+// Prints who may do what, from the reviewed tables that the tests use: by role for `bun run docs`, and by call for `bun run access`, which
+// writes dist/operations.md. That page is not committed, because every new endpoint changes it.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ScopeNeed } from "#src/api/http/operation.ts";
@@ -11,7 +11,6 @@ import { getRow, NAMES } from "./edge/matrix-call.ts";
 import { CALLERS } from "./edge/matrix-world.ts";
 
 const ROOT = join(import.meta.dir, "../..");
-export const DOCS = join(ROOT, "src/api/ACCESS.md");
 
 const ROLES: Record<Name, string> = {
   owner: "owner",
@@ -69,8 +68,8 @@ const operations = (scopes: Scopes): string =>
 /** The page of roles. */
 export const roleDocs = (): string => `# Permissions
 
-Generated from the permission tables that the tests check. \`bun run access\` updates this page, and a test fails if it is out of date. The
-command also writes \`dist/operations.md\`: the response of each API operation to each kind of caller, and the scope that it requires.
+Printed from the permission tables that the tests check. \`bun run docs\` updates this page, and a test fails if it is out of date.
+\`bun run access\` writes \`dist/operations.md\`: the response of each API operation to each kind of caller, and the scope that it requires.
 
 ## Roles
 
@@ -93,7 +92,6 @@ ${operations(scopes)}
 `;
 
 if (import.meta.main) {
-  writeFileSync(DOCS, roleDocs());
   await using server = await startTestServer();
   mkdirSync(join(ROOT, "dist"), { recursive: true });
   writeFileSync(join(ROOT, "dist/operations.md"), operationDocs(readDeclaredScopes(server)));

@@ -22,7 +22,6 @@ import {
   loadWorkerConfig,
 } from "#base/config.ts";
 import { UsageError } from "#base/usage-error.ts";
-import { findNamedBlock, readPage } from "#test/support/documents.ts";
 
 const load = (argv: string[] = [], env: Record<string, string> = {}, files: Record<string, string> = {}) =>
   loadConfig({ argv, env, readFile: fromFiles(files) });
@@ -207,10 +206,6 @@ describe("what is generated from the table", () => {
     expect(listing).toMatch(/admin_password +\(hidden\) +env SLIPWAY_ADMIN_PASSWORD/);
     expect(listing).toContain("https://me:(hidden)@docker.example:2376");
     expect(listing).toMatch(/address +127\.0\.0\.1:7080 +default/);
-  });
-
-  test("[CF-6] the documentation's table of settings is generated from the code", () => {
-    expect(findNamedBlock(readPage("docs/configuration.md"), "settings")).toBe(formatSettingsMarkdown());
   });
 });
 

@@ -26,9 +26,5 @@ export const countMarks = (markdown: string, mark: string): number => markdown.s
 export const findFirstBlock = (markdown: string, language: string): string =>
   new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(markdown)?.[1] ?? "";
 
-/** Returns the text between `<!-- name -->` and `<!-- /name -->`. */
-export const findNamedBlock = (markdown: string, name: string): string | undefined =>
-  markdown.split(new RegExp(`<!-- /?${name} -->\n`))[1]?.trim();
-
 /** Returns true if the repository has a file or folder with this path. */
 export const pathExists = (path: string): boolean => existsSync(ROOT + path);

@@ -1,5 +1,4 @@
-// Prints the table in README.md from the code by trying every command in every state. Run `bun actors/chat/machine/print-table.ts`; a test
-// compares the output with the page.
+// Prints the table in README.md from the code by trying every command in every state. `bun run docs` writes it into the page.
 
 import type { BudgetPause } from "#schema/ai/budget.ts";
 import { STATE_NAMES, type StateName, toStateName } from "../names.ts";
@@ -269,5 +268,3 @@ export const printTable = (): string => {
 export const commandTypes = (): CommandType[] => [
   ...new Set(Object.values(TABLE).flatMap((row) => Object.keys(row) as CommandType[])),
 ];
-
-if (import.meta.main) process.stdout.write(printTable());

@@ -1,0 +1,70 @@
+// `bun run docs`: prints everything in the repository that is written by code, such as the tables of commands, settings, alerts, roles and
+// packages. test/house/printed.test.ts compares each with what the code prints now.
+import { writeFileSync } from "node:fs";
+import { printTable } from "#actors/chat/machine/print-table.ts";
+import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS } from "#base/config/client-settings.ts";
+import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS } from "#base/config/daemon-settings.ts";
+import { formatSettingsTable } from "#base/config/describe.ts";
+import { WORKER_ENV_PREFIX, WORKER_SETTINGS } from "#base/config/worker-settings.ts";
+import { formatSettingsMarkdown } from "#base/config.ts";
+import { alertRules, alertTable, dashboardJson } from "#src/api/metrics/print-monitoring.ts";
+import { formatUsage } from "#src/cli/help.ts";
+import { VERBS } from "#src/cli/verbs.ts";
+import { formatThirdParty } from "#src/supply-chain.ts";
+import { roleDocs } from "./api/access-docs.ts";
+import { ROOT, readPage } from "./support/documents.ts";
+
+const formatRow = (call: string, help: string): string =>
+  `| ${[`\`slipway ${call}\``, help].map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+
+/** Every command of the program. */
+const verbTable = (): string => {
+  const rows = VERBS.flatMap(({ name, usage, help, words = [], isCalledAlone }) => [
+    ...(words.length === 0 || isCalledAlone ? [formatRow(`${name} ${usage}`, help)] : []),
+    ...words.map((word) => formatRow(`${name} ${formatUsage(word)}`, word.help)),
+  ]);
+  return ["| command | what it does |", "|---|---|", ...rows].join("\n");
+};
+
+/** The blocks of pages, by their marks: `<!-- verbs -->` and `<!-- /verbs -->`. */
+const BLOCKS = {
+  verbs: verbTable,
+  settings: formatSettingsMarkdown,
+  "client settings": () => formatSettingsTable(CLIENT_SETTINGS, CLIENT_ENV_PREFIX, false),
+  "worker settings": () => formatSettingsTable(WORKER_SETTINGS, WORKER_ENV_PREFIX, false),
+  "daemon settings": () => formatSettingsTable(DAEMON_SETTINGS, DAEMON_ENV_PREFIX, false),
+  alerts: alertTable,
+  transitions: () => printTable().trimEnd(),
+} satisfies Record<string, () => string>;
+
+/** Returns the page with these blocks printed again. */
+const printBlocks =
+  (...names: readonly (keyof typeof BLOCKS)[]) =>
+  (page: string): string =>
+    names.reduce((text, name) => {
+      const [before, now, after] = text.split(new RegExp(`(?<=<!-- ${name} -->\n)|(?=<!-- /${name} -->)`));
+      if (now === undefined || after === undefined) throw new Error(`the page has no block <!-- ${name} -->`);
+      return `${before}${BLOCKS[name]()}\n${after}`;
+    }, page);
+
+/** Each printed file, and what prints it. The rest of a page with blocks is written by hand. */
+export const PRINTED: readonly (readonly [file: string, print: (now: string) => string])[] = [
+  ["docs/cli.md", printBlocks("verbs")],
+  ["docs/configuration.md", printBlocks("settings", "client settings", "worker settings", "daemon settings")],
+  ["docs/monitoring.md", printBlocks("alerts")],
+  ["deploy/monitoring/grafana-dashboard.json", dashboardJson],
+  ["deploy/monitoring/alerts.yaml", alertRules],
+  ["actors/chat/README.md", printBlocks("transitions")],
+  ["src/api/ACCESS.md", roleDocs],
+  ["THIRD_PARTY.md", () => formatThirdParty()],
+];
+
+if (import.meta.main) {
+  for (const [file, print] of PRINTED) {
+    const now = readPage(file);
+    const printed = print(now);
+    if (printed === now) continue;
+    writeFileSync(ROOT + file, printed);
+    process.stdout.write(`${file}\n`);
+  }
+}
