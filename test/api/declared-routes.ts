@@ -20,25 +20,31 @@ export const readRoutes = async (): Promise<readonly DeclaredRoute[]> => {
 
 export type DeclaredAccess = { readonly access: Access; readonly success: number };
 
+/** The name of an operation in the OpenAPI document. */
+const toName = ({ method, path }: DeclaredRoute): string => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`;
+
+/** The same routes also exist below /api/experimental; the document shows them once. */
+const isShown = ({ path }: DeclaredRoute): boolean => !path.startsWith("/api/experimental/");
+
 /** Returns who may call each operation, and the status of its success, by its name in the OpenAPI document. */
 export const readDeclaredAccess = (routes: readonly DeclaredRoute[]): ReadonlyMap<string, DeclaredAccess> =>
   new Map(
-    routes.flatMap(({ method, path, hooks }) => {
+    routes.filter(isShown).flatMap((route) => {
+      const { hooks } = route;
       const { access } = getOptions(hooks);
-      // The same routes also exist below /api/experimental; the document shows them once.
-      if (access === undefined || path.startsWith("/api/experimental/")) return [];
+      if (access === undefined) return [];
       const successes = Object.keys(listSchemas(hooks))
         .map(Number)
         .filter((status) => status >= 200 && status < 300);
       const success = successes.length === 0 ? 200 : Math.min(...successes);
-      return [[`${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`, { access, success }] as const];
+      return [[toName(route), { access, success }] as const];
     }),
   );
 
 /** Returns the operations that declare an audit target, by their names in the OpenAPI document. */
 export const listAudited = (routes: readonly DeclaredRoute[]): readonly string[] =>
-  routes.flatMap(({ method, path, hooks }) =>
-    getOptions(hooks).audit && !path.startsWith("/api/experimental/")
-      ? [`${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`]
-      : [],
-  );
+  routes.filter((route) => isShown(route) && getOptions(route.hooks).audit).map(toName);
+
+/** Returns the declared example of each operation's body. */
+export const readExamples = (routes: readonly DeclaredRoute[]): ReadonlyMap<string, unknown> =>
+  new Map(routes.map((route) => [toName(route), getOptions(route.hooks).example]));

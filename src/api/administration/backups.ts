@@ -92,6 +92,7 @@ export const backups = (ctx: ApiContext) =>
           operationId: "getHomeBackupReport",
           summary: "Get the home backup report",
           description: "Returns the age, size and problems of the home backups of all workspaces.",
+          access: "admins",
           scope: "all",
         }),
       },

@@ -33,6 +33,7 @@ export const taskLogSnapshot = (ctx: ApiContext) =>
           description: "Stores the last messages of a task. The task's log shows them until its chat starts.",
           limit: MAX_BYTES,
           example: { messages: [{ id: 1, role: "user", content: "Hello!", time: "2030-01-31T09:30:00Z" }] },
+          access: "agent",
           placement: "token",
         }),
       },

@@ -34,6 +34,7 @@ export const chatTrials = (ctx: ApiContext) =>
         summary: "List trials of a chat",
         description:
           "Returns an empty list to everyone but the chat's owner. `GET /api/v2/chats/watch` sends `trial_change` when a trial changes.",
+        access: "owner",
         scope: "chat:read",
         placement: "chat",
       }),
@@ -58,6 +59,7 @@ export const chatTrials = (ctx: ApiContext) =>
             "Tries several ways to solve a task. Creates a fork of the chat's workspace and a copy of the chat for each way, and sends each copy its prompt. When a turn ends, the check command runs in its fork. Afterwards, keep one way or discard all. A key with scopes also needs `workspace:ssh` to set a check command.",
           limit: MAX_CHAT_BODY_BYTES,
           example: { count: 3, prompt: "Fix the failing test.", check_command: "npm test" },
+          access: "owner_only",
           scope: ["chat:update", "workspace:update", "workspace:create", "template:use"],
           placement: "chat_workspace",
         }),
@@ -71,6 +73,7 @@ export const chatTrials = (ctx: ApiContext) =>
         tags,
         operationId: "getTrial",
         summary: "Get a trial",
+        access: "owner_only",
         scope: "chat:read",
         placement: "chat",
       }),
@@ -89,6 +92,7 @@ export const chatTrials = (ctx: ApiContext) =>
           summary: "Get the changes of a way",
           description:
             "Returns the changes since the way's chat got the prompt. Returns 404 until the changes have been determined.",
+          access: "owner_only",
           scope: "chat:read",
           placement: "chat",
         }),
@@ -107,6 +111,7 @@ export const chatTrials = (ctx: ApiContext) =>
           summary: "Stop a trial",
           description:
             "Interrupts the turns of all ways and stops their checks. The forks remain until a way is kept or all are discarded.",
+          access: "owner_only",
           scope: "chat:update",
           placement: "trial",
         }),
@@ -127,6 +132,7 @@ export const chatTrials = (ctx: ApiContext) =>
           description:
             "Replaces the files of the chat's workspace with those of the way, after creating a snapshot. A running workspace is restarted. The chat of the way continues in that workspace. All forks are moved to the trash, and the chats of the other ways are archived.",
           example: { way: 2 },
+          access: "owner_only",
           scope: ["chat:update", "workspace:update", "workspace:delete", "workspace:ssh"],
           placement: "trial",
         }),
@@ -145,6 +151,7 @@ export const chatTrials = (ctx: ApiContext) =>
           summary: "Discard a trial",
           description:
             "Moves all forks to the trash and archives the chats of the ways. The chat's workspace is unchanged.",
+          access: "owner_only",
           scope: ["chat:update", "workspace:delete"],
           placement: "trial",
         }),

@@ -92,24 +92,26 @@ export const oidc = (ctx: ApiContext) => {
       {
         query,
         response: { ...response, ...fails(400, 401, 404, 503) },
-        detail: {
+        detail: operation({
           ...detail,
           operationId: "completeDefaultOidcSignIn",
+          access: "anyone",
           summary: "Sign in with the default OpenID Connect provider",
           description: "For clients that support only one provider. Uses the first one.",
-        },
+        }),
       },
     )
     .get("/:provider/start", ({ params, query }) => begin(providers.get(params.provider), query.redirect), {
       params,
       query,
       response: { ...response, ...fails(400, 401, 404, 503) },
-      detail: {
+      detail: operation({
         ...detail,
         operationId: "startOidcSignIn",
+        access: "anyone",
         summary: "Start signing in with an OpenID Connect provider",
         description: "Redirects the browser to the provider. The sign-in is valid for ten minutes, in this browser.",
-      },
+      }),
     })
     .get(
       "/:provider/callback",

@@ -39,6 +39,7 @@ export const deployKeys = (ctx: ApiContext) =>
           operationId: "listDeployKeys",
           summary: "List your deploy keys",
           description: "Returns deploy keys, sorted by repository. Private keys are never returned.",
+          access: "owner_only",
           scope: "user:read_personal",
         }),
       },
@@ -61,6 +62,7 @@ export const deployKeys = (ctx: ApiContext) =>
           description:
             "Creates an Ed25519 key pair for one repository. Add the public key to the repository at its host; the server and your workspaces can then reach the repository over SSH.",
           example: { url: "https://github.com/acme/app" },
+          access: "owner_only",
           scope: "user:update_personal",
         }),
       },
@@ -80,6 +82,7 @@ export const deployKeys = (ctx: ApiContext) =>
           summary: "Revoke a deploy key",
           description: "Workspaces no longer get the key. Also remove the public key from the repository's settings.",
           audit: target.deletes(target.deployKey),
+          access: "owner_only",
           scope: "user:update_personal",
         }),
       },

@@ -24,6 +24,7 @@ export const userDotfiles = (ctx: ApiContext) =>
         tags,
         operationId: "getDotfiles",
         summary: "Get your dotfiles",
+        access: "owner_only",
         scope: "user:read_personal",
       }),
     })
@@ -45,6 +46,7 @@ export const userDotfiles = (ctx: ApiContext) =>
           example: { url: "https://github.com/ada/dotfiles", branch: "main" },
           audit: target.writes(target.user),
           outlivesGrant: true,
+          access: "owner_only",
           scope: ["user:update_personal", "workspace:ssh"],
         }),
       },
@@ -64,6 +66,7 @@ export const userDotfiles = (ctx: ApiContext) =>
           summary: "Delete your dotfiles",
           description: "Workspaces stop installing them. Existing files are kept.",
           audit: target.writes(target.user),
+          access: "owner_only",
           scope: "user:update_personal",
         }),
       },

@@ -34,6 +34,7 @@ export const externalAgent = (ctx: ApiContext) =>
           operationId: "getExternalAgentCredentials",
           summary: "Get the credentials of an external agent",
           description: "For an agent on your own machine, from a template with a `coder_external_agent` resource.",
+          access: "owner",
           scope: ["workspace:read", "workspace:ssh"],
           placement: "workspace",
         }),

@@ -38,6 +38,7 @@ export const homeBackups = (ctx: ApiContext) =>
           tags,
           operationId: "listHomeBackups",
           summary: "List home backups of a workspace",
+          access: "owner",
           scope: "workspace:read",
           placement: "workspace",
         }),
@@ -61,6 +62,7 @@ export const homeBackups = (ctx: ApiContext) =>
           description:
             "Creates a snapshot of the workspace's files and stores it, encrypted, in the configured folder or bucket. Returns immediately; `status` shows when the backup is ready.",
           audit: target.creates(target.newSnapshot),
+          access: "owner",
           scope: "workspace:update",
           placement: "workspace",
         }),
@@ -84,6 +86,7 @@ export const homeBackups = (ctx: ApiContext) =>
           description:
             "Creates a snapshot of the workspace from the backup, which can be restored like any other. Returns immediately; `status` shows when the snapshot is ready. To create another workspace from the backup, fork the workspace with `home_backup_id`.",
           audit: target.creates(target.newSnapshot),
+          access: "owner",
           scope: "workspace:update",
           placement: "workspace",
         }),
@@ -107,6 +110,7 @@ export const homeBackups = (ctx: ApiContext) =>
           description:
             "Data that no other backup of the workspace needs is deleted in the background. Returns 409 while the backup is being created or fetched.",
           audit: target.deletes(target.homeBackup),
+          access: "owner",
           scope: "workspace:update",
           placement: "workspace",
         }),

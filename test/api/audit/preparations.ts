@@ -2,7 +2,6 @@
 import { Client } from "#src/client.ts";
 import { importVersion } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
-import { CODING_AGENT } from "../edge/matrix-table.ts";
 import type { TestObjects, Town } from "../edge/matrix-world.ts";
 
 const HOUR = 3_600_000;
@@ -21,6 +20,19 @@ const usable = async (town: Town): Promise<string> => {
   const models =
     await ada(town).get<{ id: string; enabled: boolean; is_default: boolean }[]>("/api/v2/chats/model-configs");
   return models.find((one) => one.is_default)?.id ?? "none";
+};
+
+const CODING_AGENT = {
+  display_name: "Mine",
+  icon: "",
+  enabled: true,
+  command: "mine",
+  arguments: [],
+  variables: {},
+  install_script: "",
+  dialect: "openai",
+  auth_method: "",
+  mode: "",
 };
 
 export const PREPARATIONS = {

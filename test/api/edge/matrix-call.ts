@@ -6,13 +6,14 @@ import { Client } from "#src/client.ts";
 import { fillPath, type Operation } from "#test/fuzz/operations.ts";
 import { exampleValue } from "#test/fuzz/values.ts";
 import { type SingleServerReason, testSingleServer } from "#test/support/one-server.ts";
-import { type DeclaredRoute, listAudited, readDeclaredAccess, readRoutes } from "../declared-routes.ts";
+import { type DeclaredRoute, listAudited, readDeclaredAccess, readExamples, readRoutes } from "../declared-routes.ts";
 import { type Row, STATUSES, TABLE, withStatus } from "./matrix-table.ts";
 import type { TestObjects, Town } from "./matrix-world.ts";
 
 /** None against the compiled binary: the matrix is asked from inside only. */
 const ROUTES: readonly DeclaredRoute[] = process.env.SLIPWAY_TEST_BINARY ? [] : await readRoutes();
 const DECLARED = readDeclaredAccess(ROUTES);
+const EXAMPLES = readExamples(ROUTES);
 
 /** The operations that declare what they change. */
 export const DECLARED_AUDITS = listAudited(ROUTES);
@@ -20,15 +21,26 @@ export const DECLARED_AUDITS = listAudited(ROUTES);
 /** The operations with known access. */
 export const NAMES: readonly string[] = [...new Set([...Object.keys(TABLE), ...DECLARED.keys()])];
 
-export type CompleteRow = Row & { readonly is: string; readonly access: Access | undefined };
+export type CompleteRow = Row & {
+  readonly is: string;
+  readonly access: Access | undefined;
+  /** The declared status of a success. */
+  readonly success: number;
+};
 
-/** Returns the row of an operation: the status for each caller, and what the call sends. Returns an empty row if the table has none. */
+/** Returns the row of an operation, from its declaration and the table: the status for each caller, and what the call sends. */
 export const getRow = (name: string): CompleteRow => {
   const given = TABLE[name] ?? {};
   const row = typeof given === "string" ? { is: given } : given;
   const declared = DECLARED.get(name);
   const { is = declared && withStatus(STATUSES[declared.access], row.answers ?? declared.success) } = row;
-  return { ...row, is: is ?? "", access: declared?.access };
+  return {
+    body: EXAMPLES.get(name),
+    ...row,
+    is: is ?? "",
+    access: declared?.access,
+    success: declared?.success ?? 200,
+  };
 };
 
 const NAMED = { "Content-Disposition": 'attachment; filename="hello.txt"' };
@@ -59,7 +71,7 @@ export const callAs = (
   return new Client(server.url, token).fetch(operation.method, path, body, { headers: { ...headers, ...also } });
 };
 
-/** Returns the row's body with the town's objects filled in, or an example of what the schema requires. */
+/** Returns the row's body with the town's objects filled in, or without one what the schema requires. */
 const buildBody = ({ body }: Operation, row: Row, things: TestObjects): unknown => {
   if (row.body !== undefined) return fillIn(row.body, things);
   if (!body) return undefined;
