@@ -32,7 +32,7 @@ import {
 
 export type Parent = "user" | "organization" | "workspace" | "chat";
 
-/** A column holds the ID of what its row is deleted with. In each list, rows come before those that they reference. */
+/** A column holds the ID of what its row is deleted with. In each list, rows come before rows that they reference. */
 export const DELETED_WITH: Readonly<Record<Parent, readonly AnySQLiteColumn[]>> = {
   user: [
     api_keys.user_id,

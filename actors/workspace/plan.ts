@@ -1,6 +1,5 @@
 // Plans a build: the worker's request, and the rows of what the build will create. Only reads the store, and runs inside the workspace's
 // message, so that nothing about the workspace can change at the same time.
-
 import { arch, platform } from "node:os";
 import type { Encryption } from "#base/encryption.ts";
 import { uuid } from "#base/ids.ts";
@@ -8,7 +7,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { openDefaults, openVariables } from "#db/templates/variables.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
-import { findDotfilesToInstall } from "#db/users/dotfiles.ts";
+import { findDotfilesToInstall } from "#db/users/users.ts";
 import { openState } from "#db/workspaces/build-state.ts";
 import { type BuildRow, listBuildParameters } from "#db/workspaces/builds.ts";
 import { openSnapshotValue } from "#db/workspaces/snapshot-state.ts";

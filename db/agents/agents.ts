@@ -1,5 +1,5 @@
 // Workspace agents and their newest statistics. Inserted by the build that creates them, then written only by the agent actor.
-import { asc, eq, sql } from "drizzle-orm";
+import { and, asc, eq, isNull, ne, sql } from "drizzle-orm";
 import {
   build,
   eqParam,
@@ -15,6 +15,31 @@ import { agent_stats, agents } from "../schema/agents.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 import { isEndingAgent, isOfStartBefore, isSignedIn } from "./signed-in.ts";
+
+/** The workspace, of those that are not deleted, whose agents named the instance first, in whichever build: {instance_id}. */
+const firstWorkspace = sql`(select a.workspace_id from agents a join workspaces w on w.id = a.workspace_id
+  where a.instance_id = ${sql.placeholder("instance_id")} and a.instance_id <> '' and a.parent_id is null and w.deleted = 0
+  order by a.created_at, a.key limit 1)`;
+
+/** The agents of this instance by name. */
+export const listAgentsOfInstance = query(
+  build
+    .select({ agent_id: agents.id, name: agents.name })
+    .from(agents)
+    .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
+    .where(
+      and(
+        eqParam(agents.instance_id),
+        // Required for SQLite to use the partial index.
+        ne(agents.instance_id, sql`''`),
+        isNull(agents.parent_id),
+        sql`${agents.workspace_id} = ${firstWorkspace}`,
+        isSignedIn,
+      ),
+    )
+    .orderBy(asc(agents.name), asc(agents.key))
+    .limit(50),
+);
 
 export type AgentRow = typeof agents.$inferSelect;
 export type AgentStatsRow = typeof agent_stats.$inferSelect;

@@ -3,8 +3,24 @@ import { and, asc, eq, ne, notExists, type SQL, sql } from "drizzle-orm";
 import type { Alone } from "../engine/cross-row-guards.ts";
 import { build, eqParam, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
+import { templates } from "../schema/templates.ts";
 import { organization_members, users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
+
+const param = sql.placeholder;
+
+/** The dotfiles to install in a workspace: {owner_id, template_id}. No row if the owner has none, or the template does not allow them. */
+export const findDotfilesToInstall = query(
+  build
+    .select({
+      url: users.dotfiles_url,
+      branch: users.dotfiles_branch,
+      install_command: users.dotfiles_install_command,
+    })
+    .from(users)
+    .innerJoin(templates, and(eq(templates.id, param("template_id")), eq(templates.allow_dotfiles, true)))
+    .where(and(eq(users.id, param("owner_id")), ne(users.dotfiles_url, ""))),
+);
 
 export type User = typeof users.$inferSelect;
 

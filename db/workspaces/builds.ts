@@ -5,6 +5,22 @@ import { forOwnRows, isOwn } from "../own-rows.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_build_parameters, workspace_builds, workspaces } from "../schema/workspaces.ts";
 
+/** By name: {owner_id, template_id}. Includes deleted workspaces. */
+export const listLastParameters = query(
+  build
+    .select({ name: workspace_build_parameters.name, value: workspace_build_parameters.value })
+    .from(workspace_build_parameters)
+    .where(
+      eq(
+        workspace_build_parameters.build_id,
+        sql`(select b.id from workspace_builds b join workspaces w on w.id = b.workspace_id
+          where w.owner_id = ${sql.placeholder("owner_id")} and w.template_id = ${sql.placeholder("template_id")}
+          and b.initiator_id = w.owner_id and b.transition = 'start' order by b.created_at desc, b.id desc limit 1)`,
+      ),
+    )
+    .orderBy(asc(workspace_build_parameters.name)),
+);
+
 export type BuildRow = typeof workspace_builds.$inferSelect;
 
 export const findBuild = findBy(workspace_builds, workspace_builds.id);

@@ -1,6 +1,6 @@
 // A provider's error as shown to people: its sentence once, however often the packages repeat it.
 import { expect, test } from "bun:test";
-import { removeRepetitions } from "#src/llm/provider-message.ts";
+import { removeRepetitions } from "#src/llm/call-failure.ts";
 
 test.each<[texts: string[], expected: string]>([
   [["no", '{"error":{"message":"no","type":"bad"}}'], "no (bad)"],

@@ -7,7 +7,19 @@ import { sumCost } from "#db/chats/spend.ts";
 import { readLimitsOn } from "#db/chats/usage-limits.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
-import { toPeriod } from "./period.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Returns the day, the week from Monday or the month in UTC that contains `now`, in milliseconds since 1970. `to` is exclusive. */
+export const toPeriod = (period: UsagePeriod, now: number): { readonly from: number; readonly to: number } => {
+  const date = new Date(now);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  if (period === "month") return { from: Date.UTC(year, month), to: Date.UTC(year, month + 1) };
+  const day = Date.UTC(year, month, date.getUTCDate());
+  if (period === "day") return { from: day, to: day + DAY_MS };
+  const monday = day - ((date.getUTCDay() + 6) % 7) * DAY_MS;
+  return { from: monday, to: monday + 7 * DAY_MS };
+};
 
 type Deps = { readonly store: Store; readonly clock: Clock };
 

@@ -1,6 +1,7 @@
 // Handles a failed model call: retries it later, or fails the turn. Used by turn.ts (facts/chats 5.3).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { MAX_WAIT_MS, toChatError } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
@@ -9,8 +10,30 @@ import type { StartedAttempt } from "../messages.ts";
 import { BudgetUsedUp } from "../spending/metered-models.ts";
 import { hasBrokenOff, type Tries } from "./ending.ts";
 import type { Reporter } from "./reporter.ts";
-import { MAX_BROKEN_RETRIES, MAX_EMPTY_RETRIES, MAX_RETRIES, toRetryState } from "./retry.ts";
 import { toPartialAnswer } from "./step-end.ts";
+
+/** Maximum consecutive retries on the same history. */
+const MAX_RETRIES = 25;
+/** Maximum retries after an empty answer (rule MO-38). */
+const MAX_EMPTY_RETRIES = 1;
+/**
+ * Maximum retries after answers that broke off: each costs as much as a complete one, and repeated failures have a systematic cause
+ * (MO-47).
+ */
+const MAX_BROKEN_RETRIES = 4;
+const FIRST_RETRY_MS = 1_000;
+const MAX_BACKOFF_MS = 60_000;
+
+/** Returns the delay before a retry, in milliseconds; the first retry is 1. It is at least the provider's `retry_after_ms`. */
+const retryDelay = (retry: number, retry_after_ms: number): number =>
+  Math.max(Math.min(FIRST_RETRY_MS * 2 ** (retry - 1), MAX_BACKOFF_MS), retry_after_ms);
+
+/** Returns the state to store for this retry. `now` in milliseconds since 1970. */
+const toRetryState = (error: ChatError, attempt: number, retry_after_ms: number, now: number): RetryState => {
+  const delay_ms = retryDelay(attempt, retry_after_ms);
+  const { message, kind, provider = "", status_code = null } = error;
+  return { attempt, delay_ms, error: message, kind, provider, retrying_at: now + delay_ms, status_code };
+};
 
 type FailedCall = {
   readonly chat_id: string;

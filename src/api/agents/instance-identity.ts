@@ -4,7 +4,7 @@
 import { AppError, conflict } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { listAgentsOfInstance } from "#db/agents/instances.ts";
+import { listAgentsOfInstance } from "#db/agents/agents.ts";
 import { findAgentById } from "#domain/agents/find.ts";
 import { makeAgentToken } from "#domain/agents/token-renewal.ts";
 import { AgentSession, CloudAIdentity, CloudBIdentity, CloudCIdentity } from "#schema/agents/instance-identity.ts";

@@ -1,9 +1,32 @@
 // Runs the text of a script in its own session.
-import { parseCommand } from "./command.ts";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { type ProcessEnd, type ProcessOptions, runProcess } from "./process.ts";
+
+/** Disposing removes the file. */
+type ScriptCommand = Disposable & { readonly command: readonly string[] };
+
+// Linux limits one argument to 128 KiB.
+const MAX_ARGUMENT = 100_000;
+
+/** Returns `sh -c`, or a temporary file if the script names its interpreter or is too long for an argument (rule DM-6). */
+const toCommand = (script: string): ScriptCommand => {
+  const named = script.startsWith("#!");
+  if (!named && Buffer.byteLength(script) <= MAX_ARGUMENT) {
+    return { command: ["sh", "-c", script], [Symbol.dispose]: () => {} };
+  }
+  const folder = mkdtempSync(join(tmpdir(), "slipway-script-"));
+  const file = join(folder, "script");
+  writeFileSync(file, script, { mode: 0o700 });
+  return {
+    command: named ? [file] : ["sh", file],
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  };
+};
 
 /** Resolves when the script has ended and its output was read. Rejects if it cannot be started. */
 export const runScript = async (script: string, options: Omit<ProcessOptions, "command">): Promise<ProcessEnd> => {
-  using made = parseCommand(script);
+  using made = toCommand(script);
   return await runProcess({ ...options, command: made.command });
 };

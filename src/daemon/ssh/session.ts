@@ -4,6 +4,7 @@ import { homedir } from "node:os";
 import type ssh2 from "ssh2";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { readPasswordFile } from "#base/system/system-user.ts";
 import type { ReportEnd } from "../connection/connection-reports.ts";
 import type { ContainerEngine } from "../containers/engine.ts";
 import type { Environment } from "../environment.ts";
@@ -19,8 +20,17 @@ import { runOnTerminal, toTerminalSize } from "./run-terminal.ts";
 import type { Running } from "./running.ts";
 import { SESSION_TYPE_VARIABLES, type SessionKind, toSessionKind } from "./session-counts.ts";
 import { serveSftp } from "./sftp/sftp.ts";
-import { getUserName } from "./user.ts";
 import type { X11Display, X11Request } from "./x11.ts";
+
+/** Returns the name of the daemon's user, from the password file or else from the environment (WN-1). */
+const getUserName = (env: Readonly<Record<string, string>>): string => {
+  const uid = String(process.getuid?.() ?? -1);
+  for (const line of readPasswordFile().split("\n")) {
+    const [name, , id] = line.split(":");
+    if (name && id === uid) return name;
+  }
+  return env.USER || env.LOGNAME || "user";
+};
 
 export type SessionOptions = {
   client: ssh2.Connection;

@@ -1,5 +1,4 @@
 // The checks of `slipway doctor` and of `GET /debug/health`. Each one examines one thing and returns a line; none of them changes anything.
-
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
@@ -9,6 +8,7 @@ import { toImageRegistry } from "#base/config/docker-settings.ts";
 import { type Address, address } from "#base/config/kinds.ts";
 import { type Config, findContainerAccessProblem, getAccessUrl, listensOnLoopback } from "#base/config.ts";
 import { EncryptionKeyError, getKeyPath, openEncryption } from "#base/encryption.ts";
+import { getOwnBinary } from "#base/program.ts";
 import { computeMaxConnections, openFilesLimit } from "#base/system/open-files.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { isBackupName, parseBackupTime, readManifest } from "#db/backup/manifest.ts";
@@ -18,12 +18,36 @@ import { describeUndecryptableSecrets, inspectDatabase, isInUse, runQuickCheck }
 import { findUnfinishedMove } from "#db/engine/move-installation.ts";
 import { probeConsumer } from "#src/hooks/probe.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
+import { findProgram } from "#src/provisioners/terraform/program.ts";
 import { makeAppHosts } from "../applications/names.ts";
 import type { Finding } from "./finding.ts";
 import { checkHomeBackupTarget } from "./home-backups.ts";
 import { localWorkspaces, localWorkspaceUser } from "./local.ts";
 import { postgres } from "./postgres.ts";
-import { checkTerraform } from "./terraform.ts";
+
+/** A configured program that is missing is a mistake; a machine without one is not. */
+const checkTerraform = async (
+  { terraform_binary, terraform_cli_config, agent_binary, agent_binaries }: Config,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Finding> => {
+  const name = "terraform";
+  const found = await findProgram({ setting: terraform_binary, env });
+  if (typeof found === "string") {
+    return {
+      name,
+      status: terraform_binary === undefined ? "ok" : "wrong",
+      detail: `Terraform templates are not available: ${found}`,
+    };
+  }
+  const isServed = (getOwnBinary() ?? agent_binary ?? agent_binaries) !== undefined;
+  // Workspaces download this program from the server.
+  const lacks = isServed
+    ? ""
+    : "; this server runs from source, so agents have no program to fetch: `bun run build` makes one for the setting agent_binary";
+  const detail = `${found.name} ${found.version} at ${found.path}${lacks}`;
+  if (terraform_cli_config === undefined || existsSync(terraform_cli_config)) return { name, status: "ok", detail };
+  return { name, status: "warn", detail: `${detail}; ${terraform_cli_config} does not exist and is ignored` };
+};
 
 const LIST_TIMEOUT_MS = 3000;
 

@@ -1,8 +1,7 @@
 // The deployment's health as seen by the running server: the checks of `slipway doctor`, and whether it can reach itself. Checked at most
 // once a minute; dismissed warnings are a setting (rules DP-5, DP-6).
-
 import type { ModelConfigRow, ModelProviderRow, ModelSettings } from "#actors/models/model-settings.ts";
-import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
+import type { PrebuildKeeper, PrebuildProblem } from "#actors/prebuilds/keeper.ts";
 import { type Clock, toRfc3339 } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { readStart } from "#base/json/read.ts";
@@ -17,8 +16,16 @@ import type { Network } from "../tailnet/network.ts";
 import { examine } from "./checks.ts";
 import type { Finding } from "./finding.ts";
 import { checkHomeBackups } from "./home-backups.ts";
-import { checkPrebuilds } from "./prebuilds.ts";
 import { type Measurements, makeReport } from "./report.ts";
+
+const MAX_FINDINGS = 20;
+
+const checkPrebuilds = (problems: readonly PrebuildProblem[]): Finding[] =>
+  problems.slice(0, MAX_FINDINGS).map(({ template_name, preset_name, reason }) => ({
+    name: "prebuilds",
+    status: "warn",
+    detail: `${preset_name === "" ? "a workspace" : `preset ${preset_name}`} of template ${template_name} cannot be prebuilt: ${reason}`,
+  }));
 
 const REPORT_TTL_MS = 60_000;
 const RESPONSE_TIMEOUT_MS = 5_000;

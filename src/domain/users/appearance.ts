@@ -1,7 +1,7 @@
 // A user's appearance settings and last parameter values; only for oneself (rules ID-40, ID-41).
 import { forbidden } from "#base/errors.ts";
 import { updateUser } from "#db/users/users.ts";
-import { listLastParameters } from "#db/workspaces/last-parameters.ts";
+import { listLastParameters } from "#db/workspaces/builds.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { UpdateUserPreferences, UserPreferences } from "#schema/users/quiet-hours.ts";
 import type { DomainContext } from "../context.ts";

@@ -18,7 +18,6 @@ import {
 } from "../repository/features.ts";
 import type { RepositorySource, RepositorySources } from "../repository/sources.ts";
 import { toBaseKey } from "./bases.ts";
-import { splitArguments } from "./build-arguments.ts";
 import { withBuildNetwork } from "./build-network.ts";
 import { BuildSlots } from "./build-places.ts";
 import { BuildSteps } from "./build-steps.ts";
@@ -35,6 +34,20 @@ import {
   quotesAnswer,
 } from "./pull.ts";
 import type { ImageRegistry } from "./registry.ts";
+
+/**
+ * Docker passes its predefined arguments to every step, but leaves them out of the layer cache's key: a layer fetched through one
+ * repository's proxy would be reused by every other one.
+ */
+const UNKEYED = /^(?:http|https|ftp|all|no)_proxy$/i;
+
+/** Splits a build's arguments into the ones that the engine gets, and the names of the rest. */
+const splitArguments = (
+  args: Readonly<Record<string, string>>,
+): { readonly given: Record<string, string>; readonly dropped: readonly string[] } => ({
+  given: Object.fromEntries(Object.entries(args).filter(([name]) => !UNKEYED.test(name))),
+  dropped: Object.keys(args).filter((name) => UNKEYED.test(name)),
+});
 
 /**
  * The version of the key format, which changes when images are built differently. Version 1 stored images under IDs that the caller had

@@ -1,5 +1,4 @@
 // The root of the app: session, live lists, and the frame around every page.
-
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { ErrorBoundary } from "preact-iso/lazy";
@@ -15,7 +14,6 @@ import { Button, ButtonLink, IconButton } from "../parts/button.tsx";
 import { Questions } from "../parts/dialog.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { chooseInk } from "../parts/text-color.ts";
 import { beginSession } from "./begin.ts";
 import { Frame } from "./frame.tsx";
 import { Inbox } from "./inbox.tsx";
@@ -29,6 +27,19 @@ import { onRepositoryPaste } from "./repository-link.ts";
 import { doors, routes } from "./routes.ts";
 import { openShortcuts, Shortcuts } from "./shortcuts.tsx";
 import { showError, Toasts } from "./toasts.tsx";
+
+/** A channel of relative luminance (WCAG 2). */
+const toChannel = (hex: string): number => {
+  const value = Number.parseInt(hex, 16) / 255;
+  return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+};
+
+/** Returns black or white, whichever has more contrast with a color such as #1f6feb: always at least 4.5 to 1. */
+const chooseInk = (colour: string): "#000000" | "#ffffff" => {
+  const [red, green, blue] = [1, 3, 5].map((at) => toChannel(colour.slice(at, at + 2))) as [number, number, number];
+  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  return (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) ? "#000000" : "#ffffff";
+};
 
 // A banner that the connection to the server is lost, since when, and when the next retry is. The content of the page stays.
 

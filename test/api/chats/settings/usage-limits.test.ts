@@ -1,6 +1,6 @@
 // Spending limits on models: who sets them, whose limit applies, and what happens when it is reached, over the public API.
 import { describe, expect, test } from "bun:test";
-import { toPeriod } from "#actors/chat/spending/period.ts";
+import { toPeriod } from "#actors/chat/spending/limits.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { UsageLimitStatus, UsageLimits } from "#schema/chats/usage-limit.ts";
 import { Client } from "#src/client.ts";

@@ -1,9 +1,17 @@
 // A button that downloads the report as a CSV file.
 import type { Signal } from "@preact/signals";
 import { Button } from "../../parts/button.tsx";
-import { download } from "../../parts/download.ts";
 import { type Sheet, toCsv } from "./csv.ts";
 import type { DateRange } from "./range.ts";
+
+/** Downloads the text as a file of this name. */
+const download = (name: string, text: string, type = "text/plain"): void => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+};
 
 type SheetButtonProps = {
   readonly name: string;
