@@ -17,7 +17,7 @@ export const retryUntilAnswered = async <T>(
   const isOver = (error: unknown): boolean => signal.aborted || toErrorKind(error) === "not_found";
   const toRetryDelay = (error: unknown, failures: number): number | undefined => {
     if (isOver(error)) return undefined;
-    log("chats").warn("a turn must say or read something again: {error}", { error });
+    log("chats").warn("a turn retries a message to its chat: {error}", { error });
     return Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 30), MAX_WAIT_MS);
   };
   try {

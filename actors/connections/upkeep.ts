@@ -25,7 +25,7 @@ export const connectionUpkeep = ({ store, clock }: Deps): Chore =>
       await endOrphaned(store, now);
       await deleteOld(store, now, isStopped);
     },
-    failed: (error) => log("connections").warn("the connection log was not kept in order: {error}", { error }),
+    failed: (error) => log("connections").warn("cannot maintain the connection log: {error}", { error }),
   });
 
 const endOrphaned = async (store: Store, now: number): Promise<void> => {

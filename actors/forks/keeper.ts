@@ -51,7 +51,7 @@ export class ForkKeeper implements Service {
   readonly #checks = new CheckQueue(
     (id) => this.#checkOnce(id),
     (fork_id, error) => {
-      log("forks").error("fork {fork_id} cannot be looked at: {error}", { fork_id, error });
+      log("forks").error("cannot check fork {fork_id}: {error}", { fork_id, error });
       return "later";
     },
   );
@@ -114,7 +114,7 @@ export class ForkKeeper implements Service {
     // The snapshot may be deleted because all copies have their files, and the server crashed before it stored that.
     const isOver = fork.status === "creating" && (await this.#haveFiles(fork, fork.problems));
     if (snapshot?.status !== "ready" && !isOver) {
-      const words = snapshot?.error || "The snapshot that the workspaces were to begin with was deleted.";
+      const words = snapshot?.error || "The snapshot for the new workspaces was deleted.";
       return this.#settle(fork, source, { status: "failed", error: words });
     }
     if (fork.status === "copying") await this.#write(fork, source, { status: "creating" });

@@ -152,7 +152,9 @@ export class HomeBackupKeeper implements Chore {
     while (this.#isRequested && !this.#isStopped) {
       this.#isRequested = false;
       this.#hasChecked = true;
-      await this.#check().catch((error) => log("home-backups").warn("cannot look for what is due: {error}", { error }));
+      await this.#check().catch((error) =>
+        log("home-backups").warn("cannot list due home backups: {error}", { error }),
+      );
     }
   }
 
@@ -240,7 +242,7 @@ export class HomeBackupKeeper implements Chore {
     try {
       await this.#deps.workspaces().ask(workspace_id, "deleteSnapshot", { snapshot_id, by_keeper: true });
     } catch (error) {
-      log("home-backups").warn("snapshot {snapshot_id} cannot be deleted now: {error}", { snapshot_id, error });
+      log("home-backups").warn("cannot delete snapshot {snapshot_id}: {error}", { snapshot_id, error });
     }
   }
 
@@ -408,7 +410,7 @@ export class HomeBackupKeeper implements Chore {
     } catch (error) {
       if (!(error instanceof HomeBackupError)) throw error;
       for (const { id } of marked) this.#postponed.set(id, this.#deps.clock.now() + HOUR_MS);
-      log("home-backups").warn("old backups of {workspace} cannot be removed yet: {error}", {
+      log("home-backups").warn("cannot delete old backups of {workspace} yet: {error}", {
         workspace: home.name,
         error: error.message,
       });
@@ -447,7 +449,7 @@ export class HomeBackupKeeper implements Chore {
       if (signal.aborted || !(error instanceof HomeBackupError)) throw error;
       if (!error.isDamage) {
         this.#postponed.set(id, clock.now() + HOUR_MS);
-        log("home-backups").warn("a backup of {workspace} cannot be verified now: {error}", {
+        log("home-backups").warn("cannot verify a backup of {workspace}: {error}", {
           workspace,
           error: error.message,
         });

@@ -57,7 +57,7 @@ export class ImagePrebuildKeeper implements Service {
     (id) => this.#runSerially(() => this.#checkOnce(id)),
     (id, error) => {
       if (!this.#ended.signal.aborted)
-        log("prebuilds").error("prebuild {id} cannot be looked at: {error}", { id, error });
+        log("prebuilds").error("cannot check repository prebuild {id}: {error}", { id, error });
       return "later";
     },
   );
@@ -88,7 +88,7 @@ export class ImagePrebuildKeeper implements Service {
 
   /** Stops all builds because another node continues them. */
   async release(): Promise<void> {
-    this.#ended.abort(new Error("another node builds from now on"));
+    this.#ended.abort(new Error("another node continues the builds"));
     await this.#checks.whenSettled();
     this.#ended = new AbortController();
   }

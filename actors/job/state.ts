@@ -144,7 +144,7 @@ const toRequeued = (
 const formatInterrupted = (attempts: number): string =>
   `The job was interrupted ${attempts} times: its node changed, or the database did not answer.`;
 
-/** Returns when the job must be ended by force if nothing more is heard, in milliseconds since 1970. */
+/** Returns when the job must be ended by force unless its worker reports, in milliseconds since 1970. */
 export const reapDue = (job: JobState): number => {
   if (job.canceled_at !== null) return job.canceled_at + CANCEL_TIMEOUT_MS;
   return job.updated_at + (job.started_at === null ? PENDING_TIMEOUT_MS : SILENCE_TIMEOUT_MS);

@@ -73,7 +73,7 @@ export class ModelSettings {
     this.#deps = deps;
     deps.models.onRefused((id, features) => {
       this.addUnsupported(id, features).catch((error) =>
-        log("models").warn("what model {id} does not support was not stored: {error}", { id, error }),
+        log("models").warn("cannot store which features model {id} does not support: {error}", { id, error }),
       );
     });
   }
@@ -95,7 +95,9 @@ export class ModelSettings {
 
   /** Reloads after another node has, or may have, changed something. Never rejects. */
   loadSoon(): void {
-    this.load().catch((error) => log("models").warn("the models of other nodes cannot be read: {error}", { error }));
+    this.load().catch((error) =>
+      log("models").warn("cannot reload the models that another node has changed: {error}", { error }),
+    );
   }
 
   /** Rejects with 400 for a base URL that would not be called, 409 when a provider of this kind has the name. */
@@ -122,7 +124,7 @@ export class ModelSettings {
       if (row.sealed_api_key !== "" && api_key === undefined && getOrigin(patch.base_url) !== getOrigin(row.base_url)) {
         if (patch.base_url !== undefined) {
           throw new AppError("invalid", "Validation failed.", {
-            validations: [{ field: "api_key", detail: "must be given again when the base URL leads to another place" }],
+            validations: [{ field: "api_key", detail: "must be set again when the base URL changes to another host" }],
           });
         }
       }
@@ -338,8 +340,8 @@ export class ModelSettings {
   }
 }
 
-const PROVIDER_EXISTS = "There is a provider of this kind and name already.";
-const MODEL_EXISTS = "The provider has this model already.";
+const PROVIDER_EXISTS = "A provider of this kind and name already exists.";
+const MODEL_EXISTS = "The provider already has this model.";
 
 const toKeyPlace = (id: string): string => `model_provider:${id}`;
 

@@ -120,7 +120,7 @@ export class Notifier implements Chore {
       while (this.#shouldContinue && (await this.#dispatch())) {}
       while (this.#shouldContinue && (await this.#deliver())) {}
     } catch (error) {
-      log("notifications").warn("notices could not be sent: {error}", { error });
+      log("notifications").warn("cannot send notifications: {error}", { error });
     }
   }
 
@@ -161,7 +161,8 @@ export class Notifier implements Chore {
           ({ id }) => ({ ...due, method: "webpush", subscription_id: id }) as const,
         ),
       ];
-      if (wanted.length > room) log("notifications").warn("too many notices wait; one stays in the inbox alone");
+      if (wanted.length > room)
+        log("notifications").warn("too many notifications are waiting; one is shown only in the inbox");
       else writes.push(...wanted.map(insertDelivery));
       room -= Math.min(room, wanted.length);
       writes.push(markDispatched({ key: row.key, now }));
@@ -191,7 +192,7 @@ export class Notifier implements Chore {
       const pause = RETRY_DELAYS_MS[delivery.attempts];
       const { method, attempts } = delivery;
       const reason = error instanceof Error ? error.message : "unknown";
-      log("notifications").warn("a notice was not taken by {method}: {reason}", { method, reason, attempts });
+      log("notifications").warn("{method} did not accept a notification: {reason}", { method, reason, attempts });
       const next =
         pause === undefined
           ? deleteDelivery(delivery.key)

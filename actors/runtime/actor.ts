@@ -159,7 +159,7 @@ export abstract class Actor<State> {
       if (looks > 0) await pause(systemClock, RELOAD_INTERVAL_MS);
       await this.#mailbox
         .run(async () => this.#unconfirmed && !this.#isDropped && this.#ensureLoaded())
-        .catch((error) => log("actors").warn("{id} cannot be looked at again: {error}", { id: this.id, error }));
+        .catch((error) => log("actors").warn("cannot reload {id}: {error}", { id: this.id, error }));
     }
     this.#isReloading = false;
   }

@@ -34,7 +34,7 @@ export class Mailbox {
   /** Runs the task after all earlier ones. Rejects with 503 when the mailbox is full. */
   run<T>(task: () => Promise<T>): Promise<T> {
     if (currentMailbox.getStore() === this) {
-      return Promise.reject(new Error("an actor may not ask itself inside its own turn: it would wait for ever"));
+      return Promise.reject(new Error("an actor cannot send itself a message and wait while it handles one"));
     }
     const queue = this.#queue ?? new PQueue({ concurrency: 1 });
     this.#queue = queue;

@@ -88,7 +88,8 @@ export class RemoteSender {
     until: number,
     send: (at: ActorPlace) => Promise<unknown>,
   ): Promise<{ reply: Promise<unknown> }> {
-    if (this.#waiting >= MAX_WAITING) throw new AppError("overloaded", "Too much waits for other nodes.");
+    if (this.#waiting >= MAX_WAITING)
+      throw new AppError("overloaded", "Too many requests are waiting for other nodes.");
     const before = this.#sending.get(id);
     const { promise: sent, resolve } = Promise.withResolvers<void>();
     this.#sending.set(id, sent);

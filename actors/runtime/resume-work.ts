@@ -23,10 +23,10 @@ export const resumeAll = async <T>(
       await take(one);
     } catch (error) {
       isLater ||= isTemporary(error);
-      log("recovery").error("{name} cannot be taken up again: {error}", { name: name(one), error });
+      log("recovery").error("cannot resume {name}: {error}", { name: name(one), error });
     }
   }
-  if (isLater) throw new ResumeIncompleteError("not everything that was open could be taken up");
+  if (isLater) throw new ResumeIncompleteError("some open work could not be resumed");
 };
 
 const TEMPORARY_REASONS: ReadonlySet<string> = new Set(["overloaded", "unreachable", "moved", "unknown"]);

@@ -49,7 +49,7 @@ export class TaskKeeper implements Service {
     (task_id, error) => {
       // The prompt was changed concurrently.
       if (error instanceof CommitError && error.reason === "stale") return "again";
-      log("tasks").error("task {task_id} cannot be looked at: {error}", { task_id, error });
+      log("tasks").error("cannot check task {task_id}: {error}", { task_id, error });
       return "later";
     },
   );

@@ -262,7 +262,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return this.handle<void>(async (state) => {
       const { version } = state;
       if (version.template_id !== null) {
-        throw invalidField("template_version_id", "belongs to a template already");
+        throw invalidField("template_version_id", "already belongs to a template");
       }
       this.#requireUsable(state, "template_version_id");
       const now = this.#now();

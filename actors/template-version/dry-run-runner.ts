@@ -72,7 +72,7 @@ export class DryRunRunner implements DryRuns {
       if (started !== "stale") await this.#work(job_id, started, worker, signal);
     } catch (error) {
       if (isServerStopping(signal)) return;
-      log("templates").error("the dry run {job_id} cannot be done: {error}", { job_id, error });
+      log("templates").error("dry run {job_id} failed unexpectedly: {error}", { job_id, error });
       const failure = { error: "The dry run failed because of an internal error.", error_code: "" };
       await runs.ask(job_id, "failJob", failure).catch(() => {});
     }

@@ -92,8 +92,7 @@ export class ImportRunner implements Imports {
       await this.#work(job, started, signal);
     } catch (error) {
       // The job stays open on disk. The next start resumes it, or its timer ends it.
-      if (!isServerStopping(signal))
-        log("templates").error("the import of {id} cannot be reported: {error}", { id, error });
+      if (!isServerStopping(signal)) log("templates").error("cannot report the import of {id}: {error}", { id, error });
     }
   }
 

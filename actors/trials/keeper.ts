@@ -83,7 +83,7 @@ export class TrialKeeper implements Service {
   readonly #checks = new CheckQueue(
     (id) => this.#checkOnce(id),
     (trial_id, error) => {
-      log("trials").error("trial {trial_id} cannot be looked at: {error}", { trial_id, error });
+      log("trials").error("cannot check trial {trial_id}: {error}", { trial_id, error });
       return "later";
     },
   );
@@ -209,7 +209,7 @@ export class TrialKeeper implements Service {
       way.measured ? this.#check(trial, way, end.signal) : this.#measure(trial, way, end.signal);
     const done = examine()
       .catch((error) => {
-        if (!end.signal.aborted) log("trials").error("way {key} cannot be examined: {error}", { key, error });
+        if (!end.signal.aborted) log("trials").error("cannot examine way {key}: {error}", { key, error });
       })
       .finally(() => this.#examinations.delete(key));
     this.#examinations.set(key, { trial_id: trial.id, end, done: done.then(() => {}) });

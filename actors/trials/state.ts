@@ -198,7 +198,7 @@ const stopWay = (way: StoredWay, now: number): StoredWay =>
 
 const stop = (state: TrialState, now: number): TrialDecision => {
   if (state.status === "keeping" || isEnding(state)) return refuse(conflict(ALREADY_ENDING));
-  if (!state.ways.some(isActiveWay)) return refuse(conflict("None of the ways is working."));
+  if (!state.ways.some(isActiveWay)) return refuse(conflict("None of the ways is running."));
   return change({ ...state, ways: state.ways.map((way) => stopWay(way, now)) });
 };
 
@@ -210,7 +210,7 @@ const keepWay = (
   const way = state.ways.find((one) => one.number === number);
   if (!way) return refuse(invalidField("way", `must be 1 to ${state.ways.length}`));
   if (isActiveWay(way) || way.interrupts) {
-    return refuse(conflict(`Way ${number} is still working. Wait for it or stop it first.`));
+    return refuse(conflict(`Way ${number} is still running. Wait for it, or stop it first.`));
   }
   if (way.message_id === null) {
     return refuse(conflict(`Way ${number} has not started, so there is nothing to keep.`));

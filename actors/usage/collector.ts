@@ -88,7 +88,7 @@ export class UsageCollector {
     try {
       await this.#write(subjects, latencies);
     } catch (error) {
-      log("usage").warn("use was not written, it is tried again: {error}", { error });
+      log("usage").warn("cannot write usage, retrying: {error}", { error });
       this.#restore(subjects, latencies);
     }
   }

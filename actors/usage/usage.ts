@@ -131,4 +131,4 @@ export class Usage implements Service {
 }
 
 const warn = (error: unknown): void =>
-  log("usage").warn("use could not be written or folded, it is tried again: {error}", { error });
+  log("usage").warn("cannot write or aggregate usage, retrying: {error}", { error });

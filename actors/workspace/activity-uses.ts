@@ -40,7 +40,7 @@ export class Uses implements Service {
     const before = this.#writing;
     const written = [...used].map((id) =>
       this.#write(id).catch((error) => {
-        log("workspaces").warn("the use of workspace {id} was not noted: {error}", { id, error });
+        log("workspaces").warn("cannot record the use of workspace {id}: {error}", { id, error });
       }),
     );
     this.#writing = Promise.all([before, ...written]);

@@ -150,7 +150,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }: { readonly build: NewBuild; readonly after: string } & ExtraWrites): Promise<void> {
     return this.handle(async (state) => {
       if (isActive(state.job)) throw conflict("Another build of the workspace is active.");
-      if (state.build.id !== after) throw conflict("The workspace has another build by now. Please retry.");
+      if (state.build.id !== after) throw conflict("A newer build of the workspace exists. Reload it and try again.");
       const known = { ...state, agent_ids: await runningAgents(this.#deps.store, this.id) };
       if (build.transition === "delete" && build.kept_ms === undefined) await this.#requireNotForked();
       const whole_build = await withSnapshotValue(this.#deps, this.id, build);
@@ -311,7 +311,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       if (isActive(state.job)) throw conflict("A build of the workspace is active.");
       const isLatest = build_id === state.build.id;
       if (isLatest && state.build.state !== args.before)
-        throw conflict("The state has changed. Load it again and retry.");
+        throw conflict("The state has changed. Reload it and try again.");
       const patch = { state: args.state, updated_at: this.#deps.clock.now() };
       const pushed = [updateBuild(build_id, patch, { expect: 1 }), auditState(state, build_id, patch.updated_at)];
       if (!isLatest) return { state, writes: pushed, reply: undefined };
@@ -341,8 +341,8 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.handle((state) => {
       const { workspace } = state;
       if (!workspace.deleted || workspace.trashed_until === null) throw conflict("The workspace is not in the trash.");
-      if (isActive(state.job)) throw conflict("The workspace is just being removed from the trash.");
-      if (state.build.id !== after) throw conflict("The workspace has another build by now. Please retry.");
+      if (isActive(state.job)) throw conflict("The workspace is being removed from the trash.");
+      if (state.build.id !== after) throw conflict("A newer build of the workspace exists. Reload it and try again.");
       const now = this.#deps.clock.now();
       const out = restoreFromTrash(state, name, now);
       const decision = transition(out.state, { type: "build", now, build });

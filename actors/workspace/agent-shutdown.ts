@@ -59,16 +59,16 @@ const shutDownAgent = async (deps: AgentShutdownDeps, agent: AgentRow, report: R
   });
   try {
     const bound = await loadLimit(store, agent.id);
-    report.log("info", STAGE, `The agent ${agent.name} runs its stop scripts and ends.`);
+    report.log("info", STAGE, `The agent ${agent.name} runs its stop scripts and shuts down.`);
     if (!(await requestExit(deps, agent.id, signal))) return;
     await checkDisconnected();
     const ended = await abortsWithin(clock, bound, gone.signal, signal);
     if (signal.aborted) return;
-    if (!ended) report.log("warn", STAGE, `The agent ${agent.name} has not ended within ${bound / 1000} s.`);
+    if (!ended) report.log("warn", STAGE, `The agent ${agent.name} did not shut down within ${bound / 1000} s.`);
     const timing = { action: "shutdown", resource: agent.name, source: "agent", stage: "apply" };
     report.timing({ ...timing, started_at, ended_at: clock.now() });
   } catch (error) {
-    log("builds").warn("agent {agent_id} could not be ended in order: {error}", { agent_id: agent.id, error });
+    log("builds").warn("cannot shut down agent {agent_id} gracefully: {error}", { agent_id: agent.id, error });
   } finally {
     unsubscribe();
   }
@@ -96,7 +96,7 @@ const requestExit = async ({ agentHttp, clock }: AgentShutdownDeps, agent_id: st
     await response.discard();
     return response.status < 300;
   } catch (error) {
-    log("builds").debug("agent {agent_id} cannot be asked to end: {error}", { agent_id, error });
+    log("builds").debug("cannot ask agent {agent_id} to shut down: {error}", { agent_id, error });
     return false;
   } finally {
     timer.cancel();

@@ -144,7 +144,8 @@ export class BuildRunner implements Builds {
       if (started !== "stale") await this.#work({ ...started, ...taken }, workspace_id, signal);
     } catch (error) {
       // The job stays open on disk. The next start resumes it, or the reaper ends it.
-      if (!isServerStopping(signal)) log("builds").error("job {job_id} cannot be reported: {error}", { job_id, error });
+      if (!isServerStopping(signal))
+        log("builds").error("cannot report the result of job {job_id}: {error}", { job_id, error });
     }
   }
 
@@ -333,11 +334,9 @@ const formatDetails = ({ manifest, transition, build_number, parameters, state }
   `Build ${build_number}, ${transition}, by the provisioner ${manifest.provisioner}.`,
   `Parameters: ${Object.keys(parameters).join(", ") || "none"}.`,
   `Resources: ${manifest.resources.map(({ name }) => name).join(", ")}.`,
-  state === null
-    ? "The build before has left no state."
-    : `The previous build left ${state.length} characters of state.`,
+  state === null ? "The previous build left no state." : `The previous build left ${state.length} characters of state.`,
 ];
 
 /** Only messages of provisioners are meant for people. */
 const formatFailure = (error: unknown): string =>
-  error instanceof ProvisionError ? error.message : "An internal error ended the build.";
+  error instanceof ProvisionError ? error.message : "The build failed because of an internal error.";

@@ -14,7 +14,7 @@ export const lowerPortShares = async (
 ): Promise<void> => {
   for (const { id } of await store.scan(listWorkspacesAboveLevel({ template_id }))) {
     await workspaces.ask(id, "lowerPorts", {}).catch((error) => {
-      log("workspaces").error("the port shares of {id} cannot be lowered: {error}", { id, error });
+      log("workspaces").error("cannot lower the port shares of {id}: {error}", { id, error });
     });
   }
 };

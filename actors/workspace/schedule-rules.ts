@@ -32,7 +32,7 @@ export const loadRules = async (
   { template_id, owner_id }: Pick<WorkspaceRow, "template_id" | "owner_id">,
 ): Promise<ScheduleRules> => {
   const rules = await store.get(findScheduleRules({ template_id, owner_id }));
-  if (!rules) throw new Error(`template ${template_id} or owner ${owner_id} of a workspace is not there`);
+  if (!rules) throw new Error(`template ${template_id} or owner ${owner_id} of a workspace does not exist`);
   return rules;
 };
 

@@ -14,7 +14,7 @@ export const revokeForbiddenShares = async (
 ): Promise<void> => {
   for (const { id } of await store.scan(listForbiddenSharing({ organization_id }))) {
     await workspaces.ask(id, "edit", { type: "unshare" }).catch((error) => {
-      log("workspaces").error("the sharing of {id} cannot be ended: {error}", { id, error });
+      log("workspaces").error("cannot revoke the shares of {id}: {error}", { id, error });
     });
   }
 };

@@ -165,7 +165,7 @@ export class SnapshotRunner implements Snapshots {
       await this.#report(end, () => this.#ask(workspace_id, "snapshotCaptured", { snapshot_id, ...made }));
     } catch (error) {
       if (isServerStopping(signal)) return;
-      const words = error instanceof ProvisionError ? error.message : "An internal error ended the copy.";
+      const words = error instanceof ProvisionError ? error.message : "The copy failed because of an internal error.";
       if (!(error instanceof ProvisionError))
         log("snapshots").error("{snapshot_id} failed: {error}", { snapshot_id, error });
       const left = error instanceof PartlyMade ? { sealed_state: error.sealed_state } : {};
@@ -214,7 +214,7 @@ export class SnapshotRunner implements Snapshots {
       await this.#discardNow(kind, provisioner, { workspace_id, snapshot_id }, end);
     } catch (error) {
       if (failures === 0)
-        log("snapshots").warn("the files of {snapshot_id} cannot be removed yet: {error}", { snapshot_id, error });
+        log("snapshots").warn("cannot delete the files of {snapshot_id} yet: {error}", { snapshot_id, error });
       if (!end.aborted) this.#removeLater(kind, submitted, failures + 1);
       return;
     }
@@ -260,7 +260,7 @@ export class SnapshotRunner implements Snapshots {
     try {
       return await askWithRetries(this.#deps.clock, end, ask);
     } catch (error) {
-      if (!isServerStopping(end)) log("snapshots").error("a result cannot be reported: {error}", { error });
+      if (!isServerStopping(end)) log("snapshots").error("cannot report the result of a snapshot: {error}", { error });
       return undefined;
     }
   }

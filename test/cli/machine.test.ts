@@ -54,7 +54,7 @@ describe("offline setup, users and tokens", () => {
     expect(statSync(join(data, "encryption.key")).mode & 0o777).toBe(0o600);
     expect(await signIn("root@example.com", "root of all, at home")).toBe(201);
     const again = await slipway("offline setup other --email other@example.com");
-    expect([again.code, again.errors]).toEqual([1, "slipway offline setup: The first user exists already.\n"]);
+    expect([again.code, again.errors]).toEqual([1, "slipway offline setup: The first user already exists.\n"]);
   });
 
   test("[OP-8] users are created, listed, suspended and activated by the rules of the API", async () => {

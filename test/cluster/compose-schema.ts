@@ -39,7 +39,7 @@ export const findComposeProblems = (file: unknown): string[] => {
   if (wrong.length > 0) return wrong;
   const { services, secrets, volumes } = Value.Cast(File, file);
   const missing = (what: string, names: readonly string[], there: object): string[] =>
-    names.filter((name) => !(name in there)).map((name) => `${what} ${name} is not there`);
+    names.filter((name) => !(name in there)).map((name) => `${what} ${name} does not exist`);
   return Object.values(services).flatMap((one) => [
     ...missing("secret", one.secrets ?? [], secrets),
     ...missing("service", Array.isArray(one.depends_on) ? one.depends_on : Object.keys(one.depends_on ?? {}), services),

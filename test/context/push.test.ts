@@ -43,7 +43,7 @@ test("[CX-6] a daemon's first push and later versions are accepted, others not; 
   ]);
   // A model gets the beginning and a note that there is more.
   expect(contextText(snapshot?.resources ?? []).instructions).toEndWith(
-    `<instructions file="/e">\nx\n</instructions>\n\n/e continues beyond this: read it with read_file when it matters.\n\n/f is too long to include: read it with read_file when it matters.`,
+    `<instructions file="/e">\nx\n</instructions>\n\n/e continues beyond this: read it with read_file when you need it.\n\n/f is too long to include: read it with read_file when you need it.`,
   );
   const refused = [
     Array.from({ length: 1_001 }, (_, i) => file(`/${i}`)),

@@ -210,7 +210,7 @@ testNeeding(
       ],
     ]);
     expect(JSON.stringify(results)).toMatch(
-      /key \\"query\\" twice[\s\S]*key \\"Query\\" in other letters[\s\S]*Not that one\./,
+      /key \\"query\\" twice[\s\S]*key \\"Query\\" with different capitalization[\s\S]*Not that one\./,
     );
     const asked = await consumer.listReceived("pre_tool_use");
     expect(asked.map(({ request }) => request.data.tool_use_id)).toEqual(["c3", "c4"]);

@@ -28,7 +28,7 @@ test("[HK-2] the hook gets the model's own bytes if they equal what is run, and 
   expect(of({ query: "a" }, '{"query":"a"')).toEqual({ tool_input: '{"query":"a"}' });
   expect(of({}, "")).toEqual({ tool_input: "{}" });
   expect(of({ query: "a" })).toEqual({ tool_input: '{"query":"a"}' });
-  expect(of({ input: '{"query":["' }, '{"query":["')).toEqual({ refusal: expect.stringContaining("no valid JSON") });
+  expect(of({ input: '{"query":["' }, '{"query":["')).toEqual({ refusal: expect.stringContaining("not valid JSON") });
   expect(of({ query: "b" }, '{"query":"a","query":"b"}')).toEqual({ refusal: expect.stringContaining("twice") });
   // Tools of others: each key once, as it is used.
   expect(toProposedInput("theirs", {}, { args: { q: 2 }, raw: '{"q":1,"q":2}' })).toEqual({ tool_input: '{"q":2}' });

@@ -131,8 +131,8 @@ test("[HK-19] [HK-20] [HK-21] each event reaches its declared programs, with the
 });
 
 const FAILING: [string, Omit<Entry, "name" | "event">, string, RegExp][] = [
-  ["ends badly", { command: "exit 3" }, "program_failed", /ended with 3/],
-  ["is not there", { command: "no-such-program-here" }, "program_failed", /ended with 127/],
+  ["ends badly", { command: "exit 3" }, "program_failed", /exited with code 3/],
+  ["is not there", { command: "no-such-program-here" }, "program_failed", /exited with code 127/],
   ["is late", { command: "echo $$ > ~/late; trap '' TERM; sleep 30", timeout: 0.3 }, "timeout", /in time/],
   ["writes too much", { command: "head -c 70000 /dev/zero; sleep 30" }, "protocol_error", /64 KiB/],
   ["says no JSON", { command: "echo yes" }, "protocol_error", /not JSON/],

@@ -49,7 +49,7 @@ const findBrokenLinks = (path: string): string[] => {
     if (/^[a-z]+:/.test(target)) continue;
     const [file = "", anchor] = target.split("#");
     const to = file === "" ? path : normalize(join(dirname(path), file));
-    if (!pathExists(to)) broken.push(`${path}: ${target} is not there`);
+    if (!pathExists(to)) broken.push(`${path}: ${target} does not exist`);
     else if (anchor && !listAnchors(to).has(anchor)) broken.push(`${path}: ${target} has no such heading`);
   }
   return broken;

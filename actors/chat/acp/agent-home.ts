@@ -78,7 +78,7 @@ const buildInstructions = ({ administrator, chat, personal, resources, own, fold
     administrator,
     ...chat,
     instructions,
-    personal.trim() === "" ? "" : `The person you work for has asked for this in all chats:\n\n${personal}`,
+    personal.trim() === "" ? "" : `Your user has set these instructions for all chats:\n\n${personal}`,
   ]
     .map((text) => text.trim())
     .filter((text) => text !== "")

@@ -11,8 +11,8 @@ import { toToolScope } from "../turn/offer.ts";
 export type Verdict = { readonly action: PermissionAction; readonly why: string };
 
 export const DENIED =
-  "The rules of this chat do not allow this call. Do not try to get around them; go on without it or ask.";
-const PLANNING = "The chat is planning: look around and propose a plan, change nothing.";
+  "The rules of this chat do not allow this call. Do not try to work around them. Continue without the call, or ask.";
+const PLANNING = "The chat is in plan mode: explore, propose a plan, and change nothing.";
 
 /** Calls that never change anything, whichever agent makes them. */
 const READ_ONLY_TOOLS: ReadonlySet<string> = new Set([

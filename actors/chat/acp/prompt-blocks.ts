@@ -38,14 +38,14 @@ const toFileBlocks = async (
     return [textBlock(formatFile(file.name, new TextDecoder().decode(bytes)))];
   }
   if (isPicture(media_type)) {
-    if (!images) return [textBlock(`[You cannot be shown the attached picture "${file.name}".]`)];
+    if (!images) return [textBlock(`[The agent cannot display the attached image "${file.name}".]`)];
     const shown = await scaleToFit(file_id, file);
     if (!budget.take(shown.file)) return [textBlock(formatOmitted(name))];
     const picture = { type: "image" as const, data: toBase64(shown.file.bytes), mimeType: shown.file.media_type };
     return [picture, ...(shown.note ? [textBlock(`[${file.name}: ${shown.note}]`)] : [])];
   }
   if (!documents || bytes.byteLength > MAX_DOCUMENT) {
-    return [textBlock(`[You cannot be given the attached file "${file.name}".]`)];
+    return [textBlock(`[The agent cannot read the attached file "${file.name}".]`)];
   }
   if (!budget.take(file)) return [textBlock(formatOmitted(name))];
   const resource = {

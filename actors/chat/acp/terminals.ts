@@ -47,7 +47,7 @@ export class Terminals {
     ask: (call: OwnCall) => Promise<boolean>,
     onEnd: (tool_call_id: string, answer: ToolAnswer) => void,
   ): Promise<string> {
-    if (this.#running.length >= MAX_OPEN) throw new Error(`${MAX_OPEN} commands run already.`);
+    if (this.#running.length >= MAX_OPEN) throw new Error(`${MAX_OPEN} commands are already running.`);
     const id = uuid();
     const plain = args && args.length > 0 ? quoteWords([command, ...args]) : command;
     const variables = (env ?? []).map(({ name, value }) => `${name}=${value}`);

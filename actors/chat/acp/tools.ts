@@ -53,7 +53,7 @@ export class AgentTools {
     try {
       return await answerMessage(tools, VERSION, message);
     } catch (error) {
-      log("chats").warn("an MCP request of a coding agent was not answered: {error}", { error });
+      log("chats").warn("cannot answer an MCP request of a coding agent: {error}", { error });
       const { id = null } = parseJson(message) as { id?: unknown };
       return JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_603, message: "Slipway could not answer." } });
     }

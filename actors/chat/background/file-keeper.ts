@@ -28,5 +28,5 @@ export const fileKeeper = ({ store, blobs, clock, days = async () => DEFAULT_DAY
       if (kept > 0) await store.commit([deleteOrphansBefore(now - kept * DAY_MS)], { of: "deployment" });
       await blobs.sweep(async () => new Set((await store.scan(listHashes())).map(({ hash }) => hash)));
     },
-    failed: (error) => log("chats").warn("unused files were not removed: {error}", { error }),
+    failed: (error) => log("chats").warn("cannot delete unused files: {error}", { error }),
   });

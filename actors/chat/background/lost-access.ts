@@ -27,7 +27,7 @@ export const endWorkOnLostAccess = (deps: Deps): void => {
   const check = (changed: string | null): void => {
     for (const chat_id of deps.generations.active()) {
       void endWorkIfAccessLost(deps, chat_id, changed).catch((error) => {
-        log("chats").error("could not end the work of chat {chat_id}: {error}", { chat_id, error });
+        log("chats").error("cannot end the work of chat {chat_id}: {error}", { chat_id, error });
       });
     }
   };

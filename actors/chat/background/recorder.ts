@@ -44,7 +44,7 @@ export class Recorder {
     this.#waiting += 1;
     this.#deps.store
       .commit(batch, { of: part })
-      .catch((error) => log("chats").debug("a model call was not recorded: {error}", { error }))
+      .catch((error) => log("chats").debug("cannot record a model call: {error}", { error }))
       .finally(() => {
         this.#waiting -= 1;
       });

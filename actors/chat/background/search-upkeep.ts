@@ -52,7 +52,7 @@ export class SearchUpkeep implements Chore {
       for (const table of SEARCH_TABLES) while (await this.#slice(table));
     } catch (error) {
       // The next run finds the same work.
-      log("chats").warn("the search index was not merged: {error}", { error });
+      log("chats").warn("cannot merge the search index: {error}", { error });
     }
   }
 

@@ -14,7 +14,7 @@ export const revokeForbiddenChatShares = async (
 ): Promise<void> => {
   for (const id of await listForbiddenShares(store, organization_id)) {
     await chats.ask(id, "unshare", {}).catch((error) => {
-      log("chats").error("the sharing of chat {id} cannot be ended: {error}", { id, error });
+      log("chats").error("cannot revoke the shares of chat {id}: {error}", { id, error });
     });
   }
 };

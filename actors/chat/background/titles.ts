@@ -86,7 +86,10 @@ export class Titles implements Service {
     const job = work(model)
       .catch((error) => {
         if (this.#stopping.signal.aborted || toErrorKind(error) === "not_found") return;
-        log("chats").warn("chat {chat_id} got no new title or summary: {error}", { chat_id: chat.id, error });
+        log("chats").warn("cannot generate a title or summary for chat {chat_id}: {error}", {
+          chat_id: chat.id,
+          error,
+        });
       })
       .finally(() => this.#running.delete(job));
     this.#running.add(job);

@@ -53,7 +53,7 @@ export class HookAgent {
     request: string,
     signal: AbortSignal | undefined,
   ): Promise<Uint8Array> {
-    if (left <= 0) throw new HookProblem("timeout", "the hooks before it have taken all the time");
+    if (left <= 0) throw new HookProblem("timeout", "earlier hooks used up the time limit");
     const free = await this.#agentPlaces.acquire("turn");
     if (!free) throw new HookProblem("over_capacity", "too many hooks run concurrently");
     try {
@@ -62,8 +62,8 @@ export class HookAgent {
       if (!Value.Check(HookRun, run)) throw new HookProblem("protocol_error", "the agent gave no valid answer");
       const { outcome, exit_code, output } = run;
       if (outcome === "timeout") throw new HookProblem("timeout", "it did not end in time");
-      if (outcome === "too_long") throw new HookProblem("protocol_error", "it wrote more than 64 KiB");
-      if (outcome === "failed") throw new HookProblem("program_failed", `it ended with ${exit_code}`);
+      if (outcome === "too_long") throw new HookProblem("protocol_error", "its output is larger than 64 KiB");
+      if (outcome === "failed") throw new HookProblem("program_failed", `it exited with code ${exit_code}`);
       return Buffer.from(output, "base64");
     } finally {
       free();

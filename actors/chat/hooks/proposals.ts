@@ -33,7 +33,7 @@ export const toProposedInput = (
   // Checks the model's text as well, because parsing may have dropped unknown keys.
   const miscased = isOurs ? (findMiscasedKey(schema, value?.value) ?? findMiscasedKey(schema, args)) : undefined;
   if (miscased !== undefined)
-    return { refusal: `The arguments have the key "${miscased}" in other letters. ${DUPLICATE_KEYS}` };
+    return { refusal: `The arguments have the key "${miscased}" with different capitalization. ${DUPLICATE_KEYS}` };
   const isExact = raw !== undefined && twice === undefined && JSON.stringify(value?.value) === made;
   return { tool_input: isExact ? raw : made };
 };
@@ -65,9 +65,9 @@ export const findSchema = (tools: readonly ToolDefinition[], part: MessagePart):
 export const keepTextOnly = (content: readonly MessagePart[]): MessagePart[] =>
   content.filter(({ type, text }) => type === "text" && text !== undefined && text !== "");
 
-const POLICY = "The policy of this deployment does not allow this call. Do not try to get around it.";
+const POLICY = "The policy of this deployment does not allow this call. Do not try to work around it.";
 const DUPLICATE_KEYS = "Nothing was done. Call again with each key once, spelled as the tool spells it.";
-const INVALID_JSON = "The arguments are no valid JSON. Nothing was done. Call again with whole arguments.";
+const INVALID_JSON = "The arguments are not valid JSON. Nothing was done. Call again with complete arguments.";
 
 const jsonIn = (text: string): { value: unknown } | undefined => {
   try {

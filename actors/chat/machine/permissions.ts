@@ -11,7 +11,8 @@ import type { PendingCall } from "./decision.ts";
 /** Maximum rules of one chat. */
 export const MAX_RULES = 200;
 
-const DENIED = "The rules of this chat do not allow this call. Do not try to get around them; go on without it or ask.";
+const DENIED =
+  "The rules of this chat do not allow this call. Do not try to work around them. Continue without the call, or ask.";
 const REFUSED = "The user denied this call. Continue without it, or ask what to do instead.";
 
 export type SortedCalls = {
@@ -66,13 +67,13 @@ export const addRememberedRules = (
     const kept = makeRules(call, decision, command);
     if (kept.length > 0) return kept;
     const detail =
-      "cannot be remembered: the command is not a plain one; name the words it must begin with in `command`";
+      "cannot be remembered, because the command is not a single plain one. Set the words that it must begin with in `command`.";
     throw invalid("Invalid answers.", [{ field: `answers.${index}`, detail }]);
   });
   if (rules.length === 0) return {};
   const known = permissions ?? { default: "allow", rules: [] };
   const all = [...rules, ...known.rules.filter((old) => !rules.some((one) => isSame(one, old)))];
-  if (all.length > MAX_RULES) throw invalid("The chat has too many rules already.", []);
+  if (all.length > MAX_RULES) throw invalid("The chat already has the maximum number of rules.", []);
   return { permissions: { ...known, rules: all } };
 };
 

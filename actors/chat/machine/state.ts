@@ -402,7 +402,7 @@ const refusal = (state: Execution, type: CommandType): AppError => {
   if (type === "archive" && state.archived) return new AppError("invalid", "The chat is already archived.");
   if (type === "unarchive") return new AppError("invalid", "The chat is not archived.");
   if (state.archived && ARCHIVED_WRITES.includes(type)) return conflict("The chat is archived. Unarchive it first.");
-  return conflict(WORDS[type] ?? "The chat's present state does not allow this.");
+  return conflict(WORDS[type] ?? "The chat's current state does not allow this.");
 };
 
 const WORDS: { readonly [C in CommandType]?: string } = {

@@ -168,7 +168,7 @@ export const toCompactionRows = (one: CompactionResult): NewMessage[] => {
   );
   const fullness = measureFullness(history, context_limit);
   const summaryText = [
-    "The conversation so far was long; this stands for it. Go on from here.",
+    "This summary replaces the conversation so far, which was long. Continue from here.",
     `<summary>\n${summary}\n</summary>`,
     ...(words.length > 0 ? [`${WORDS}\n\n${words.join("\n")}`] : []),
   ].join("\n\n");

@@ -76,7 +76,7 @@ export class Compactor {
     } catch (error) {
       stop.throwIfAborted();
       this.#hasFailed = true;
-      log("chats").warn("the history of chat {chat_id} was not made shorter: {error}", {
+      log("chats").warn("cannot compact the history of chat {chat_id}: {error}", {
         chat_id: this.#chat_id,
         error,
       });

@@ -77,7 +77,7 @@ export const contextText = (resources: readonly StoredResource[]): ContextText =
     const wrapped = text === "" ? [] : [`<instructions file=${JSON.stringify(source)}>\n${text}\n</instructions>`];
     if (status === "ok" && !truncated) return wrapped;
     const missing = wrapped.length > 0 ? "continues beyond this" : "is too long to include";
-    return [...wrapped, `${source} ${missing}: read it with read_file when it matters.`];
+    return [...wrapped, `${source} ${missing}: read it with read_file when you need it.`];
   });
   const skills = resources.flatMap(({ kind, status, source, skill_name, skill_description = "", body = "" }) =>
     kind === "skill" && status === "ok" && skill_name

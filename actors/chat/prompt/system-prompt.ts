@@ -22,6 +22,6 @@ export const settingsBlocks: BlockProvider = async ({ plan_mode, workspace_id, c
   ];
 };
 
-const PERSONAL_INTRO = "The person you talk with has asked all of their chats for this:";
+const PERSONAL_INTRO = "The user has set these instructions for all of their chats:";
 const NO_WORKSPACE = "This chat is not bound to a workspace.";
 const HAS_WORKSPACE = "This chat is bound to a workspace: what you do with files and commands happens there.";

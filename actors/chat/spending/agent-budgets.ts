@@ -31,7 +31,7 @@ export class AgentBudgets {
       const reached = await ledger.findUsedUp(call);
       return reached && new BudgetUsedUp(await loadPause(store, reached), () => ledger.isStillReached(call));
     } catch (error) {
-      log("chats").warn("the budgets of a coding agent cannot be read: {error}", { error });
+      log("chats").warn("cannot read the budgets of a coding agent: {error}", { error });
       return undefined;
     }
   }

@@ -190,7 +190,7 @@ export class ModelLedger {
     } catch (error) {
       // Another call has sent the notifications, or the next one will.
       if (!(error instanceof CommitError && error.reason === "stale")) {
-        log("models").warn("a notice that a budget is nearly used up could not be written: {error}", { error });
+        log("models").warn("cannot write a notification that a budget is nearly used up: {error}", { error });
       }
     }
   }
@@ -207,7 +207,7 @@ export class ModelLedger {
       await this.#commit(writes);
       for (const user_id of user_ids) onNotified(user_id);
     } catch (error) {
-      log("models").warn("a notice that a budget is used up could not be written: {error}", { error });
+      log("models").warn("cannot write a notification that a budget is used up: {error}", { error });
     }
   }
 
@@ -260,7 +260,7 @@ export class ModelLedger {
     try {
       await this.#commit([renewReservations([...this.#open], this.#deps.clock.now() + LEASE_MS)]);
     } catch (error) {
-      log("models").warn("the reservations of open model calls could not be renewed: {error}", { error });
+      log("models").warn("cannot renew the reservations of running model calls: {error}", { error });
     }
   }
 
@@ -278,5 +278,5 @@ export const ledgerUpkeep = ({ ledger, clock }: UpkeepDeps): PeriodicChore =>
     clock,
     every_ms: RENEW_INTERVAL_MS,
     work: () => ledger.settleLost({ all: false }),
-    failed: (error) => log("models").warn("lost model calls could not be settled: {error}", { error }),
+    failed: (error) => log("models").warn("cannot settle lost model calls: {error}", { error }),
   });

@@ -88,4 +88,4 @@ export class RecordingRetention implements Chore {
 }
 
 const warn = (error: unknown): void =>
-  log("models").warn("old recordings of model calls were not deleted: {error}", { error });
+  log("models").warn("cannot delete old recordings of model calls: {error}", { error });

@@ -81,9 +81,9 @@ const withAgentOptions = (state: ChatState, patch: ChatPatch, asked: ChosenOptio
   const session = state.agent_session;
   for (const [id, choice] of Object.entries(asked)) {
     const option = session?.options?.find((one) => one.id === id);
-    if (!option) throw invalidField(`agent_options.${id}`, "is no option of the chat's coding agent");
+    if (!option) throw invalidField(`agent_options.${id}`, "is not an option of the chat's coding agent");
     if (!option.choices.some((one) => one.id === choice)) {
-      throw invalidField(`agent_options.${id}`, "is no choice that the chat's coding agent offers");
+      throw invalidField(`agent_options.${id}`, "is not a choice that the chat's coding agent offers");
     }
   }
   if (!session) return patch;

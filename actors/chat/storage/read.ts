@@ -25,7 +25,7 @@ export const readChat = async (store: Store, id: string): Promise<ChatState | un
 /** Throws 400 for a sub-chat. */
 export const requireRoot = (state: ChatState): ChatState => {
   if (state.parent_chat_id === null) return state;
-  throw new AppError("invalid", "Only the root chat can be archived; its sub-chats go with it.");
+  throw new AppError("invalid", "Only the root chat can be archived. Its sub-chats are archived with it.");
 };
 
 /** Returns the archived sub-chats, or the others. */

@@ -241,9 +241,9 @@ export class ChatSubagents implements Subagents {
 const BUSY: ReadonlySet<string> = new Set(["running", "interrupting", "requires_action"]);
 
 const REFUSALS: Readonly<Record<Exclude<SpawnResult, "done">, string>> = {
-  stale: "The turn that wanted the agent is over.",
+  stale: "The turn that started the agent has ended.",
   full: `This chat has ${MAX_SUBAGENTS} agents, the maximum. Use message_agent to give one of them more work.`,
-  planning: "While this chat plans, only agents of the type explore can be used.",
+  planning: "In plan mode, only agents of the type explore can be used.",
 };
 
 const toSummary = ({ id, title, status }: ChatRow) => ({ chat_id: id, title, status });

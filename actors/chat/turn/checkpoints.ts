@@ -40,7 +40,7 @@ export const createCheckpoint = async (
   if (last?.role !== "user" || last.replayed !== null || last.visibility === "model") return;
   const late = new AbortController();
   const limit = parts.clock.after(CHECKPOINT_TIMEOUT_MS, () =>
-    late.abort(new Error("the workspace: its files could not be kept within 10 seconds")),
+    late.abort(new Error("the workspace: its files could not be saved within 10 seconds")),
   );
   try {
     const agent = new WorkspaceAgent(parts, toServiceScope(of), waits);
@@ -104,9 +104,7 @@ export const copyFiles = async (
   } catch (error) {
     log("chats").debug("chat {chat_id} has no checkpoints of its source: {error}", { chat_id: of.chat_id, error });
     const why =
-      error instanceof WorkspaceUnreachableError
-        ? "the workspace could not be reached"
-        : "the workspace did not take them";
+      error instanceof WorkspaceUnreachableError ? "the workspace could not be reached" : "the workspace rejected them";
     parts.warnings.set("checkpoint", of.chat_id, [`Undo does not cover the copied messages: ${why}.`]);
   }
 };
@@ -121,7 +119,7 @@ const deleteOrphanedCheckpoints = async (
     const found = await Promise.all(chats.map(async (id) => ((await store.get(findChatPlace({ id }))) ? [] : [id])));
     await deleteChatData(agent, found.flat().slice(0, MAX_DELETED));
   } catch (error) {
-    log("chats").debug("what the workspace keeps of deleted chats was not forgotten: {error}", { error });
+    log("chats").debug("cannot delete the workspace's data about deleted chats: {error}", { error });
   }
 };
 
@@ -138,7 +136,7 @@ export const deleteChatFiles = async (parts: AgentDeps, of: CheckpointChat): Pro
   try {
     await deleteChatData(new WorkspaceAgent(parts, toServiceScope(of), false), [of.chat_id]);
   } catch (error) {
-    log("chats").debug("what the workspace keeps of chat {chat_id} is forgotten later: {error}", {
+    log("chats").debug("the workspace's data about chat {chat_id} is deleted later: {error}", {
       chat_id: of.chat_id,
       error,
     });

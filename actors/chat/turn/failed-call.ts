@@ -60,7 +60,7 @@ export const handleFailure = async (
   const wait_ms = failure instanceof ModelError ? failure.retry_after_ms : 0;
   const error = toChatError(failure, begun, clock.now());
   if (!(failure instanceof ModelError)) {
-    log("chats").error("the model of chat {chat_id} broke: {error}", { chat_id, error: failure });
+    log("chats").error("the model of chat {chat_id} failed unexpectedly: {error}", { chat_id, error: failure });
   }
   if (!error.retryable || isLast || wait_ms > MAX_WAIT_MS) {
     const messages = toPartialAnswer(content, clock.now(), "The call did not run because the answer was cut off.");

@@ -255,7 +255,7 @@ const attachFiles = async (
       kept.push(await services.attachFile(name, bytes, number));
     } catch (error) {
       if (!(error instanceof AppError) || error.kind === "internal") throw error;
-      log("chats").debug("a file of {tool_name} was not kept: {error}", { tool_name, error });
+      log("chats").debug("cannot store a file of {tool_name}: {error}", { tool_name, error });
     }
   }
   return kept.filter(({ media_type }) => SUPPORTED_FILE_TYPES.includes(media_type));

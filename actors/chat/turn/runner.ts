@@ -239,7 +239,7 @@ export class Generations {
       await job.turn.run();
     } catch (error) {
       getCurrentSpan()?.fail(getErrorType(error));
-      log("chats").error("the turn of chat {chat_id} broke: {error}", { chat_id, error });
+      log("chats").error("the turn of chat {chat_id} failed unexpectedly: {error}", { chat_id, error });
     } finally {
       job.release();
       job.turn.recording?.end(job.turn.isStopped);

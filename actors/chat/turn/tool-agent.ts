@@ -169,7 +169,7 @@ export class WorkspaceAgent implements ToolAgent {
       this.#known ||= this.#isExpected(agent.last_connected_at);
       return agent.id;
     }
-    throw new WorkspaceStoppedError(`The workspace does not run: it is ${workspace.status}.`);
+    throw new WorkspaceStoppedError(`The workspace is not running: it is ${workspace.status}.`);
   }
 
   /** The agent was connected to the previous server, and this one has just started. */

@@ -55,5 +55,5 @@ const isGranted = (scopes: readonly string[], needed: ScopeNeed): boolean => {
 
 /** Checks a scope that depends on the request's body. Throws 403. */
 export const requireScope = (caller: Pick<UserCaller, "scopes">, needed: string): void => {
-  if (!hasScope(caller.scopes, needed)) throw forbidden(`This takes a key with the scope ${needed}.`);
+  if (!hasScope(caller.scopes, needed)) throw forbidden(`This requires a key with the scope ${needed}.`);
 };

@@ -37,7 +37,7 @@ export const firstUser = (ctx: ApiContext) =>
       "/first",
       async ({ body, query, request, status }) => {
         const { store, clock, accounts } = ctx;
-        if (await hasAnyUser(store)) throw conflict("The first user exists already.");
+        if (await hasAnyUser(store)) throw conflict("The first user already exists.");
         checkUsername(body.username);
         const setup_token = body.setup_token || request.headers.get(SETUP_HEADER) || query.setup_token;
         if (!setup_token) {

@@ -28,7 +28,7 @@ export const noteContainerKill = async (ctx: DomainContext, kill: ContainerKill)
       batch_id,
     });
   } catch (error) {
-    log("docker").warn("the end of container {resource} of workspace {workspace_id} is not shown: {error}", {
+    log("docker").warn("cannot show the end of container {resource} of workspace {workspace_id}: {error}", {
       resource,
       workspace_id,
       error,

@@ -43,7 +43,7 @@ export class PackedPrograms {
       this.#deleteOld();
     } catch (error) {
       rmSync(part, { force: true });
-      log("http").warn("the program {sha256} could not be compressed: {error}", { sha256, error });
+      log("http").warn("cannot compress the program {sha256}: {error}", { sha256, error });
     } finally {
       this.#packing.delete(file);
     }

@@ -164,7 +164,7 @@ export const endCall = async (
     recording &&
     (await sealRecording(encryption, payer.user_id, recording.texts, clock.now()).catch((error) => {
       // The call's usage is settled even if recording fails.
-      log("models").error("a model call was not recorded: {error}", { error });
+      log("models").error("cannot record a model call: {error}", { error });
       return undefined;
     }));
   const isFree = usage.input_tokens === undefined && usage.output_tokens === undefined;

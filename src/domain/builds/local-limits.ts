@@ -33,7 +33,7 @@ export const stopForbiddenLocal = async (deps: Deps, { owner_id, atStart = false
     const rows = await (atStart ? deps.store.all(running) : deps.store.scan(running));
     for (const { id } of rows) {
       await stopIfForbidden(deps, id, owner_id).catch((error) => {
-        log("workspaces").error("the local workspace {id} cannot be stopped: {error}", { id, error });
+        log("workspaces").error("cannot stop the local workspace {id}: {error}", { id, error });
       });
     }
     const last = rows.at(-1);

@@ -44,7 +44,7 @@ export const requireScopeToAllow = async (
     if (!call) throw conflict("No such call is waiting for approval.");
     const missing = listNeededScopes(call).find((scope) => !hasScope(caller.scopes, scope));
     if (missing)
-      throw forbidden(`Allowing ${call.tool_name} with these arguments takes a key with the scope ${missing}.`);
+      throw forbidden(`Allowing ${call.tool_name} with these arguments requires a key with the scope ${missing}.`);
   }
 };
 

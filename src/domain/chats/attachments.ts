@@ -24,7 +24,7 @@ export const loadAttachables = async (
   const ids = new Set(named.map((id) => id.toLowerCase()));
   if (ids.size > MAX_CHAT_FILES) {
     throw new AppError("invalid", "Attachment limit exceeded.", {
-      detail: `A chat keeps at most ${MAX_CHAT_FILES} files.`,
+      detail: `A chat can have at most ${MAX_CHAT_FILES} files.`,
     });
   }
   const found = new Map<string, Attachable>();

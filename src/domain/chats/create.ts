@@ -152,5 +152,5 @@ export const chooseModel = ({ models }: DomainContext, id: string | undefined): 
   const model = models.resolve(id?.toLowerCase() ?? null);
   if (model) return model.id;
   if (id !== undefined) throw invalidField("model_config_id", "names no model you can use");
-  throw new AppError("invalid", "There is no model yet: an administrator must add a provider.");
+  throw new AppError("invalid", "No model is available. An administrator must add a provider.");
 };

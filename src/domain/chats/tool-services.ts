@@ -166,7 +166,7 @@ export class ChatToolServices implements ToolServices {
       const body = { transition: "start", rich_parameter_values } as const;
       await createBuild(this.#ctx, workspace.id, body, caller, { isOnBehalf: true });
     }
-    const rebuilt = asItIs && !isUp ? { rebuilt: true, reason: "The workspace's agent was dead." } : {};
+    const rebuilt = asItIs && !isUp ? { rebuilt: true, reason: "The workspace's agent was not running." } : {};
     return { started: true, ...rebuilt, ...(await this.#waitUntilReady(workspace.id, caller, signal)) };
   }
 

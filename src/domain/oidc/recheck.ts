@@ -27,7 +27,7 @@ export const oidcRechecks = (ctx: DomainContext): PeriodicChore =>
       const due = await ctx.store.all(listDueOidcSessions({ before: now - RECHECK_INTERVAL_MS, now }));
       for (const { session, user_id } of due) if (!isStopped()) await recheck(ctx, session, user_id);
     },
-    failed: (error) => log("http").warn("sessions were not checked at their providers: {error}", { error }),
+    failed: (error) => log("http").warn("cannot check sessions at their providers: {error}", { error }),
   });
 
 const recheck = async (ctx: DomainContext, session: OidcSession, user_id: string): Promise<void> => {
@@ -51,7 +51,7 @@ const recheck = async (ctx: DomainContext, session: OidcSession, user_id: string
     const hasEnded = error instanceof OidcError && error.code === "invalid_grant";
     if (hasEnded || (error instanceof AppError && ["forbidden", "unauthenticated"].includes(error.kind))) {
       await endSession(ctx, session, user_id, error.message);
-    } else log("http").warn("a session was not checked at {provider}: {error}", { provider, error });
+    } else log("http").warn("cannot check a session at {provider}: {error}", { provider, error });
   }
 };
 

@@ -66,7 +66,7 @@ export const findProviderSignOut = async (
   const client = ctx.oidc.find(session.provider);
   if (client?.setting.sign_out_at_provider !== true) return undefined;
   return client.toEndSessionUrl(openTokens(ctx, session).id_token, new URL("/login", ctx.accessUrl)).catch((error) => {
-    log("http").warn("a session was not ended at its provider: {error}", { error });
+    log("http").warn("cannot end a session at its provider: {error}", { error });
     return undefined;
   });
 };

@@ -77,7 +77,7 @@ export const setSuspended = async (
 ): Promise<KnownUser> => {
   if (isSuspended && user.id === caller.user_id) throw invalid("You cannot suspend yourself.");
   if (isSuspended && user.roles.includes("owner")) {
-    throw invalid("An owner cannot be suspended. Take the role away first.");
+    throw invalid("An owner cannot be suspended. Remove the role owner first.");
   }
   const now = ctx.clock.now();
   const status = isSuspended ? "suspended" : "active";

@@ -35,7 +35,7 @@ export const getDefaultOrganization = async (store: Store): Promise<Organization
 
 /** Creates the owner. Rejects with 409 when there has ever been a first user. */
 export const createFirstUser = async ({ store, clock, passwords }: Deps, user: FirstUserInput) => {
-  if (await hasAnyUser(store)) throw conflict("The first user exists already.");
+  if (await hasAnyUser(store)) throw conflict("The first user already exists.");
   const organization = await getDefaultOrganization(store);
   const email = toStoredEmail(user.email);
   const password_hash = await passwords.hash(user.password);
@@ -64,7 +64,7 @@ export const createFirstUser = async ({ store, clock, passwords }: Deps, user: F
       ...(await closeSetupLinks(store)),
     ]);
   } catch (error) {
-    if (error instanceof CommitError && error.reason === "constraint") throw conflict("The first user exists already.");
+    if (error instanceof CommitError && error.reason === "constraint") throw conflict("The first user already exists.");
     throw error;
   }
   return { user_id: id, organization_id: organization.id };

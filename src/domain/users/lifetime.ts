@@ -38,11 +38,11 @@ export const parseLifetimeSeconds = (
   if (!(seconds >= 1)) {
     throw invalidField(
       "lifetime",
-      "A token lives at least a second. Numbers are nanoseconds; a text such as 168h is accepted, too.",
+      "A token must be valid for at least one second. Numbers are nanoseconds. Text such as 168h is also accepted.",
     );
   }
   const max = getMaxSeconds(roles);
-  if (seconds > max) throw invalidField("lifetime", `A token of this user lives at most ${max / 3600} hours.`);
+  if (seconds > max) throw invalidField("lifetime", `Tokens of this user are valid for at most ${max / 3600} hours.`);
   if (seconds > left) {
     const detail = `The token of this request ends in ${left} seconds, and a token that it creates ends no later. Choose a shorter lifetime, or leave it out.`;
     throw invalidField("lifetime", detail);

@@ -128,7 +128,7 @@ export const openSecrets = async ({ store, encryption }: Deps, user_id: string):
       const value = encryption.open(row.sealed_value, toSealContext(row));
       return [{ env_name: row.env_name, file_path: row.file_path, value }];
     } catch (error) {
-      log("users").error("the secret {name} of {user_id} cannot be opened: {error}", {
+      log("users").error("cannot decrypt the secret {name} of {user_id}: {error}", {
         name: row.name,
         user_id,
         error,

@@ -117,12 +117,12 @@ test("[TY-6] a stop ends active ways, also while a prompt is being sent, and an 
     interrupts: true,
     message_id: 30,
   });
-  expect(getRefusal(stopped, { type: "stop", now })).toBe("conflict: None of the ways is working.");
+  expect(getRefusal(stopped, { type: "stop", now })).toBe("conflict: None of the ways is running.");
 });
 
 test("[TY-4] [TY-5] one finished way is kept, or none; a failed keep leaves the choice open", () => {
   const ready = applyEvents(begin(2), delivered(1), seen(1, "rests"), measured(1), checked(1, 1, check(0)));
-  expect(getRefusal(ready, keep(2))).toStartWith("conflict: Way 2 is still working");
+  expect(getRefusal(ready, keep(2))).toStartWith("conflict: Way 2 is still running");
   expect(getRefusal(ready, keep(3))).toStartWith("invalid");
   const keeping = applyEvents(ready, keep(1));
   expect([keeping.status, states(keeping), isEnding(keeping)]).toEqual(["keeping", "passed stopped", false]);

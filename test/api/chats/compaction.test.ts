@@ -66,12 +66,12 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is compacted for the model an
       },
     },
   ]);
-  expect(JSON.stringify(all)).not.toContain("stands for it");
+  expect(JSON.stringify(all)).not.toContain("replaces the conversation");
   const page = await world.owner.get<MessagePage>(`${path}/messages?limit=3&before_id=${all[7]?.id}`);
   expect(page.messages.map(({ id }) => id)).toEqual([6, 5, 4].map((index) => all[index]?.id as number));
   const countFound = async (words: string) =>
     (await world.owner.get<unknown[]>(`/api/v2/chats?q=${encodeURIComponent(`search:"${words}"`)}`)).length;
-  expect([await countFound("secret.txt"), await countFound("stands for it")]).toEqual([1, 0]);
+  expect([await countFound("secret.txt"), await countFound("replaces the conversation")]).toEqual([1, 0]);
 
   // Editing an earlier message restores the history; its summary fails, and the turn continues without one.
   await world.owner.patch(`${path}/messages/${all[4]?.id}`, { content: [{ type: "text", text: "third, edited" }] });

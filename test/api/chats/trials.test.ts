@@ -190,7 +190,7 @@ testInside(
     const at = `${path}/${trial.id}`;
     expect(await getRejection(body)).toStartWith("409: This chat already has open ways");
     expect((await admin.fetch("GET", `/api/v2/chats/${nowhere.id}/trials/${trial.id}`)).status).toBe(404);
-    expect(await getRejection({ way: 1 }, `${at}/keep`)).toStartWith("409: Way 1 is still working");
+    expect(await getRejection({ way: 1 }, `${at}/keep`)).toStartWith("409: Way 1 is still running");
     for (const one of [await models.next(), await models.next()]) write(one);
     await until(async () => (await world.wayStates(trial)).join() === "needs_you,needs_you");
     const chats = trial.ways.map(({ chat_id }) => chat_id);
@@ -207,7 +207,7 @@ testInside(
     await admin.post<Trial>(`${at}/stop`);
     const stopped = await world.become(trial, "ready");
     expect(stopped.ways.map(({ status }) => status)).toEqual(["passed", "stopped"]);
-    expect(await getRejection({}, `${at}/stop`)).toBe("409: None of the ways is working.");
+    expect(await getRejection({}, `${at}/stop`)).toBe("409: None of the ways is running.");
     expect(await getRejection({ way: 3 }, `${at}/keep`)).toStartWith("400: way must be 1 to 2");
     // Interrupting a pending approval causes one more model call.
     await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chats[1]}`)).status === "waiting");

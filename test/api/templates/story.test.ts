@@ -95,7 +95,7 @@ describe("from upload to template", () => {
     expect(await member.get<Template>(`${ORGANIZATION}/templates/webshop`)).toEqual(template);
     expect((await admin.get<TemplateVersion>(`/api/v2/templateversions/${version.id}`)).template_id).toBe(template.id);
     expect(await awaitRejection(admin.post(`${ORGANIZATION}/templates`, { ...body, name: "again" }))).toContain(
-      "400 template_version_id belongs to a template already",
+      "400 template_version_id already belongs to a template",
     );
     const other = await importVersion(admin, `${uniqueText()}${ECHO}`);
     const taken = { name: "WEBSHOP", template_version_id: other.id };

@@ -137,7 +137,7 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
 
   const changed = await start("start with other values", toParameterValues(later));
   for (const value of Object.values(later))
-    assert(changed.state.includes(`"${value}"`), `the value ${value} is not there`);
+    assert(changed.state.includes(`"${value}"`), `the value ${value} does not exist`);
   await checkWorking(changed.state, "start with other values");
   assert(listResourceNames(changed.state).join() === things.join(), "start: there is not the same again");
 
