@@ -2,7 +2,7 @@
 // tokens are returned once, for the worker; only their digests are stored.
 import type { Encryption } from "#base/encryption.ts";
 import { sha256 } from "#base/ids.ts";
-import { BuildSecrets, mapValues, sealSecretTexts, type TextChange } from "#base/template-secrets.ts";
+import { BuildSecrets, mapValues, sealSecretTexts, type TextChange } from "#base/secrets/template-secrets.ts";
 import { insertAgent } from "#db/agents/agents.ts";
 import { insertAgentApp } from "#db/agents/apps.ts";
 import { deleteAgentsOfBuild, releaseApp, releaseToken } from "#db/agents/build-agents.ts";

@@ -2,7 +2,7 @@
 // was read (rule TP-31), and everything about sensitive variables in its manifest (rule TP-37).
 import { and, eq, gt, isNotNull, ne, sql } from "drizzle-orm";
 import type { Encryption } from "#base/encryption.ts";
-import { mapValues } from "#base/template-secrets.ts";
+import { mapValues } from "#base/secrets/template-secrets.ts";
 import type { Manifest, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
 import { build, query, type Statement, updateBy } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";

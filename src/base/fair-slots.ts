@@ -10,7 +10,7 @@ export type FairLimits = {
   /** How many can wait for a slot, and how many of these for one holder. */
   readonly waiting: number;
   readonly waiting_each: number;
-  /** Those who get no slot within this time are refused. */
+  /** Holders that get no slot within this time are refused. */
   readonly wait_ms: number;
 };
 

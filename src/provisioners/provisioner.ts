@@ -195,7 +195,7 @@ export interface Provisioner {
    * no containers.
    */
   followKills?(killed: (kill: ContainerKill) => void): void;
-  /** Kills a workspace's processes at once, without a build, because its owner may not have it any more. Files and state stay. */
+  /** Kills a workspace's processes immediately and without a build, because its owner may no longer have it. Files and state stay. */
   halt?(workspace_id: string): Promise<void>;
   /** Stops restarting anything, because the server is stopping. */
   stop?(): void;

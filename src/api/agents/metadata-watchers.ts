@@ -2,7 +2,7 @@
 // notified at most once a second, and at least every 5 s because results age (facts/platform 5.8, rules MD-1 to MD-3).
 import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { hideSecretTexts } from "#base/template-secrets.ts";
+import { hideSecretTexts } from "#base/secrets/template-secrets.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";
 import { presentMetadata } from "#domain/agents/present.ts";
 import type { ApiContext } from "../context.ts";

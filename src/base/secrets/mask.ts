@@ -1,8 +1,9 @@
 // Masks secrets in texts before they are shown, in plain form and in common encodings. Every line of a secret is treated as a secret,
 // because logs arrive in lines (rules TF-11, TP-33).
-
-import { HIDDEN_TEXT } from "../template-secrets.ts";
 import { listEncodings } from "./spellings.ts";
+
+/** Shown to people in place of a secret, or of a text that contains one. */
+export const HIDDEN_TEXT = "(hidden)";
 
 /** Masking shorter secrets would hide ordinary words. */
 const MIN_SECRET_CHARS = 6;

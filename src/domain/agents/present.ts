@@ -4,7 +4,7 @@ import { agentHealth, agentStatus } from "#actors/agent/status.ts";
 import { NEVER, toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { type AppName, formatLabel } from "#base/links/app-label.ts";
-import { hideSecretTexts, mapValues, type TextChange } from "#base/template-secrets.ts";
+import { hideSecretTexts, mapValues, type TextChange } from "#base/secrets/template-secrets.ts";
 import { type AgentRow, listAgentsOfResources } from "#db/agents/agents.ts";
 import { listAgentNames, listShareMaximums } from "#db/agents/app-places.ts";
 import { type AppStatusRow, listAppStatusesByAgents } from "#db/agents/app-statuses.ts";

@@ -118,7 +118,7 @@ test("[TP-38] a template that repeats a long value fails the start in words, and
   expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("deleted");
 });
 
-test("[WK-19] a template that requires its active version refuses another one to members, and not to those who manage it", async () => {
+test("[WK-19] a template that requires its active version refuses another one to members, but not to its administrators", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { id, organization_id, active_version_id: old } = await makeTemplate(admin, JSON.stringify(ECHO));

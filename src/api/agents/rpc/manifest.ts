@@ -2,7 +2,7 @@
 import { notFound } from "#base/errors.ts";
 import { uuidToBytes } from "#base/ids.ts";
 import { formatLabel } from "#base/links/app-label.ts";
-import { mapValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
+import { mapValues, openSecretTexts, type TextChange } from "#base/secrets/template-secrets.ts";
 import { findAgent, findAgentPlace } from "#db/agents/agents.ts";
 import { type AgentAppRow, listAgentApps } from "#db/agents/apps.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";

@@ -1,17 +1,14 @@
-// Protects the values of sensitive variables and the secrets of a workspace's owner that a template inserted into its texts. Those that only the
-// agent needs (environment, scripts) are encrypted; the others (such as apps, metadata and folders) are shown to everyone who can see the
+// Protects the values of sensitive variables and the secrets of a workspace's owner that a template inserted into its texts. Texts that only
+// the agent needs (environment, scripts) are encrypted; the others (such as apps, metadata and folders) are shown to everyone who can see the
 // workspace, so they are hidden for good. Texts without secrets are stored in plain form, so that reading them costs nothing. Pure except for
 // the random nonces.
-import type { Encryption } from "./encryption.ts";
-import { Mask } from "./secrets/mask.ts";
+import type { Encryption } from "../encryption.ts";
+import { HIDDEN_TEXT, Mask } from "./mask.ts";
 
 /** Converts a text to its stored form or back. */
 export type TextChange = (text: string) => string;
 
 const toSealContext = (agent_id: string): string => `agent_text:${agent_id}`;
-
-/** Shown to people in place of a text that contains a secret. */
-export const HIDDEN_TEXT = "(hidden)";
 
 /** The secrets of a build. */
 export class BuildSecrets {
