@@ -27,12 +27,21 @@ const fill = (into, texts) => {
 };
 const main = document.querySelector("main");
 window.openPage = async () => fill(main, await (await fetch("/messages")).json());
-window.fillBox = () => fill(document.querySelector("#box"), Array.from({ length: 2_000 }, (_, at) => "row " + at));
+// Only the rows are on the page, so that each frame draws a screenful of them.
+window.fillBox = () => {
+  const box = document.querySelector("#box");
+  document.body.replaceChildren(box);
+  fill(box, Array.from({ length: 2_000 }, (_, at) => "row " + at + " word".repeat(20)));
+};
 window.listen = () => {
   const typed = document.querySelector("#typed");
   const socket = new WebSocket(location.origin.replace("http", "ws") + "/echo");
   socket.onmessage = ({ data }) => requestAnimationFrame(() => typed.append(data));
-  document.querySelector("#field").onkeydown = ({ key }) => socket.send(key);
+  document.querySelector("#field").onkeydown = (event) => {
+    // The letter itself is not inserted: drawing it would delay the frame of its echo.
+    event.preventDefault();
+    socket.send(event.key);
+  };
   return new Promise((resolve) => { socket.onopen = resolve; });
 };
 await openPage();

@@ -35,6 +35,15 @@ export const inPage = () => {
   window.count = (selector) => document.querySelectorAll(selector).length;
 };
 
+/** Runs in the page: notes in `keyed` the time from each key to the next frame. */
+export const noteKeys = () => {
+  window.keyed = [];
+  addEventListener(
+    "keydown",
+    ({ timeStamp }) => void window.painted(() => true).then((now) => window.keyed.push(now - timeStamp)),
+  );
+};
+
 /** Opens a page at this address, and returns it once a frame passes the test, with the milliseconds since its start. */
 export const opened = async (context, address, test) => {
   const page = await context.newPage();

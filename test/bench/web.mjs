@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 import { takeFirstSteps } from "../browser/first-steps.mjs";
 import { floors } from "./web-floor.mjs";
-import { followed, inPage, noteScrolling, opened, processor, quantile } from "./web-page.mjs";
+import { followed, inPage, noteKeys, noteScrolling, opened, processor, quantile } from "./web-page.mjs";
 
 const [file, url, token, scenario, given] = process.argv.slice(2);
 const options = JSON.parse(given ?? "{}");
@@ -102,13 +102,7 @@ const scenarios = {
     const field = page.locator(".filter input");
     await field.focus();
     const keys = [];
-    await page.evaluate(() => {
-      window.keyed = [];
-      addEventListener(
-        "keydown",
-        ({ timeStamp }) => void painted(() => true).then((now) => keyed.push(now - timeStamp)),
-      );
-    });
+    await page.evaluate(noteKeys);
     await spent();
     for (const key of "ws-0123") {
       await page.keyboard.press(key);

@@ -5,11 +5,20 @@ import { finishesWithin } from "#base/retry.ts";
 import type { ApiContext } from "../context.ts";
 import { loadFirstMessage } from "../workspaces/watch-all-follower.ts";
 import { identifySender, type UserCaller, userIn } from "./caller.ts";
+import { getPath } from "./errors.ts";
 import { findCredential } from "./identify.ts";
 import type { LoadInitialData } from "./streamed-page.ts";
 
-/** Paths below /api/v2 whose responses the app needs first; `workspaces` is the path of their stream. */
-type Beginning = { readonly session: readonly string[]; readonly workspaces: string; readonly chats: string };
+/**
+ * Paths below /api/v2 whose responses the app needs first; `workspaces` is the path of their stream. `firstVisit`: what Home shows to a
+ * user without workspaces, and the path of Home.
+ */
+type Beginning = {
+  readonly session: readonly string[];
+  readonly workspaces: string;
+  readonly chats: string;
+  readonly firstVisit: { readonly page: string; readonly address: string };
+};
 
 type PreloadDeps = {
   readonly ctx: ApiContext;
@@ -50,11 +59,19 @@ export const preloadInitialData = ({ ctx, beginning, ask, count }: PreloadDeps) 
     return `${JSON.stringify(`GET ${address}`)}:${await response.text()}`;
   };
   const read = async (page: Request, caller: UserCaller): Promise<string> => {
-    const { session, workspaces, chats } = beginning;
-    const [list, ...answers] = await Promise.all([
-      loadFirstMessage(ctx, caller),
+    const { session, workspaces, chats, firstVisit } = beginning;
+    const loading = loadFirstMessage(ctx, caller);
+    const loadFirstVisit = async (): Promise<string[]> => {
+      const list = getPath(page.url) === firstVisit.page ? await loading : undefined;
+      const isFirst = list !== undefined && !list.includes(`"owner_id":"${caller.user_id}"`);
+      return isFirst ? [await answerTo(page, caller, firstVisit.address)] : [];
+    };
+    const [list, more, ...known] = await Promise.all([
+      loading,
+      loadFirstVisit(),
       ...[...session, chats].map((address) => answerTo(page, caller, address)),
     ]);
+    const answers = [...known, ...more];
     const fitting = answers.filter((answer, at) => at < session.length || answer.length <= MAX_CHARS);
     const heard = list !== undefined && list.length <= MAX_CHARS ? { [workspaces]: list } : {};
     return `{"answers":{${fitting.join(",")}},"heard":${JSON.stringify(heard)}}`;

@@ -25,6 +25,20 @@ const parseFirst = (html: string): FirstAnswers | undefined => {
   return json === undefined ? undefined : (JSON.parse(json) as FirstAnswers);
 };
 
+test("[WB-77] Home includes the templates while its user has no workspace", async () => {
+  const templates = async (path: string): Promise<unknown> => {
+    const { answers } = await until(async () => parseFirst(await (await open(path, adminHeaders)).text()));
+    return answers["GET /templates"];
+  };
+  expect(await templates("/")).toEqual((await (await open("/api/v2/templates", adminHeaders)).json()) as object);
+  expect(await templates("/workspaces")).toBeUndefined();
+  const { id } = await createWorkspace(admin, template_id, "first");
+  await awaitBuild(admin, id);
+  expect(await templates("/")).toBeUndefined();
+  await deleteWorkspace(admin, id);
+  expect(await templates("/")).toBeDefined();
+});
+
 test("[WB-77] a page includes its user's identity and the data of their lists, and is never cached", async () => {
   const { id } = await createWorkspace(admin, template_id, "alpha");
   await awaitBuild(admin, id);

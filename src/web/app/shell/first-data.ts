@@ -30,7 +30,12 @@ const [WORKSPACES, CHATS] = ["/workspaces/watch", "/chats?limit=100"];
 export const STREAMS: readonly (readonly [socket: string, then?: string])[] = [[WORKSPACES], ["/chats/watch", CHATS]];
 
 /** Data that the server includes in each page for signed-in users (src/api/http/first-answers.ts), so that it need not be requested. */
-export const BEGINNING = { session: SESSION, workspaces: WORKSPACES, chats: CHATS };
+export const BEGINNING = {
+  session: SESSION,
+  workspaces: WORKSPACES,
+  chats: CHATS,
+  firstVisit: { page: "/", address: "/templates" },
+};
 
 /** Pages for users who are not signed in. */
 export const DOORS: FirstData = {

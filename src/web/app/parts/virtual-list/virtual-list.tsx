@@ -123,7 +123,7 @@ export const VirtualList = ({
   return (
     <div
       ref={box}
-      class={["virtual", name].filter(Boolean).join(" ")}
+      class={["virtual", (list.isScrolling || narrow) && "passing", name].filter(Boolean).join(" ")}
       role={role}
       style={{ blockSize: `${list.getTotalSize()}px` }}
     >
