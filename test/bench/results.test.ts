@@ -38,8 +38,10 @@ test("[BM-4] reads back a run's results, and shows the newest run that measured 
   writeRun(place.path, makeRun(1, 0.7));
   writeRun(place.path, makeRun(3, 0.9, "the floor ended"));
   writeRun(place.path, second);
+  // A minute with two runs keeps both.
+  writeRun(place.path, { ...makeRun(1, 0.6), date: "2026-11-01T10:00:40.000Z" });
   const runs = readRuns(place.path);
-  expect(runs.map(({ date }) => date.slice(8, 10))).toEqual(["01", "02", "03"]);
+  expect(runs.map(({ date }) => date.slice(8, 10))).toEqual(["01", "01", "02", "03"]);
   expect(findNewest(runs, "sample")).toEqual({
     date: "2026-11-02",
     rounds: { floor: [{ speed: 100 }], product: [{ speed: 81.23 }] },

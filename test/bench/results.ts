@@ -29,7 +29,7 @@ const MIN_NOISE = 0.1;
 /** Writes a run to `<date>-<commit>.json` in the folder. A later call with the same run replaces the file. */
 export const writeRun = (folder: string, run: StoredRun): string => {
   mkdirSync(folder, { recursive: true });
-  const file = join(folder, `${run.date.slice(0, 16).replace(":", "")}-${run.commit}.json`);
+  const file = join(folder, `${run.date.slice(0, 19).replaceAll(":", "")}-${run.commit}.json`);
   writeFileSync(file, `${JSON.stringify(run, roundNumber, 1)}\n`);
   return file;
 };

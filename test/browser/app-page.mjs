@@ -33,6 +33,35 @@ export const settle = (page) =>
     await Promise.allSettled(ending.map(({ finished }) => finished));
   });
 
+/** Returns the largest number of elements whose styles were computed together while `act` ran. */
+export const countRestyled = async (page, act) => {
+  const session = await page.context().newCDPSession(page);
+  const counts = [0];
+  session.on("Tracing.dataCollected", ({ value }) => {
+    for (const { name, args } of value) if (name === "UpdateLayoutTree") counts.push(args.elementCount ?? 0);
+  });
+  await session.send("Tracing.start", { traceConfig: { includedCategories: ["devtools.timeline"] } });
+  await act();
+  const complete = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
+  await session.send("Tracing.end");
+  await complete;
+  await session.detach();
+  return Math.max(...counts);
+};
+
+/** Returns the number of layers that contain more than a glyph. */
+export const countLayers = async (page) => {
+  const session = await page.context().newCDPSession(page);
+  const drawn = new Promise((resolve) =>
+    session.on("LayerTree.layerTreeDidChange", ({ layers }) => layers && resolve(layers)),
+  );
+  await session.send("DOM.enable");
+  await session.send("LayerTree.enable");
+  const layers = await drawn;
+  await session.detach();
+  return layers.filter(({ drawsContent, width }) => drawsContent && width > 24).length;
+};
+
 /** `rules` limits the check to these rules; by default all run. `within` is the part of the page to check. */
 const axeOf = async (page, rules, within = ["html"]) => {
   if (!(await page.evaluate(() => "axe" in window))) {

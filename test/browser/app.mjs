@@ -1,6 +1,6 @@
 // The app's first pages: sign in, the live list, search, bulk actions, the palette, a disconnect. node app.mjs CHROMIUM URL EMAIL PASSWORD
 // BETA PAGES [FOLDER]
-import { inApp } from "./app-page.mjs";
+import { countLayers, inApp } from "./app-page.mjs";
 import { askedByPress, badlyAsked } from "./early.mjs";
 
 const [file, url, email, password, beta, pages, folder] = process.argv.slice(2);
@@ -21,6 +21,13 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await rows.getByRole("link", { name: "alpha", exact: true }).waitFor();
   result.names = await rows.locator("a.name").allTextContents();
   await look("workspaces");
+  // A turning glyph is a layer of its own; the texts around it are not.
+  const before = await countLayers(page);
+  await page.evaluate(() => {
+    for (const glyph of document.querySelectorAll(".rows .state")) glyph.dataset.state = "busy";
+  });
+  await page.waitForFunction(() => document.getAnimations().length >= 2);
+  result.layers = (await countLayers(page)) - before;
   // A window that becomes as narrow as a phone: rows have two lines there and are stacked.
   await page.reload();
   await rows.getByRole("link", { name: "alpha", exact: true }).waitFor();

@@ -53,7 +53,7 @@ const pages = ({ workspace, chat, template, agent }: Readonly<Record<string, str
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-88] [WB-80] [WB-85] [WB-4] [WB-6] [WB-68] [WB-69] [WB-77] [PG-4] [PG-5] a person signs in, searches, stops two workspaces together, pins one and finds another; each page is accessible, violates no content policy, and requests its data before its code has loaded",
+  "[WB-76] [WB-88] [WB-80] [WB-85] [WB-4] [WB-6] [WB-68] [WB-69] [WB-77] [PG-4] [PG-5] a person signs in, searches, stops two workspaces together, pins one and finds another; each page is accessible, violates no content policy, and requests its data before its code has loaded",
   async () => {
     const models = new ScriptedModels();
     await using world = await openWorld({ models });
@@ -75,6 +75,7 @@ testNeeding(
       filtered: ["alpha"],
       address: "owner:me alph",
       asked: [],
+      layers: 0,
       stays: true,
       pressed: { pressed: ["/chats//messages?limit=40", "/chats/", "/chats/models", "/chats//trials"], twice: [] },
       tried: [],

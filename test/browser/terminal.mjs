@@ -1,6 +1,6 @@
 // The terminal page: job control, splits, tabs, search, a file by drop, font size, a phone's extra keys, and reconnecting after a reload
 // and after the server was killed. node terminal.mjs CHROMIUM URL EMAIL PASSWORD AGENT [FOLDER]
-import { inApp, signIn } from "./app-page.mjs";
+import { countRestyled, inApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 import { scaleTimeout } from "./chromium.mjs";
 
@@ -47,6 +47,16 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.keyboard.press("Control+c");
   await type("echo code-$? kept-$kept");
   await shows(1, "code-130 kept-42");
+
+  // A letter changes the styles of its row, not of the page.
+  result.restyled = await countRestyled(page, async () => {
+    await page.keyboard.type("echo let");
+    await shows(1, "echo let");
+    await page.keyboard.type("ter-$((1+1))");
+    await shows(1, "letter-$((1+1))".replace(/[()+]/g, "\\$&"));
+  });
+  await page.keyboard.press("Enter");
+  await shows(1, "letter-2");
 
   // A paste larger than a message arrives completely, and later keys come after it.
   await type("stty -echo; echo go-$((1+1)); cat > pasted; stty echo; echo pasted-$(wc -c < pasted)");

@@ -12,7 +12,7 @@ import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[TE-1][TE-2][TE-3][TE-4][TE-5][TE-6][TE-7][WB-4][WB-6] terminals are shown side by side, searched, accept files, and return after a reload and after the server was killed",
+  "[TE-1][TE-2][TE-3][TE-4][TE-5][TE-6][TE-7][TE-8][WB-4][WB-6] terminals are shown side by side, searched, accept files, and return after a reload and after the server was killed",
   async () => {
     await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`);
     const { place, world, workspace_id, home } = story;
@@ -34,6 +34,7 @@ testNeeding(
       left: 1,
       leftTo: "Close terminal 1",
     });
+    expect(result.restyled).toBeLessThan(50);
     expect(result.copied).toMatch(/^copy/);
     expect(readFileSync(join(home, "deep/dropped.txt"), "utf8")).toBe("second of two");
     expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);

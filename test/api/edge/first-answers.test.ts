@@ -4,7 +4,7 @@ import { usesActiveNodes } from "#test/support/cluster/active-nodes.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+import { awaitBuild, createBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
 const { server, admin } = await forFile(openWorld());
 const token = admin.token ?? "";
@@ -35,7 +35,8 @@ test("[WB-77] Home includes the templates while its user has no workspace", asyn
   const { id } = await createWorkspace(admin, template_id, "first");
   await awaitBuild(admin, id);
   expect(await templates("/")).toBeUndefined();
-  await deleteWorkspace(admin, id);
+  await createBuild(admin, id, "delete");
+  await awaitBuild(admin, id);
   expect(await templates("/")).toBeDefined();
 });
 
