@@ -1,5 +1,6 @@
 // The actor of one chat: the only writer of its row, history and queue. Decides by the table in state.ts, commits, announces, and starts
 // and stops turns outside of its mailbox. Turns report with the version of the history they belong to (rules CH-10 to CH-19).
+import { log } from "#base/log.ts";
 import { findChat, guardPermissions, listChildren, markChatRead } from "#db/chats/chats.ts";
 import { repinContext } from "#db/chats/context.ts";
 import { findAnswer, type RequestKey } from "#db/chats/requests.ts";
@@ -42,6 +43,7 @@ import {
   toPicture,
 } from "./messages.ts";
 import { buildChatNotices, hasNotice } from "./notices.ts";
+import { CRASHED, countCrash, MAX_CRASHES } from "./recovery.ts";
 import { buildChat } from "./storage/created.ts";
 import { changeFamily } from "./storage/family.ts";
 import { type ForkChat, forkChat } from "./storage/fork.ts";
@@ -66,7 +68,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   protected async load(): Promise<ChatState | undefined> {
     const state = await readChat(this.#deps.store, this.id);
     // A turn may be due but not running: after a start, or after a commit that could not be confirmed.
-    if (state) runOutsideMailbox(() => resume(this.#deps.effects, state));
+    if (state) runOutsideMailbox(() => this.#resumeLoaded(state));
     return state;
   }
 
@@ -351,9 +353,43 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     }));
   }
 
-  /** Continues pending work after a start. */
+  /** Continues pending work after a start. A turn during which the server has ended twice in a row fails instead (rule CH-52). */
   resume(_: Record<string, never>): Promise<void> {
-    return this.handle((state) => ({ state, after: () => resume(this.#deps.effects, state), reply: undefined }));
+    return this.handle<void>(async (state) => {
+      const { effects } = this.#deps;
+      const crashes = effects.hasActiveTurn(this.id) ? undefined : countCrash(state);
+      if (crashes === undefined) return { state, after: () => resume(effects, state), reply: undefined };
+      if (crashes.count >= MAX_CRASHES) {
+        const { history_version, generation_attempt } = state;
+        const fence = { history_version, generation_attempt };
+        const failed = await toReportOutcome(this.#deps, state, { type: "finish_error", fence, error: CRASHED });
+        return { ...failed, reply: undefined };
+      }
+      const next = { ...state, crashes };
+      const writes = toPatchWrites(state, { crashes });
+      return { state: next, writes, after: () => resume(effects, next), reply: undefined };
+    });
+  }
+
+  /** Notes that the server stops the turn in order, so that its end does not count as a crash. */
+  noteStopped(_: Record<string, never>): Promise<void> {
+    return this.handle<void>((state) => {
+      const counted = countCrash(state);
+      if (counted === undefined) return { state, reply: undefined };
+      const crashes = { ...counted, count: counted.count - 1 };
+      return { state: { ...state, crashes }, writes: toPatchWrites(state, { crashes }), reply: undefined };
+    });
+  }
+
+  #resumeLoaded(state: ChatState): void {
+    const { effects } = this.#deps;
+    if (effects.hasActiveTurn(this.id) || countCrash(state) === undefined) {
+      resume(effects, state);
+      return;
+    }
+    void this.resume({}).catch((error) =>
+      log("chats").error("chat {id} cannot continue: {error}", { id: this.id, error }),
+    );
   }
 
   /** Begins a turn's attempt to call the model. */

@@ -37,6 +37,7 @@ export type ChatPatch = Partial<
     | "last_turn_summary"
     | "summary"
     | "agent_session"
+    | "crashes"
   >
 >;
 
@@ -202,6 +203,7 @@ export interface TurnReports {
   pauseForBudget(args: Report<"pause_for_budget">): Promise<LateResult>;
   budgetRaised(args: { readonly budget_id: string }): Promise<LateResult>;
   finishInterruption(args: Report<"finish_interruption">): Promise<LateResult>;
+  noteStopped(args: Record<string, never>): Promise<void>;
 }
 
 /** Messages of the generator of titles and summaries. */

@@ -88,6 +88,8 @@ export const chats = uncachedTable(
     last_assistant_id: integer().notNull().default(0),
     /** The tool whose question to a person is the last thing that was said; null where none is, or somebody has answered. */
     asked_by: text(),
+    /** How often a server has ended without stopping the turn first, for this version of the history, and the last attempt before that. */
+    crashes: text({ mode: "json" }).$type<{ history_version: number; attempt: number; count: number }>(),
   },
   (table) => [
     // Lists walk it backwards and stop when the page is full; pinned chats are separate.

@@ -47,6 +47,7 @@ export const toCreation = (
     generation_attempt: 0,
     last_assistant_id: 0,
     asked_by: null,
+    crashes: null,
   };
   return { state, inserted };
 };

@@ -221,6 +221,7 @@ export class Generations {
     for (const job of jobs) this.#end(job, STOPPING_REASON);
     this.#deps.engines.release(() => true);
     await Promise.all([...jobs.map(({ done }) => done), ...this.#reports]);
+    await this.#noteStopped(this.#jobs.keys());
     this.#jobs.clear();
   }
 
@@ -230,7 +231,20 @@ export class Generations {
     for (const [, job] of leaving) this.#end(job, STOPPING_REASON);
     this.#deps.engines.release(isLeaving);
     await Promise.all(leaving.map(([, { done }]) => done));
+    await this.#noteStopped(leaving.map(([chat_id]) => chat_id));
     for (const [chat_id, job] of leaving) this.#removeJob(chat_id, job);
+  }
+
+  /** Without the note, the next server takes this end for a crash. */
+  async #noteStopped(chat_ids: Iterable<string>): Promise<void> {
+    const { chats } = this.#deps;
+    await Promise.all(
+      [...chat_ids].map((id) =>
+        chats()
+          .ask(id, "noteStopped", {})
+          .catch((error) => log("chats").debug("chat {id} counts this stop as a crash: {error}", { id, error })),
+      ),
+    );
   }
 
   async #run(chat_id: string, job: Job): Promise<void> {
