@@ -3,8 +3,9 @@
 import { toEmailKey } from "#base/email-address.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
+import { insertNotification } from "#db/notifications/notifications.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
-import { deleteKeysByUser } from "#db/users/api-keys.ts";
+import { deleteKeysByUser, listKeyHashes } from "#db/users/api-keys.ts";
 import { findInvitationByEmail, findInvitationByToken, type InvitationRow } from "#db/users/invitations.ts";
 import { insertMember, type Member } from "#db/users/members.ts";
 import { findAnyOidcLink, findOidcLink, guardUnlinked, insertOidcLink } from "#db/users/oidc-links.ts";
@@ -89,10 +90,20 @@ const linkAccount = async (
     );
   }
   requireActive(user);
+  const keys = await ctx.store.all(listKeyHashes({ user_id: user.id }));
+  const notice = insertNotification({
+    now: ctx.clock.now(),
+    user_id: user.id,
+    kind: "sign_in_linked",
+    values: { provider: name },
+    path: "/account/security",
+    dedupe: `sign_in_linked:${uuid()}`,
+  });
   const statements = [
     guardUnlinked({ user_id: user.id }),
     deleteKeysByUser({ user_id: user.id, except: "" }),
     ...writeLink(ctx, setting.issuer, identity, user),
+    ...(keys.length > 0 ? [notice] : []),
   ];
   return { user, statements, revokesKeys: true };
 };

@@ -161,6 +161,15 @@ export const NOTICE_KINDS = {
     body: "{used} has been used. The budget resets at {time}.",
     action: "View budgets",
   },
+  sign_in_linked: {
+    id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0025",
+    name: "Sign-in added",
+    group: ADMINISTRATION,
+    mail: true,
+    title: "You can now sign in with {provider}",
+    body: "{provider} was added to your account. All other sessions ended, and your tokens and application grants were revoked: create those that you still need again. If you did not do this, ask an administrator to remove the sign-in.",
+    action: "Open account settings",
+  },
   budget_used_up: {
     id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0032",
     name: "Budget used up",

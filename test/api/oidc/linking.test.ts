@@ -76,9 +76,16 @@ test("[OI-5] a link revokes what the creator of the account made with its passwo
   expect((await me(linked.client)).id).toBe(user.id);
   for (const one of [client, client.withToken(token.key)]) expect(await fetchStatus(one, "GET", "/users/me")).toBe(401);
   expect((await stream.closed).code).toBe(1008);
+  const inbox = async () =>
+    (await linked.client.get<{ notifications: { title: string; content: string }[] }>("/api/v2/notifications/inbox"))
+      .notifications;
+  expect(await inbox()).toMatchObject([
+    { title: "You can now sign in with linking", content: expect.stringContaining("your tokens") },
+  ]);
   // The password still works, and later sign-ins revoke nothing.
   const again = await client.withToken(undefined).signIn("una@example.com", PASSWORD);
   await signIn(person("una"), "linking");
+  expect(await inbox()).toHaveLength(1);
   for (const one of [linked.client, again]) expect(await fetchStatus(one, "GET", "/users/me")).toBe(200);
 });
 
@@ -87,7 +94,10 @@ test("[OI-5] an account created for a provider is linked only by one that may li
   const refused = await signIn(person("pre"), "open");
   expect(refused.token).toBeUndefined();
   expect(refused.text).toContain("may not link accounts");
-  expect((await me((await signIn(person("pre"), "linking")).client)).username).toBe("pre");
+  const { client } = await signIn(person("pre"), "linking");
+  expect((await me(client)).username).toBe("pre");
+  // It had no keys that could have ended.
+  expect(await client.get<object>("/api/v2/notifications/inbox")).toMatchObject({ notifications: [] });
 });
 
 test("[OI-9] without the second factor neither link nor roles are written", async () => {
