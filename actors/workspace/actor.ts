@@ -11,7 +11,7 @@ import { guardUser } from "#db/users/users.ts";
 import { findBuild, updateBuild } from "#db/workspaces/builds.ts";
 import { listForksUnderWay } from "#db/workspaces/forks.ts";
 import { findJob, updateJob } from "#db/workspaces/jobs.ts";
-import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
+import { listAbandonedPortShares, listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { findSnapshot, listRestoring, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
 import { listTrashByOwner } from "#db/workspaces/trash.ts";
 import { findWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
@@ -35,7 +35,7 @@ import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
 import { buildWorkspaceNotices } from "./notices.ts";
 import { announceReload, type LateResult, nameTaken, toOutcome, toSettledOutcome, withExtraWrites } from "./outcome.ts";
 import { buildCreatedRows, planBuild } from "./plan.ts";
-import { lowerPorts, type PortContext, sharePort, unsharePort } from "./port-shares.ts";
+import { endPortShares, lowerPorts, type PortContext, type PortSharer, sharePort, unsharePort } from "./port-shares.ts";
 import { buildQuotaGuards } from "./quota.ts";
 import { extendDeadline, withAutostart, withTtl } from "./schedule-edits.ts";
 import { loadRules } from "./schedule-rules.ts";
@@ -462,13 +462,21 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
 
   /** Changes properties without a build; "stale" when unchanged. Rejects with 409 for a taken name, 410 for a deleted workspace. */
   edit(edit: WorkspaceEdit): Promise<LateResult> {
-    return this.handle((state) =>
-      this.#settleDecision(state, editWorkspace(state, edit, this.#deps.clock.now())),
-    ).catch(nameTaken);
+    return this.handle(async (state) => {
+      const { store, clock } = this.#deps;
+      const now = clock.now();
+      const decision = editWorkspace(state, edit, now);
+      if (decision.kind !== "change") return this.#settleDecision(state, decision);
+      const { id: workspace_id, access_lost_at, user_acl, group_acl } = decision.state.workspace;
+      if (access_lost_at === state.workspace.access_lost_at) return this.#settleDecision(state, decision);
+      const acl = { user_acl: JSON.stringify(user_acl), group_acl: JSON.stringify(group_acl) };
+      const abandoned = await store.all(listAbandonedPortShares({ workspace_id, ...acl }));
+      return this.#settleDecision(state, withExtraWrites(decision, endPortShares(state, abandoned, now)));
+    }).catch(nameTaken);
   }
 
   /** Shares a port or changes its share. Rejects with 400 as in facts/platform 3.5, 409 when the template changes at the same time. */
-  sharePort(share: UpsertPortShare): Promise<LateResult> {
+  sharePort(share: UpsertPortShare & PortSharer): Promise<LateResult> {
     return this.handle(async (state) => this.#settleDecision(state, sharePort(state, share, await this.#ports(state))));
   }
 

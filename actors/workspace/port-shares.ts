@@ -2,6 +2,7 @@
 // template's maximum prevents a share from exceeding a maximum that is lowered at the same time.
 import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
+import { insertNotification } from "#db/notifications/notifications.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { deletePortShare, guardShareLevel, type PortShareRow, savePortShare } from "#db/workspaces/port-shares.ts";
 import { isMoreOpen, type ShareLevel, type UpsertPortShare } from "#schema/workspaces/port-share.ts";
@@ -21,10 +22,13 @@ export type PortContext = {
   readonly now: number;
 };
 
-/** Shares a port, or changes its share (rules SH-8 and SH-9). */
+/** `by` is null for the workspace's owner. */
+export type PortSharer = { readonly by: { readonly id: string; readonly username: string } | null };
+
+/** Shares a port, or changes its share (rules SH-8 and SH-9). The owner is notified when someone else makes it public. */
 export const sharePort = (
   state: WorkspaceState,
-  share: UpsertPortShare,
+  share: UpsertPortShare & PortSharer,
   { most, agents, shares, now }: PortContext,
 ): Decision => {
   const refuse = (error: AppError): Decision => ({ kind: "refused", error });
@@ -38,11 +42,38 @@ export const sharePort = (
   if (shares.length >= MAX_SHARES && !shares.some(isSamePort(share))) {
     return refuse(new AppError("invalid", `A workspace can share at most ${MAX_SHARES} ports.`));
   }
-  const { template_id, id } = state.workspace;
+  const { template_id, id: workspace_id } = state.workspace;
   const guard = guardShareLevel({ id: template_id, level: most });
-  const entry = auditPort(state, shares.find(isSamePort(share)), share, now);
-  return unseen(state, [guard, savePortShare({ ...share, workspace_id: id }), entry]);
+  const { by, agent_name, port, protocol, share_level } = share;
+  const before = shares.find(isSamePort(share));
+  const row = { workspace_id, agent_name, port, protocol, share_level, shared_by: by?.id ?? null };
+  const opens = share_level === "public" && before?.share_level !== "public";
+  const notices = by !== null && opens ? [noticePublicPort(state, by.username, share, now)] : [];
+  return unseen(state, [guard, savePortShare(row), auditPort(state, before, share, now), ...notices]);
 };
+
+/** Returns statements that unshare these ports, because the people who shared them have lost access. */
+export const endPortShares = (state: WorkspaceState, shares: readonly PortShareRow[], now: number): Statement[] =>
+  shares.flatMap((share) => [
+    deletePortShare({ workspace_id: share.workspace_id, agent_name: share.agent_name, port: share.port }),
+    auditPort(state, share, undefined, now),
+  ]);
+
+const noticePublicPort = (
+  { workspace: { id, name, owner_id } }: WorkspaceState,
+  person: string,
+  { agent_name, port }: Pick<UpsertPortShare, "agent_name" | "port">,
+  now: number,
+): Statement =>
+  insertNotification({
+    now,
+    user_id: owner_id,
+    kind: "workspace_port_public",
+    values: { person, port: String(port), workspace: name },
+    targets: [id],
+    path: `/workspaces/${id}`,
+    dedupe: `workspace_port_public:${id}:${agent_name}:${port}:${now}`,
+  });
 
 /** Rejects with 404 when the port is not shared. */
 export const unsharePort = (

@@ -40,6 +40,30 @@ export const listPortShares = query(
 /** Shares as stored: {workspace_id}. */
 export const listStoredPortShares = findBy(port_shares, port_shares.workspace_id);
 
+/**
+ * Ports that someone has shared who has no access any more if the workspace is shared like this: {workspace_id, user_acl, group_acl}, the
+ * last two as JSON.
+ */
+export const listAbandonedPortShares = query(
+  build
+    .select()
+    .from(port_shares)
+    .where(
+      and(
+        eqParam(port_shares.workspace_id),
+        sql`${port_shares.shared_by} is not null and not exists (select 1 from users u
+          where u.id = ${port_shares.shared_by} and u.deleted = 0 and u.status <> 'suspended' and (
+            exists (select 1 from json_each(u.roles) r where r.value = 'owner')
+            or exists (select 1 from workspaces w
+              join organization_members m on m.organization_id = w.organization_id and m.user_id = u.id
+              where w.id = ${port_shares.workspace_id} and (
+                exists (select 1 from json_each(${sql.placeholder("user_acl")}) a where a.key = u.id)
+                or exists (select 1 from json_each(${sql.placeholder("group_acl")}) a where a.key = w.organization_id
+                  or a.key in (select g.group_id from group_members g where g.user_id = u.id))))))`,
+      ),
+    ),
+);
+
 /** Apps that are declared with a higher share level than the template allows. */
 const hasAppAbove = exists(
   build
@@ -85,10 +109,15 @@ export const savePortShare = statement<PortShareRow>(
       port: param("port"),
       protocol: param("protocol"),
       share_level: param("share_level"),
+      shared_by: param("shared_by"),
     })
     .onConflictDoUpdate({
       target: [port_shares.workspace_id, port_shares.agent_name, port_shares.port],
-      set: { protocol: sql`excluded.protocol`, share_level: sql`excluded.share_level` },
+      set: {
+        protocol: sql`excluded.protocol`,
+        share_level: sql`excluded.share_level`,
+        shared_by: sql`excluded.shared_by`,
+      },
     }),
 );
 

@@ -54,7 +54,9 @@ export const portShares = (ctx: ApiContext) => {
         await checkOwnerBelongs(ctx.store, place);
         const { id } = place;
         const { agent_name, port, protocol, share_level } = body;
-        await ctx.workspaces.ask(id, "sharePort", { agent_name, port, protocol, share_level });
+        const by = caller.user_id === place.owner_id ? null : { id: caller.user_id, username: caller.username };
+        await ctx.workspaces.ask(id, "sharePort", { agent_name, port, protocol, share_level, by });
+        if (by) ctx.topics.publish("notified", place.owner_id, {});
         return { workspace_id: id, agent_name, port, share_level, protocol };
       },
       {

@@ -89,6 +89,15 @@ export const NOTICE_KINDS = {
     body: "Somebody else restored a snapshot of it. The audit log says who did.",
     action: "Open the workspace",
   },
+  workspace_port_public: {
+    id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0009",
+    name: "Port made public",
+    group: WORKSPACES,
+    mail: true,
+    title: "{person} made port {port} of {workspace} public",
+    body: "Anyone can open it without signing in. Stop sharing it on the workspace's page if you don't want that.",
+    action: "Open workspace",
+  },
   workspace_agent_ended: {
     id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be000a",
     name: "Agent signed out",

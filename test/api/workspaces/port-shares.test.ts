@@ -92,6 +92,34 @@ test("[SH-10] shares survive stop and start, cannot be created without an agent,
   expect(await getContext(server).store.get(stored)).toBe(0);
 });
 
+test("[SH-14] ports that a guest shared are unshared when they lose access, and the owner is notified when one becomes public", async () => {
+  await using cast = await openCast({ manifest });
+  const { clients, path, idOf, organization_id } = cast;
+  const { owner, "shared admin": amy, "site owner": admin, member: bob } = cast.clients;
+  const { id: group } = await admin.post<{ id: string }>(`/api/v2/organizations/${organization_id}/groups`, {
+    name: "helpers",
+  });
+  await admin.patch(`/api/v2/groups/${group}`, { add_users: [idOf("bob")] });
+  await owner.patch(`${path}/acl`, { group_roles: { [group]: "admin" } });
+  await owner.post(`${path}/port-share`, validShare);
+  await amy.post(`${path}/port-share`, { ...validShare, port: 3000 });
+  await amy.post(`${path}/port-share`, { ...validShare, port: 3001, share_level: "authenticated" });
+  await bob.post(`${path}/port-share`, { ...validShare, port: 4000 });
+  const inbox = await owner.get<{ notifications: { title: string }[] }>("/api/v2/notifications/inbox");
+  expect(inbox.notifications.map(({ title }) => title).sort()).toEqual([
+    "amy made port 3000 of dev public",
+    "bob made port 4000 of dev public",
+  ]);
+  await owner.patch(`${path}/acl`, { user_roles: { [idOf("amy")]: "" } });
+  expect(await levels(owner, path)).toEqual(["4000 dev public", "8080 dev public"]);
+  await admin.patch(`/api/v2/groups/${group}`, { remove_users: [idOf("bob")] });
+  expect(await levels(owner, path)).toEqual(["8080 dev public"]);
+  const { audit_logs } = await clients["site owner"].get<{ audit_logs: { action: string }[] }>(
+    "/api/v2/audit?limit=50&q=resource_type:port_share",
+  );
+  expect(audit_logs.filter(({ action }) => action === "delete")).toHaveLength(3);
+});
+
 const listStoredLevels = (server: Parameters<typeof getContext>[0]) =>
   getContext(server).store.all({
     sql: "select port || ' ' || share_level from port_shares order by port",

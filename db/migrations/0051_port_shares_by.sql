@@ -1,0 +1,1 @@
+ALTER TABLE `port_shares` ADD `shared_by` text;

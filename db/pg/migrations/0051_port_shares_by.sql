@@ -1,0 +1,1 @@
+alter table "port_shares" add column "shared_by" text;
