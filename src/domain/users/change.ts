@@ -43,11 +43,11 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
     });
   ctx.topics.publish("key_gone", user.id, {});
   ctx.topics.publish("shown_changed", user.id, {});
+  await recordLostAccount(ctx, user.id);
 };
 
 /** Rejects with 400, 403, or 409 for a name that is taken. */
 export const changeProfile = async (
-  await recordLostAccount(ctx, user.id);
   ctx: DomainContext,
   user: KnownUser,
   caller: UserCaller,
