@@ -239,6 +239,9 @@ describe("what follows from the settings", () => {
     expect(findAccessProblem(["--address", "0.0.0.0:7080"])).toBeUndefined();
     expect(findAccessProblem(["--docker-access-url", "http://172.17.0.1:7080"])).toBeUndefined();
     expect(findAccessProblem(["--access-url", "https://slipway.example.com"])).toBeUndefined();
+    // A proxy on this machine, which may listen for containers.
+    expect(findAccessProblem(["--access-url", "http://127.0.0.1:8080"])).toBeUndefined();
+    expect(findAccessProblem(["--address", "127.0.0.1:8080", "--access-url", "http://localhost:8080"])).toBeDefined();
     expect(findContainerAccessProblem(load([]).config, "darwin")).toBeUndefined();
   });
 

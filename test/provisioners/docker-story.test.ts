@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { type FakeContainer, FakeDocker } from "#test/support/docker/fake-docker.ts";
+import { findFreePort } from "#test/support/net/free-port.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { makeKey, startWorker } from "#test/support/worker.ts";
@@ -72,7 +73,13 @@ test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stop
   // The compiled program copies itself into the container.
   const binary = process.env.SLIPWAY_TEST_BINARY;
   if (binary && process.arch === "arm64") engine.architecture = "arm64";
-  const env = { SLIPWAY_DOCKER_HOST: engine.host, ...(binary ? {} : { SLIPWAY_AGENT_BINARY: program }) };
+  const port = await findFreePort();
+  const env = {
+    SLIPWAY_ADDRESS: `127.0.0.1:${port}`,
+    SLIPWAY_DOCKER_ACCESS_URL: `http://host.docker.internal:${port}`,
+    SLIPWAY_DOCKER_HOST: engine.host,
+    ...(binary ? {} : { SLIPWAY_AGENT_BINARY: program }),
+  };
   await using world = await openWorld({ env });
   const { admin, server } = world;
 

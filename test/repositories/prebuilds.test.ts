@@ -33,6 +33,7 @@ writeFileSync(
 );
 const env = {
   SLIPWAY_DOCKER_HOST: needs.docker.file || "unix:///nowhere/docker.sock",
+  SLIPWAY_DOCKER_ACCESS_URL: "http://host.docker.internal",
   SLIPWAY_AGENT_BINARY: program,
   SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",
 };

@@ -43,7 +43,7 @@ const list = {
 export const templates = (ctx: ApiContext) => {
   const times = new BuildTimes(ctx.store, ctx.clock);
   const present = async (shown: TemplateView): Promise<Template> =>
-    presentTemplate(shown, await times.get(shown.template.id));
+    presentTemplate(shown, await times.get(shown.template.id), ctx.config);
   return routes()
     .use(manifestSchema())
     .use(examples(ctx))
@@ -75,13 +75,15 @@ const manifestSchema = () =>
     },
   );
 
-const examples = ({ config }: ApiContext) =>
+const examples = ({ config, provisioners }: ApiContext) =>
   routes({ prefix: "/templates" })
     .use(callers)
     .get(
       "/examples",
-      ({ caller }) => {
+      async ({ caller }) => {
         const hasLocal = explainNoLocal(config) === undefined && canHaveLocal(config, caller.roles);
+        // Workers can run Terraform, even where the server can't.
+        const noDocker = await provisioners.get("docker")?.findProblem?.();
         return [...EXAMPLES]
           .filter(([, { provisioner }]) => provisioner !== "local" || hasLocal)
           .map(([id, { display_name, description, icon, provisioner, kind, markdown }]) => ({
@@ -91,6 +93,7 @@ const examples = ({ config }: ApiContext) =>
             icon,
             provisioner,
             kind,
+            unavailable: (provisioner === "docker" ? noDocker : undefined) ?? "",
             markdown,
           }));
       },
@@ -102,7 +105,7 @@ const examples = ({ config }: ApiContext) =>
           operationId: "listTemplateExamples",
           summary: "List example templates",
           description:
-            "Returns the built-in templates, without any that can't run on this server for the caller. To create a template version from one, send its ID as `example_id`.",
+            "Returns the built-in templates, without local ones where the caller can't have them. `unavailable` says why Docker workspaces can't start. To create a template version from one, send its ID as `example_id`.",
           access: "users",
           scope: "template:read",
         }),

@@ -22,6 +22,7 @@ import { withPlans } from "../repositories/planned.ts";
 import type { Repositories } from "../repositories/repositories.ts";
 import { type FormDeps, pickApplicable, resolveManifest } from "../template-versions/form.ts";
 import { checkLocalStart, LOCAL_PROVISIONER } from "./local-rule.ts";
+import { explainUnavailable } from "./provisioners.ts";
 
 /** A version with the status of its import. */
 export type VersionWithStatus = { readonly row: TemplateVersionRow; readonly status: JobStatus };
@@ -162,6 +163,8 @@ export const planNewBuild = async (
   if (input.transition === "start" && manifest.provisioner === LOCAL_PROVISIONER) {
     await checkLocalStart(deps, { ...input, author_id: version.row.created_by });
   }
+  const unavailable = input.transition === "start" ? explainUnavailable(deps.config, manifest.provisioner) : "";
+  if (unavailable !== "") throw new AppError("invalid", "Docker workspaces cannot start.", { detail: unavailable });
   const { rich_parameter_values: given = [], template_version_preset_id: preset_id } = input;
   const preset = preset_id === undefined ? undefined : findPreset(manifest, version.row.id, preset_id);
   if (preset_id !== undefined && !preset) {

@@ -23,6 +23,12 @@ type ProvisionerOptions = {
   readonly daemon?: readonly string[] | undefined;
 };
 
+/** Returns why this server's settings let no workspace of this provisioner start; empty if they do, or if workers run it. */
+export const explainUnavailable = (config: Config, provisioner: string): string => {
+  if (provisioner === "docker") return findContainerAccessProblem(config) ?? "";
+  return provisioner === "local" ? (explainNoLocal(config) ?? "") : "";
+};
+
 /** Returns the available provisioners. `local` can always stop and delete workspaces; it starts them only where that is allowed. */
 export const makeProvisioners = (
   { config, provisioners, environment, daemon, repositories }: ProvisionerOptions,

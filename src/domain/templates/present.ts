@@ -1,13 +1,16 @@
 // Presents a template.
 import { toRfc3339 } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
 import type { TemplateView } from "#db/templates/templates.ts";
 import type { BuildTimeStats, Template } from "#schema/templates/template.ts";
 import { findSnapshotProblem, hasFiles } from "#schema/workspaces/snapshot.ts";
 import type { WakeLevel } from "#schema/workspaces/wake.ts";
+import { explainUnavailable } from "../builds/provisioners.ts";
 
 export const presentTemplate = (
   { template, organization, creator, use, has_snapshot_module }: TemplateView,
   build_time_stats: BuildTimeStats,
+  config: Config,
 ): Template => ({
   id: template.id,
   created_at: toRfc3339(template.created_at),
@@ -21,6 +24,7 @@ export const presentTemplate = (
   description: template.description,
   icon: template.icon,
   provisioner: template.provisioner,
+  unavailable: explainUnavailable(config, template.provisioner),
   active_version_id: template.active_version_id,
   active_user_count: use.active_user_count,
   build_time_stats,

@@ -66,7 +66,7 @@ export type DockerOptions = {
   readonly repositoryImages?: number | undefined;
   /** The registry that shares repository images with other engines. */
   readonly registry?: RegistryOptions | undefined;
-  /** Why containers cannot reach the server, as a message for the build log. */
+  /** Why containers cannot reach the server: then nothing starts, because their agents would never connect. */
   readonly cutOff?: string | undefined;
 };
 
@@ -108,6 +108,8 @@ export class DockerProvisioner implements Provisioner {
   async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<ProvisionResult> {
     const engine = new Engine(this.#options.host, this.#options.clock);
     const work: Work = { engine, request, report, signal, stage: STAGES[request.transition], run: uuid() };
+    const { cutOff } = this.#options;
+    if (request.transition === "start" && cutOff !== undefined) throw new ProvisionError(cutOff);
     await engine.connect(signal);
     const old = await listContainers(work);
     if (request.claimed) return this.#handOver(work, old);
@@ -126,8 +128,6 @@ export class DockerProvisioner implements Provisioner {
     }
     if (request.restore) await this.#restore(work, request.restore);
     if (request.transition !== "start") return { state: null };
-    const { cutOff } = this.#options;
-    if (cutOff !== undefined) report.log("warn", work.stage, cutOff);
     reportRepositories(request, report, work.stage);
     try {
       const all = listContainerSpecs(request);
@@ -160,8 +160,8 @@ export class DockerProvisioner implements Provisioner {
   }
 
   /**
-   * Returns why this provisioner cannot be used: the engine does not respond in time, or there is no daemon program for containers.
-   * Undefined if it can.
+   * Returns why this provisioner cannot be used: the engine does not respond in time, there is no daemon program for containers, or
+   * containers cannot reach the server. Undefined if it can.
    */
   async findProblem(): Promise<string | undefined> {
     const end = new AbortController();
@@ -170,7 +170,7 @@ export class DockerProvisioner implements Provisioner {
     try {
       await new Engine(this.#options.host, this.#options.clock).connect(end.signal);
       findProgram(this.#options.program);
-      return undefined;
+      return this.#options.cutOff;
     } catch (error) {
       return (error as Error).message;
     } finally {

@@ -163,6 +163,7 @@ export const TemplateExample = namedObject("TemplateExample", {
   kind: t.String({
     description: "The kind of the example. Examples that differ only in their provisioner have the same kind.",
   }),
+  unavailable: t.String({ description: "Why the example's workspaces can't start on this server; empty if they can." }),
   markdown: t.String({ description: "The example's README, in Markdown." }),
 });
 export type TemplateExample = Static<typeof TemplateExample>;

@@ -54,6 +54,9 @@ export const Template = namedObject("Template", {
   provisioner: t.String({
     description: "The provisioner of the template's workspaces: local, docker, external or echo.",
   }),
+  unavailable: t.String({
+    description: "Why the server's settings let no workspace of this template start; empty if they do.",
+  }),
   active_version_id: uuid("The version that new workspaces use."),
   active_user_count: t.Integer({ description: "The number of users who have a workspace with this template." }),
   build_time_stats: BuildTimeStats,

@@ -3,12 +3,15 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Template } from "#schema/templates/template.ts";
-import { Client } from "#src/client.ts";
+import type { TemplateExample } from "#schema/templates/template-version.ts";
+import { type ApiError, Client } from "#src/client.ts";
 import { FakeDocker } from "#test/support/docker/fake-docker.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
+import { createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
 const program = (folder: string): string => {
   const file = join(folder, "program");
@@ -69,4 +72,31 @@ test("[TP-29][TP-22] it exists at startup if the engine answers, and only once; 
   const env = { SLIPWAY_AGENT_BINARY: program(directory.path) };
   expect(await startAndList(env, true)).toEqual(["docker: Docker"]);
   expect(await startAndList(env)).toEqual([]);
+});
+
+test("[TP-29] [CF-18] where containers cannot reach the server, Docker starters say why and what to set, and nothing starts", async () => {
+  using directory = tempDirectory();
+  await using engine = new FakeDocker(directory.path);
+  const env = { SLIPWAY_DOCKER_HOST: engine.host, SLIPWAY_AGENT_BINARY: program(directory.path) };
+  await using world = await openWorld({ env });
+  const { admin } = world;
+  const problem =
+    /Containers cannot reach the server, which listens only on 127\.0\.0\.1:\d+\. Set address to 0\.0\.0\.0/;
+  expect(await listTemplateNames(admin)).toEqual(["local"]);
+  const examples = await admin.get<TemplateExample[]>("/api/v2/templates/examples");
+  expect(examples.find(({ id }) => id === "local")?.unavailable).toBe("");
+  for (const one of examples.filter(({ provisioner }) => provisioner === "docker")) {
+    expect(one.unavailable).toMatch(problem);
+  }
+  const resources = [{ name: "box", docker: { image: "debian:13" }, agents: [{ name: "main" }] }];
+  const template = await makeTemplate(admin, JSON.stringify({ provisioner: "docker", resources }));
+  expect(template.unavailable).toMatch(problem);
+  const refused = await createWorkspace(admin, template.id, "cut").catch((error: ApiError) => error.body);
+  expect(refused).toMatchObject({ message: "Docker workspaces cannot start.", detail: expect.stringMatching(problem) });
+});
+
+test("[TP-29] without an engine, Docker starters say that none responds", async () => {
+  await using world = await openWorld();
+  const examples = await world.admin.get<TemplateExample[]>("/api/v2/templates/examples");
+  expect(examples.find(({ id }) => id === "docker")?.unavailable).toContain("/nowhere/docker.sock");
 });

@@ -70,6 +70,7 @@ export class EngineWorld implements AsyncDisposable {
     const proxy = new EngineProxy(join(place.scratch, "engine.sock"), engine.socket);
     const env = {
       SLIPWAY_DOCKER_HOST: proxy.host,
+      SLIPWAY_DOCKER_ACCESS_URL: "http://host.docker.internal",
       SLIPWAY_HOME_BACKUP_DIR: join(place.scratch, "backups"),
       SLIPWAY_HOME_BACKUP_ENGINE: "archive",
       SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",

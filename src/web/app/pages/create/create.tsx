@@ -39,8 +39,9 @@ const FromTemplate = () => {
   const typed = useSignal(filled.name);
   const named = usable.value.find(({ id, name }) => name === filled.template || id === filled.template);
   const repository = useSignal(NO_REPOSITORY);
+  const first = usable.value.find(({ unavailable }) => unavailable === "") ?? usable.value[0];
   // A link with an unknown template does not fall back to another one.
-  const picked = chosen.value ?? (filled.template === undefined ? usable.value[0] : named)?.id;
+  const picked = chosen.value ?? (filled.template === undefined ? first : named)?.id;
   const template = usable.value.find(({ id }) => id === picked);
   if (state.value.error && !state.value.data) {
     return (
@@ -101,7 +102,11 @@ const Card = ({ template, checked, pick }: { template: Template; checked: boolea
       </span>
       <span class="line">
         <span class="med clip">{template.display_name || template.name}</span>
-        {usual !== null && <span class="push dim small num">{formatDuration(usual)}</span>}
+        {template.unavailable !== "" ? (
+          <span class="badge push">Unavailable</span>
+        ) : (
+          usual !== null && <span class="push dim small num">{formatDuration(usual)}</span>
+        )}
       </span>
       <p>
         <Inline text={template.description || `Runs on ${formatPlace(template)}.`} plainLinks />

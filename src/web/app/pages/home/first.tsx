@@ -46,10 +46,18 @@ const Templates = ({ rows }: { rows: readonly Template[] }) => (
             <Picture of={one.icon} otherwise="box" />
             <span class="med clip">{one.display_name || one.name}</span>
           </span>
-          <ButtonLink small look="primary" href={toNewWorkspaceUrl(one)}>
-            Create workspace
-          </ButtonLink>
-          {one.description && <span class="sub clip">{one.description}</span>}
+          {one.unavailable === "" ? (
+            <ButtonLink small look="primary" href={toNewWorkspaceUrl(one)}>
+              Create workspace
+            </ButtonLink>
+          ) : (
+            <span class="badge">Unavailable</span>
+          )}
+          {one.unavailable !== "" ? (
+            <span class="sub">{one.unavailable}</span>
+          ) : (
+            one.description && <span class="sub clip">{one.description}</span>
+          )}
         </li>
       ))}
     </ul>

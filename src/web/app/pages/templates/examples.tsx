@@ -9,6 +9,7 @@ import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { sets } from "../../parts/handlers.ts";
+import { Icon } from "../../parts/icon.tsx";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { Picture } from "../../parts/picture.tsx";
 import { makeExample } from "./make-example.ts";
@@ -23,6 +24,7 @@ export const Examples = ({ templates, made }: ExamplesProps) => {
   const { state } = useResource("template examples", () => call("GET /templates/examples"));
   const examples = state.value.data ?? [];
   if (examples.length === 0) return null;
+  const { unavailable } = examples.find((one) => one.unavailable !== "") ?? {};
   const kinds = Map.groupBy(examples, ({ kind }) => kind);
   return (
     <section class="stack" aria-labelledby="examples">
@@ -30,6 +32,12 @@ export const Examples = ({ templates, made }: ExamplesProps) => {
         <h2 id="examples">Starter templates</h2>
       </div>
       <p class="mut">Add a starter with one click, then change it as you like.</p>
+      {unavailable && (
+        <p class="banner box attn" role="status">
+          <Icon name="warn" />
+          <span>Docker workspaces are not available. {unavailable}</span>
+        </p>
+      )}
       <div class="cards">
         {[...kinds].map(([kind, variants]) => (
           <Example key={kind} variants={variants} templates={templates} made={made} />
@@ -79,7 +87,7 @@ const Example = ({ variants, templates, made }: ExamplesProps & { variants: read
         {variants.map((one) => (
           <Use
             key={one.id}
-            name={one.name}
+            example={one}
             short={one === first ? undefined : "In Docker"}
             template={findExisting(one)}
             onPress={() => press(one)}
@@ -92,7 +100,7 @@ const Example = ({ variants, templates, made }: ExamplesProps & { variants: read
 };
 
 type UseProps = {
-  readonly name: string;
+  readonly example: TemplateExample;
   /** The button label of a variant other than the first. */
   readonly short: string | undefined;
   /** The template that was already added under this name. */
@@ -100,13 +108,19 @@ type UseProps = {
   readonly onPress: () => Promise<void>;
 };
 
-const Use = ({ name, short, template, onPress }: UseProps) =>
+const Use = ({ example: { name, unavailable }, short, template, onPress }: UseProps) =>
   template ? (
     <ButtonLink small href={toNewWorkspaceUrl(template)} label={`Create workspace from ${name}`}>
       Create workspace
     </ButtonLink>
   ) : (
-    <Button small look={short ? "ghost" : undefined} label={`Use ${name}`} onPress={onPress}>
+    <Button
+      small
+      look={short ? "ghost" : undefined}
+      label={`Use ${name}`}
+      disabled={unavailable !== ""}
+      onPress={onPress}
+    >
       {short ?? `Use ${name}`}
     </Button>
   );

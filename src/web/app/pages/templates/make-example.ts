@@ -24,7 +24,8 @@ type ImportResult = { readonly template: Template } | { readonly missing: readon
 
 /** Adds the template for an editor in the browser, which must be missing, and returns the address of its form for a new workspace. */
 export const addEditor = async (): Promise<string> => {
-  const example = (await call("GET /templates/examples")).find(({ kind }) => kind === EDITOR);
+  const examples = (await call("GET /templates/examples")).filter(({ kind }) => kind === EDITOR);
+  const example = examples.find(({ unavailable }) => unavailable === "");
   if (!example) throw new Error("No template with VS Code can run on this server.");
   const made = await makeExample(example, {});
   if ("missing" in made) throw new Error(`The template ${example.name} needs values. Add it under Templates.`);
