@@ -4,7 +4,7 @@ import { log } from "#base/log.ts";
 import { findChat, guardPermissions, listChildren, markChatRead } from "#db/chats/chats.ts";
 import { repinContext } from "#db/chats/context.ts";
 import { findAnswer, type RequestKey } from "#db/chats/requests.ts";
-import { type ChatShareChange, changeChatShares, clearChatShares } from "#db/chats/shares.ts";
+import { type ChatShareChange, changeChatShares, clearChatShares, listChatShares } from "#db/chats/shares.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { guardSharing } from "#db/workspaces/sharing.ts";
@@ -42,7 +42,7 @@ import {
   type TurnReports,
   toPicture,
 } from "./messages.ts";
-import { buildChatNotices, hasNotice } from "./notices.ts";
+import { buildChatNotices, buildShareNotices, hasNotice } from "./notices.ts";
 import { CRASHED, countCrash, MAX_CRASHES } from "./recovery.ts";
 import { buildChat } from "./storage/created.ts";
 import { changeFamily } from "./storage/family.ts";
@@ -305,8 +305,8 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     }));
   }
 
-  /** Changes which people and groups can read a root chat and its sub-chats. Returns `stale` when sharing has been disabled (CS-6). */
-  share({ changes }: { readonly changes: readonly ChatShareChange[] }): Promise<void> {
+  /** Changes which people and groups can read a root chat and its sub-chats; `by` is the username of who adds some. Returns `stale` when sharing has been disabled (CS-6). */
+  share({ changes, by = "" }: { readonly changes: readonly ChatShareChange[]; readonly by?: string }): Promise<void> {
     return this.handle(async (state) => {
       const { store, clock } = this.#deps;
       const { key, organization_id } = state;
@@ -314,6 +314,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
       const writes = [
         ...(adds ? [guardSharing({ organization_id })] : []),
         ...changeChatShares(key, changes),
+        ...buildShareNotices(state, changes, by, clock.now()),
         await auditSharing(store, state, changes, clock.now()),
       ];
       return { state, writes, after: () => announceAccessChange(this.#deps.topics, this.id), reply: undefined };
@@ -324,8 +325,12 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   unshare(_: Record<string, never>): Promise<void> {
     const after = () => announceAccessChange(this.#deps.topics, this.id);
     return this.handle(async (state) => {
-      const entry = await auditSharing(this.#deps.store, state, null, this.#deps.clock.now());
-      return { state, writes: [clearChatShares(state.key), entry], after, reply: undefined };
+      const { store, clock } = this.#deps;
+      const shares = await store.all(listChatShares({ chat: state.key }));
+      const removed = shares.map(({ subject, kind }) => ({ subject, kind, role: null }));
+      const entry = await auditSharing(store, state, null, clock.now());
+      const writes = [clearChatShares(state.key), ...buildShareNotices(state, removed, "", clock.now()), entry];
+      return { state, writes, after, reply: undefined };
     });
   }
 

@@ -1,5 +1,7 @@
 // Notifications for a chat's owner when a turn needs attention, finishes or fails. Only the newest notification of each chat is kept.
-// Sub-chats and chats with current followers produce none (rule NO-5). Pure; used only by the chat actor.
+// Sub-chats and chats with current followers produce none (rule NO-5). Also notifies the people a chat is shared with (rule NO-14). Pure;
+// used only by the chat actor.
+import type { ChatShareChange } from "#db/chats/shares.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertNotification, retractNotice } from "#db/notifications/notifications.ts";
 import type { NoticeName } from "#schema/notifications/kinds.ts";
@@ -37,3 +39,19 @@ export const buildChatNotices = (
   const about = { now, user_id: state.owner_id, targets: [state.id], path: `/chats/${state.id}` };
   return [forget, insertNotification({ ...about, kind, values, dedupe })];
 };
+
+/** Returns the notifications for users who gain access to a chat, and removes those of users who lose it (rule NO-14). */
+export const buildShareNotices = (
+  { id, title }: Pick<ChatState, "id" | "title">,
+  changes: readonly ChatShareChange[],
+  by: string,
+  now: number,
+): readonly Statement[] =>
+  changes
+    .filter(({ kind }) => kind === "user")
+    .map(({ subject: user_id, role }) => {
+      const dedupe = `chat_shared:${id}`;
+      if (role === null) return retractNotice({ user_id, dedupe });
+      const about = { now, user_id, targets: [id], path: `/chats/${id}`, dedupe };
+      return insertNotification({ ...about, kind: "chat_shared", values: { by, chat: title || "the chat" } });
+    });

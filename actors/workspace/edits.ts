@@ -5,6 +5,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import { guardSharing } from "#db/workspaces/sharing.ts";
 import type { Acl, WorkspaceRole } from "#schema/workspaces/acl.ts";
 import type { Decision, WorkspaceState } from "./decision.ts";
+import { buildShareNotices, retractShareNotices } from "./notices.ts";
 import { toVisibleChange } from "./state.ts";
 
 /** Maximum users and groups that a workspace is shared with. */
@@ -16,7 +17,13 @@ export type RoleChanges = Readonly<Record<string, WorkspaceRole | "">>;
 export type WorkspaceEdit =
   | { readonly type: "rename"; readonly name: string }
   | { readonly type: "follow"; readonly automatic_updates: "always" | "never" }
-  | { readonly type: "share"; readonly user_roles: RoleChanges; readonly group_roles: RoleChanges }
+  | {
+      readonly type: "share";
+      readonly user_roles: RoleChanges;
+      readonly group_roles: RoleChanges;
+      /** The username of the person who shares it. */
+      readonly by: string;
+    }
   | { readonly type: "leave"; readonly user_id: string }
   | { readonly type: "unshare" }
   /** Someone lost access without a change of the shares: their account, membership or group ended. */
@@ -37,15 +44,14 @@ export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: n
       return edit.automatic_updates === workspace.automatic_updates
         ? STALE
         : toVisibleChange(state, { workspace: { automatic_updates: edit.automatic_updates, updated_at: now } }, []);
-    case "share":
-      return withAcl(
-        state,
-        mergeRoles(workspace.user_acl, edit.user_roles),
-        mergeRoles(workspace.group_acl, edit.group_roles),
-        now,
+    case "share": {
+      const user_acl = mergeRoles(workspace.user_acl, edit.user_roles);
+      return withAcl(state, user_acl, mergeRoles(workspace.group_acl, edit.group_roles), now, [
         // Rejects the change if the organization disables sharing at the same time.
-        [guardSharing({ organization_id: workspace.organization_id })],
-      );
+        guardSharing({ organization_id: workspace.organization_id }),
+        ...buildShareNotices(workspace, user_acl, edit.by, now),
+      ]);
+    }
     case "leave": {
       const { [edit.user_id]: _, ...user_acl } = workspace.user_acl;
       return withAcl(state, user_acl, workspace.group_acl, now, []);
@@ -68,13 +74,16 @@ const mergeRoles = (acl: Acl, changes: RoleChanges): Acl => {
   return next;
 };
 
-/** Ends the streams of people who lost access (rule SH-6), and the copies of the agents' tokens that they may have (rule AG-28). */
+/**
+ * Ends the streams of people who lost access (rule SH-6), removes the notification that it was shared with them, and ends the copies of the
+ * agents' tokens that they may have (rule AG-28).
+ */
 const withAcl = (
   state: WorkspaceState,
   user_acl: Acl,
   group_acl: Acl,
   now: number,
-  guards: readonly Statement[],
+  writes: readonly Statement[],
 ): Decision => {
   const { workspace } = state;
   if (isSame(user_acl, workspace.user_acl) && isSame(group_acl, workspace.group_acl)) return STALE;
@@ -84,11 +93,10 @@ const withAcl = (
   }
   const loses = hasLess(workspace.user_acl, user_acl) || hasLess(workspace.group_acl, group_acl);
   const access_lost_at = loses ? toLossTime(state, now) : workspace.access_lost_at;
-  const change = toVisibleChange(
-    state,
-    { workspace: { user_acl, group_acl, access_lost_at, updated_at: now } },
-    guards,
-  );
+  const change = toVisibleChange(state, { workspace: { user_acl, group_acl, access_lost_at, updated_at: now } }, [
+    ...writes,
+    ...retractShareNotices(workspace, user_acl),
+  ]);
   return { ...change, events: [...change.events, { topic: "access_changed" }] };
 };
 

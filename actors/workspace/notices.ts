@@ -1,8 +1,9 @@
-// Notifications for a workspace's owner, derived from the states before and after a message, so that none can be forgotten (rule NO-3).
-// Pure; used only by the workspace actor.
+// Notifications for a workspace's owner, derived from the states before and after a message, so that none can be forgotten (rule NO-3), and
+// for the people it is shared with (rule NO-14). Pure; used only by the workspace actor.
 import { toRfc3339 } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { insertNotification, type Notice } from "#db/notifications/notifications.ts";
+import { insertNotification, type Notice, retractNotice } from "#db/notifications/notifications.ts";
+import type { Acl } from "#schema/workspaces/acl.ts";
 import { toJobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { WorkspaceState } from "./decision.ts";
@@ -57,3 +58,34 @@ const describeDeletion = ({ reason, initiator_id }: WorkspaceState["build"], own
   if (reason === "autodelete") return "The server deleted it because it was dormant for too long.";
   return initiator_id === owner_id ? "" : "An administrator deleted it. The audit log says who did.";
 };
+
+type SharedWorkspace = Pick<WorkspaceState["workspace"], "id" | "name" | "user_acl">;
+
+const toShareDedupe = ({ id }: Pick<SharedWorkspace, "id">): string => `shared:${id}`;
+
+/** Returns the notifications for the users who are new in `user_acl`. `by` is the username of the person who shared the workspace. */
+export const buildShareNotices = (
+  workspace: SharedWorkspace,
+  user_acl: Acl,
+  by: string,
+  now: number,
+): readonly Statement[] =>
+  Object.entries(user_acl)
+    .filter(([user_id]) => workspace.user_acl[user_id] === undefined)
+    .map(([user_id, role]) =>
+      insertNotification({
+        now,
+        user_id,
+        kind: "workspace_shared",
+        values: { by, workspace: workspace.name, access: role === "admin" ? ", and start, stop and change it" : "" },
+        targets: [workspace.id],
+        path: `/workspaces/${workspace.id}`,
+        dedupe: toShareDedupe(workspace),
+      }),
+    );
+
+/** Removes the notifications of users who are no longer in `user_acl`: their link would lead nowhere. */
+export const retractShareNotices = (workspace: SharedWorkspace, user_acl: Acl): readonly Statement[] =>
+  Object.keys(workspace.user_acl)
+    .filter((user_id) => user_acl[user_id] === undefined)
+    .map((user_id) => retractNotice({ user_id, dedupe: toShareDedupe(workspace) }));

@@ -60,7 +60,8 @@ export const chatAcl = (ctx: ApiContext) =>
         } else await checkUsers(ctx, place, caller, users, problems);
         await checkGroups(ctx.store, place.organization_id, "group_roles", group_roles, problems);
         if (problems.length > 0) throw invalid("Validation failed.", problems);
-        await ctx.chats.ask(place.id, "share", { changes: [...users, ...groups] });
+        await ctx.chats.ask(place.id, "share", { changes: [...users, ...groups], by: caller.username });
+        ctx.topics.publish("notified", place.id, {});
         return status(204, undefined);
       },
       {
@@ -73,7 +74,7 @@ export const chatAcl = (ctx: ApiContext) =>
           operationId: "updateChatAcl",
           summary: "Update a chat's access list",
           description:
-            "Gives users and groups the role `read`: they can see and follow the chat with its sub-chats, messages and files, but can't write. An empty string removes the role. Users who lose access are disconnected immediately.",
+            "Gives users and groups the role `read`: they can see and follow the chat with its sub-chats, messages and files, but can't write. An empty string removes the role. Users who gain access are notified; members of a group are not. Users who lose access are disconnected immediately.",
           example: { group_roles: { [ANY_ID]: "read" } },
           audit: target.writes(target.chat),
           access: "owner",

@@ -63,7 +63,8 @@ export const acl = (ctx: ApiContext) => {
         await checkUsers(ctx, place, caller, user_roles, problems);
         await checkGroups(ctx.store, place.organization_id, "group_roles", group_roles, problems);
         if (problems.length > 0) throw invalid("Validation failed.", problems);
-        await ctx.workspaces.ask(place.id, "edit", { type: "share", user_roles, group_roles });
+        await ctx.workspaces.ask(place.id, "edit", { type: "share", user_roles, group_roles, by: caller.username });
+        ctx.topics.publish("notified", place.id, {});
         return status(204, undefined);
       },
       {
@@ -76,7 +77,7 @@ export const acl = (ctx: ApiContext) => {
           operationId: "updateWorkspaceAcl",
           summary: "Update a workspace's access list",
           description:
-            "Shares the workspace. The roles are `use` (see it and work in it) and `admin` (also start, stop and change it). An empty string removes the role. Users who lose access are disconnected immediately. An AI gateway token that they copied from the workspace works until the workspace stops.",
+            "Shares the workspace. The roles are `use` (see it and work in it) and `admin` (also start, stop and change it). An empty string removes the role. Users who gain access are notified; members of a group are not. Users who lose access are disconnected immediately. An AI gateway token that they copied from the workspace works until the workspace stops.",
           example: { group_roles: { [ANY_ID]: "use" } },
           audit: target.writes(target.workspace),
           access: "owner",

@@ -190,7 +190,7 @@ export const SHARE = group({
       name: "add",
       names,
       usage: "WORKSPACE [--user USER]... [--group GROUP]... [--everyone] [--role use|admin]",
-      help: "Shares a workspace with users, groups or everyone in its organization; with the role admin they can also start, stop and change it.",
+      help: "Shares a workspace with users, groups or everyone in its organization; with the role admin they can also start, stop and change it. Users get a notification, members of a group do not.",
       load: async () => ({ run: (await changeShare()).add }),
     },
     {

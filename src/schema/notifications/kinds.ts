@@ -107,6 +107,15 @@ export const NOTICE_KINDS = {
     body: "Two programs connected as its agent {agent} while someone lost access, and one of them may be theirs. Both were signed out. Restart the workspace to continue.",
     action: "Open workspace",
   },
+  workspace_shared: {
+    id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be000b",
+    name: "Workspace shared with you",
+    group: WORKSPACES,
+    mail: true,
+    title: "{by} shared the workspace {workspace} with you",
+    body: "You can see it and work in it{access}.",
+    action: "Open workspace",
+  },
   chat_needs_you: {
     id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0011",
     name: "Chat needs you",
@@ -132,6 +141,15 @@ export const NOTICE_KINDS = {
     mail: false,
     title: "{chat} stopped with an error",
     body: "{error}",
+    action: "Open chat",
+  },
+  chat_shared: {
+    id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0014",
+    name: "Chat shared with you",
+    group: CHATS,
+    mail: true,
+    title: "{by} shared a chat with you",
+    body: "You can read and follow {chat}.",
     action: "Open chat",
   },
   user_created: {

@@ -2,10 +2,12 @@
 import { expect, test } from "bun:test";
 import type { Inbox } from "#schema/notifications/notification.ts";
 import { Client } from "#src/client.ts";
+import { openCast } from "#test/api/workspaces/cast.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { startSmtpServer } from "#test/support/smtp-server.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 
@@ -112,4 +114,62 @@ test("[NO-5] a chat notifies when it is done, once per chat, and not while a cli
   await finish();
   await until(async () => (await owner.get<{ status: string }>(`/api/v2/chats/${chat.id}`)).status === "waiting");
   expect(await listTitles(owner)).toEqual([]);
+});
+
+test("[NO-14] a person with whom a workspace is shared is notified once, with a link, by email too; not when the share has ended", async () => {
+  using smtp = startSmtpServer();
+  await using cast = await openCast({
+    env: {
+      SLIPWAY_SMTP_HOST: "127.0.0.1",
+      SLIPWAY_SMTP_PORT: String(smtp.port),
+      SLIPWAY_SMTP_TLS: "none",
+      SLIPWAY_SMTP_FROM: "slipway@example.com",
+    },
+  });
+  const { clients, path, id, idOf, organization_id } = cast;
+  const { owner: ada, member: bob, "shared admin": amy, "template admin": tia } = clients;
+  expect((await amy.get<Inbox>("/api/v2/notifications/inbox")).notifications).toMatchObject([
+    {
+      title: "ada shared the workspace dev with you",
+      content: "You can see it and work in it, and start, stop and change it.",
+    },
+  ]);
+  const share = (role: string) => ada.patch(`${path}/acl`, { user_roles: { [idOf("bob")]: role } });
+  await share("use");
+  const { notifications } = await bob.get<Inbox>("/api/v2/notifications/inbox");
+  expect(notifications).toMatchObject([
+    {
+      title: "ada shared the workspace dev with you",
+      content: "You can see it and work in it.",
+      targets: [id],
+      actions: [{ label: "Open workspace", url: `/workspaces/${id}` }],
+    },
+  ]);
+  await until(() => smtp.letters.find(({ to: [to] }) => to === "<bob@example.com>"));
+  await share("admin");
+  expect(await listTitles(bob)).toHaveLength(1);
+  await share("");
+  expect(await listTitles(bob)).toEqual([]);
+  await share("use");
+  expect(await listTitles(bob)).toHaveLength(1);
+  await ada.patch(`${path}/acl`, { group_roles: { [organization_id]: "use" } });
+  expect(await listTitles(tia)).toEqual([]);
+  await ada.delete(`${path}/acl`);
+  expect(await listTitles(bob)).toEqual([]);
+});
+
+test("[NO-14] a person with whom a chat is shared is notified, with a link", async () => {
+  await using world = await openChatWorld();
+  const { owner, organization_id } = world;
+  const { token, user_id } = await seedUser(world.server, { organization_id });
+  const bob = owner.withToken(token);
+  const chat = await createChat(world, "hello");
+  const share = (role: string) => owner.patch(`/api/v2/chats/${chat.id}/acl`, { user_roles: { [user_id]: role } });
+  await share("read");
+  await share("read");
+  const { notifications } = await bob.get<Inbox>("/api/v2/notifications/inbox");
+  expect(notifications).toMatchObject([{ actions: [{ label: "Open chat", url: `/chats/${chat.id}` }] }]);
+  expect(notifications[0]?.title).toEndWith("shared a chat with you");
+  await share("");
+  expect(await listTitles(bob)).toEqual([]);
 });
