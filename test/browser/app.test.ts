@@ -13,7 +13,7 @@ import { runStory } from "./story.ts";
  * version, the organization of the first of several).
  */
 const pages = ({ workspace, chat, template, agent }: Readonly<Record<string, string>>) => [
-  ["/", "/chats/models", "/chats/providers/local"],
+  ["/", "/chats/models", "/chats/providers/local", "/users?limit=1", "/invitations"],
   ["/workspaces"],
   [`/workspaces/${workspace}`, "/workspacebuilds/*"],
   ...["builds", "logs", "schedule"].map((tab) => [`/workspaces/${workspace}/${tab}`]),

@@ -16,6 +16,7 @@ import { hasPage } from "../../shell/page-list.ts";
 import { openPalette } from "../../shell/palette.tsx";
 import { FirstModel } from "../admin/first-model-later.tsx";
 import { FirstVisit } from "./first.tsx";
+import { FirstSteps } from "./first-steps.tsx";
 import { NeedItem, toKey } from "./need.tsx";
 
 const MAX_RECENT = 6;
@@ -41,6 +42,7 @@ export default function HomePage() {
     >
       <div class="page">
         {needs.value.length > 0 && <NeedsSection />}
+        {mine.length > 0 && <FirstSteps />}
         {workspacesLoaded.value && mine.length === 0 ? <FirstVisit /> : <Recent rows={mine} />}
         {isSiteOwner.value && <FirstModel />}
       </div>

@@ -1,0 +1,102 @@
+// The first steps of a new user, above their workspaces: shown until all are done or dismissed in this browser.
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { call } from "../../data/api.ts";
+import { chats, chatsLoaded } from "../../data/chats.ts";
+import { useResource } from "../../data/resource.ts";
+import { isSiteOwner, isUserAdministrator } from "../../data/session.ts";
+import { ButtonLink, IconButton } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+
+const ENDED_KEY = "first-steps-ended";
+
+const isEnded = signal(localStorage.getItem(ENDED_KEY) !== null);
+
+const end = (): void => {
+  localStorage.setItem(ENDED_KEY, "");
+  isEnded.value = true;
+};
+
+type Step = {
+  readonly title: string;
+  readonly text: string;
+  readonly isDone: boolean;
+  readonly href: string;
+  readonly action: string;
+};
+
+/** Shown to users who have a workspace: without one, the page offers templates. */
+export const FirstSteps = () => {
+  const canInvite = isSiteOwner.value || isUserAdministrator.value;
+  const { state } = useResource(canInvite && !isEnded.value ? "first people" : undefined, async () => {
+    const [{ count }, { invitations }] = await Promise.all([
+      call("GET /users", { query: { limit: 1 } }),
+      call("GET /invitations"),
+    ]);
+    return count + invitations.length;
+  });
+  const people = state.value.data;
+  const isLoaded = chatsLoaded.value && (!canInvite || people !== undefined);
+  const steps: Step[] = [
+    {
+      title: "Create a workspace",
+      text: "A computer for one task, made from a template.",
+      isDone: true,
+      href: "/new",
+      action: "Create another",
+    },
+    {
+      title: "Start a chat",
+      text: "An agent works in your workspace while you watch.",
+      isDone: chats.value.size > 0,
+      href: "/chats",
+      action: "New chat",
+    },
+    ...(canInvite
+      ? [
+          {
+            title: "Invite people",
+            text: "Each gets a link to create an account.",
+            isDone: (people ?? 0) > 1,
+            href: "/admin/people",
+            action: "Invite people",
+          },
+        ]
+      : []),
+  ];
+  const isDone = isLoaded && steps.every((one) => one.isDone);
+  useEffect(() => {
+    if (isDone) end();
+  }, [isDone]);
+  if (isEnded.value || !isLoaded || isDone) return null;
+  return (
+    <section class="stack" aria-labelledby="first-steps">
+      <div class="head">
+        <h2 id="first-steps">First steps</h2>
+        <span class="push">
+          <IconButton icon="x" label="Dismiss first steps" onPress={end} />
+        </span>
+      </div>
+      <ul class="panel list">
+        {steps.map((one) => (
+          <li key={one.title} class="item">
+            <span class="line">
+              <span class={one.isDone ? "t-ok" : "dim"}>
+                <Icon name={one.isDone ? "check" : "play"} />
+              </span>
+              <span class="med clip">{one.title}</span>
+            </span>
+            {one.isDone ? (
+              <span class="badge">Done</span>
+            ) : (
+              <ButtonLink small href={one.href}>
+                {one.action}
+              </ButtonLink>
+            )}
+            <span class="sub clip">{one.text}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+};
