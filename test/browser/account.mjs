@@ -80,7 +80,9 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await dialog.getByLabel("When to use it").fill("Before writing a commit message.");
   await dialog.getByLabel("Text").fill("Say why, not what.");
   await dialog.getByRole("button", { name: "Write skill" }).click();
-  result.skillRefused = await dialog.getByRole("alert").textContent();
+  const errors = dialog.locator(".error, [role=alert]");
+  await errors.first().waitFor();
+  result.skillRefused = await errors.allTextContents();
   await dialog.getByLabel("Name").fill("write-commits");
   await dialog.getByRole("button", { name: "Write skill" }).click();
   await page.getByRole("button", { name: "More for write-commits" }).waitFor();

@@ -22,7 +22,7 @@ testNeeding(
     });
     expect(result.refused).toContain("password");
     expect(result.address).toContain("nowhere");
-    expect(result.skillRefused).toContain("Name");
+    expect(result.skillRefused).toEqual(["Must be lowercase words separated by hyphens"]);
     const [before, after] = result.keys;
     expect(before).toStartWith("ssh-ed25519 ");
     expect(after).toStartWith("ssh-ed25519 ");

@@ -15,7 +15,7 @@ testNeeding(
     const result = await runStory("appearance.mjs", given);
     expect(result).toMatchObject({
       wrong: [],
-      refused: expect.stringContaining("must be empty, an http or https URL"),
+      refused: expect.stringContaining("Must be empty, an http or https URL"),
       announced: 1,
       // As served, or as set by the page slightly later.
       title: expect.stringMatching(/^(Sign in to Harbour & <Sons> · )?Harbour & <Sons>$/),

@@ -96,7 +96,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
     await dialog.getByRole("textbox", { name: "Repository" }).fill(other);
     await dialog.getByRole("textbox", { name: "Branch" }).fill("none");
     await dialog.getByRole("button", { name: "Choose repository" }).click();
-    result.noBranch = await dialog.getByRole("alert").textContent();
+    result.noBranch = await dialog.locator(".error, [role=alert]").first().textContent();
     await dialog.getByRole("textbox", { name: "Branch" }).fill("next");
     await look("repository-choose");
   });

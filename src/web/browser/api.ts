@@ -24,10 +24,22 @@ export class Problem extends Error {
 /** Returns the validation errors if there are any, otherwise the message: both say the same. */
 const formatError = (status: number, { message, detail, validations = [] }: Generic): string =>
   status === 400 && validations.length > 0
-    ? validations.map(({ field, detail }) => `${title(field)}: ${detail}`).join(" ")
+    ? formatValidations(validations)
     : [message, detail].filter(Boolean).join(" ");
 
-const title = (field: string): string => field.charAt(0).toUpperCase() + field.slice(1).replaceAll("_", " ");
+type Validations = NonNullable<Generic["validations"]>;
+
+export const formatValidations = (validations: Validations): string =>
+  validations.map(({ field, detail }) => `${toTitle(field)}: ${detail}`).join(" ");
+
+const ACRONYMS = /\b(?:url|id|api|ssh|mcp|ttl|cpu)\b/gi;
+
+/** Returns the words for a field: `base_url` is "Base URL", and `people[0].email` is "Email". */
+const toTitle = (field: string): string => {
+  const name = field.split(/[.[\]]+/).findLast((part) => /^[a-z]\w*$/i.test(part)) ?? field;
+  const words = name.replaceAll("_", " ").replaceAll(ACRONYMS, (one) => one.toUpperCase());
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
 
 /** Sends and receives JSON. Throws Problem. */
 export const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {

@@ -2,14 +2,14 @@
 // page can show them as commands (parts/as-command.tsx).
 import { signal } from "@preact/signals";
 import type { AnswerOf, BodyOf, CallAt, Method, QueryOf } from "#schema/call-types.ts";
-import { Problem, call as send } from "../../browser/api.ts";
+import { formatValidations, Problem, call as send } from "../../browser/api.ts";
 import { clearPrefetched } from "../../browser/early.ts";
 import { clearUserData } from "../../browser/user-storage.ts";
 import { collectNames } from "./names.ts";
 import { readShown } from "./resource.ts";
 import type { Route, Sent } from "./sent.ts";
 
-export { Problem };
+export { formatValidations, Problem };
 
 type ParamsOf<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
   ? Name | ParamsOf<`/${Rest}`>

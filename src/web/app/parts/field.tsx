@@ -1,6 +1,6 @@
 // A form field with its label, hint and error.
-import type { ComponentChildren, InputHTMLAttributes, TextareaHTMLAttributes } from "preact";
-import { useId } from "preact/hooks";
+import { type ComponentChildren, createContext, type InputHTMLAttributes, type TextareaHTMLAttributes } from "preact";
+import { useContext, useId } from "preact/hooks";
 
 type FieldProps = Omit<InputHTMLAttributes<HTMLInputElement>, "label" | "role" | "type" | "icon"> & {
   readonly type?: "text" | "email" | "password" | "number" | "search" | "url" | "time" | "date";
@@ -10,6 +10,12 @@ type FieldProps = Omit<InputHTMLAttributes<HTMLInputElement>, "label" | "role" |
   /** ID of a datalist. */
   readonly list?: string;
 };
+
+/** Errors of the form around a field, by the name of the field. */
+export const FieldProblems = createContext<Readonly<Record<string, string>>>({});
+
+const useProblem = (name: unknown, error: string | undefined): string | undefined =>
+  useContext(FieldProblems)[typeof name === "string" ? name : ""] ?? error;
 
 const Notes = ({ id, hint, error }: { id: string; hint?: ComponentChildren; error?: string }) => (
   <>
@@ -26,8 +32,9 @@ const Notes = ({ id, hint, error }: { id: string; hint?: ComponentChildren; erro
   </>
 );
 
-export const Field = ({ label, hint, error, ...input }: FieldProps) => {
+export const Field = ({ label, hint, error: given, ...input }: FieldProps) => {
   const id = useId();
+  const error = useProblem(input.name, given);
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -58,8 +65,9 @@ type AreaProps = Omit<TextareaHTMLAttributes<HTMLTextAreaElement>, "label" | "ro
   readonly error?: string;
 };
 
-export const Area = ({ label, hint, error, ...input }: AreaProps) => {
+export const Area = ({ label, hint, error: given, ...input }: AreaProps) => {
   const id = useId();
+  const error = useProblem(input.name, given);
   return (
     <div class="field">
       <label for={id}>{label}</label>

@@ -1,12 +1,40 @@
-// A dialog with a form. Errors are shown at the field that the server names, otherwise in the dialog. It closes when the action succeeds.
+// A dialog with a form. It closes when the action succeeds. An error is shown once: at the field that the server names, otherwise below the
+// form.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useId, useRef } from "preact/hooks";
-import { formatError, Problem } from "../data/api.ts";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { formatError, formatValidations, Problem } from "../data/api.ts";
 import { Button } from "./button.tsx";
 import { Dialog, isNotFound, showNotFound } from "./dialog.tsx";
-import { readTexts } from "./form-texts.ts";
+import { FieldProblems } from "./field.tsx";
+import { capitalize, readTexts } from "./form-texts.ts";
 import { submits } from "./handlers.ts";
+
+type Validation = { readonly field: string; readonly detail: string };
+
+/** The errors of the form in `ref`, which needs `FieldProblems` around its fields. `rest` has the errors that no field shows. */
+export const useFormProblems = () => {
+  const ref = useRef<HTMLFormElement>(null);
+  const shown = useSignal<readonly Validation[]>([]);
+  const rest = useSignal("");
+  const fields = Object.fromEntries(shown.value.map(({ field, detail }) => [field, capitalize(detail)]));
+  useLayoutEffect(() => {
+    if (shown.value.length === 0) return;
+    const at = new Set([...(ref.current?.querySelectorAll(".error") ?? [])].map(({ textContent }) => textContent));
+    rest.value = formatValidations(shown.value.filter(({ detail }) => !at.has(capitalize(detail))));
+    ref.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  }, [shown.value]);
+  const clear = (): void => {
+    shown.value = [];
+    rest.value = "";
+  };
+  const show = (error: unknown): void => {
+    const named = error instanceof Problem && error.status === 400 ? (error.body.validations ?? []) : [];
+    if (named.length > 0) shown.value = named;
+    else rest.value = formatError(error);
+  };
+  return { ref, fields, rest: rest.value, clear, show };
+};
 
 type FormDialogProps = {
   readonly title: string;
@@ -23,15 +51,13 @@ type FormDialogProps = {
 
 export const FormDialog = ({ title, submit, onClose, thing, act, children }: FormDialogProps) => {
   const id = useId();
-  const problem = useSignal("");
-  const problems = useSignal<Readonly<Record<string, string>>>({});
+  const problems = useFormProblems();
   const busy = useRef(false);
   const send = async (form: HTMLFormElement): Promise<void> => {
     // Disabling the button would lose the keyboard focus.
     if (busy.current) return;
     busy.current = true;
-    problem.value = "";
-    problems.value = {};
+    problems.clear();
     try {
       await act(readTexts(form));
       onClose();
@@ -41,10 +67,7 @@ export const FormDialog = ({ title, submit, onClose, thing, act, children }: For
         showNotFound(thing);
         return;
       }
-      problem.value = formatError(error);
-      if (error instanceof Problem) {
-        problems.value = Object.fromEntries((error.body.validations ?? []).map(({ field, detail }) => [field, detail]));
-      }
+      problems.show(error);
     } finally {
       busy.current = false;
     }
@@ -62,11 +85,11 @@ export const FormDialog = ({ title, submit, onClose, thing, act, children }: For
         </>
       }
     >
-      <form id={id} class="stack" onSubmit={submits(send)}>
-        {children(problems.value)}
-        {problem.value && (
+      <form id={id} ref={problems.ref} class="stack" onSubmit={submits(send)}>
+        <FieldProblems.Provider value={problems.fields}>{children(problems.fields)}</FieldProblems.Provider>
+        {problems.rest && (
           <p class="t-bad" role="alert">
-            {problem.value}
+            {problems.rest}
           </p>
         )}
       </form>

@@ -20,6 +20,7 @@ import { copy } from "../../parts/as-command.tsx";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { DryRun } from "../../parts/dry-run.tsx";
 import { NameField, Options } from "../../parts/field.tsx";
+import { capitalize } from "../../parts/form-texts.ts";
 import { formatDuration } from "../../parts/format-time.ts";
 import { submits } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
@@ -104,6 +105,10 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
     values.value[one.name] ?? (one.value.valid ? one.value.value : "");
   const unlinked = (accounts.state.value.data ?? []).filter((one) => !one.authenticated && !one.optional);
 
+  const isRepositoryGiven = instead !== undefined && toRepository(instead.value) !== undefined;
+  const mayCreate =
+    template !== undefined && unlinked.length === 0 && (template.unavailable === "" || isRepositoryGiven);
+
   // Button, Enter and keyboard shortcut may submit concurrently; only one request is sent at a time.
   const isCreating = useRef(false);
   /** The name of a request that was never answered: the workspace may exist. */
@@ -112,6 +117,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
     if (!template || isCreating.current) return;
     const opened = instead && toRepository(instead.value);
     if (opened) return route(toRepositoryUrl(opened));
+    if (template.unavailable !== "") return;
     isCreating.current = true;
     await send(template).finally(() => {
       isCreating.current = false;
@@ -147,7 +153,8 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
       if (error instanceof Problem && (error.status === 0 || error.status >= 500)) unanswered.current = wanted;
       const wrong = error instanceof Problem ? (error.body.validations ?? []) : [];
       const ofRepository = wrong.filter(({ field }) => field.startsWith("repository"));
-      if (error instanceof Problem && error.names("name")) nameProblem.value = formatError(error);
+      const ofName = wrong.find(({ field }) => field === "name");
+      if (ofName) nameProblem.value = capitalize(ofName.detail);
       else if (ofRepository.length > 0)
         repositoryProblems.value = Object.fromEntries(ofRepository.map(({ field, detail }) => [field, detail]));
       else problem.value = formatError(error);
@@ -174,7 +181,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
           >
             Dry run
           </Button>
-          <Button look="primary" disabled={!template || unlinked.length > 0} keys="Ctrl ⏎" onPress={create}>
+          <Button look="primary" disabled={!mayCreate} keys="Ctrl ⏎" onPress={create}>
             Create
           </Button>
         </>
@@ -187,6 +194,12 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
           {template && (
             <div class="split">
               <div class="stack loose">
+                {template.unavailable !== "" && (
+                  <p class="banner box attn" role="status">
+                    <Icon name="warn" />
+                    <span>Workspaces of this template can't start. {template.unavailable}</span>
+                  </p>
+                )}
                 {problem.value && (
                   <p class="banner box bad" role="alert">
                     <Icon name="warn" />

@@ -11,6 +11,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { NameField, Options, Select, Switch } from "../../parts/field.tsx";
+import { capitalize } from "../../parts/form-texts.ts";
 import { into, submits } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { LinkAccount } from "../../parts/link-account.tsx";
@@ -105,7 +106,9 @@ const RepositoryForm = ({ asked, name: first }: { asked: RepositoryAsked; name: 
       const made = await call("POST /users/:user/workspaces", { path: { user: "me" }, body });
       route(`/workspaces/${made.id}`);
     } catch (failure) {
-      if (failure instanceof Problem && failure.names("name")) nameProblem.value = formatError(failure);
+      const wrong = failure instanceof Problem ? (failure.body.validations ?? []) : [];
+      const ofName = wrong.find(({ field }) => field === "name");
+      if (ofName) nameProblem.value = capitalize(ofName.detail);
       else problem.value = formatError(failure);
     } finally {
       isCreating.current = false;

@@ -1,13 +1,13 @@
 // The settings of a template: its names, and when its workspaces stop, become dormant and are deleted.
 
-import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { WEEKDAYS, type Weekday } from "#base/schedule/weekdays.ts";
 import type { PatchTemplate, Template } from "#schema/templates/template.ts";
-import { call, callServer, formatError, Problem } from "../../data/api.ts";
+import { call, callServer } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { confirmAction } from "../../parts/dialog.tsx";
 import { Area, Field } from "../../parts/field.tsx";
+import { useFormProblems } from "../../parts/form-dialog.tsx";
 import { submits } from "../../parts/handlers.ts";
 import { showToast } from "../../shell/toasts.tsx";
 import { useAgents, useDefaultAgent } from "../chat/choices.tsx";
@@ -171,8 +171,7 @@ const AgentField = ({ template, error }: { template: Template; error: string | u
 };
 
 const Form = ({ template, reload, deleted }: SettingsProps) => {
-  const problem = useSignal("");
-  const problems = useSignal<Readonly<Record<string, string>>>({});
+  const problems = useFormProblems();
   const path = { template: template.id };
   /** The values that the form was filled with, and the latest known values. */
   const first = useRef(template);
@@ -191,8 +190,7 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
     throw new Error(`Someone else saved this template in the meantime: ${words.join(", ")}. Save again to replace it.`);
   };
   const save = async (form: HTMLFormElement): Promise<void> => {
-    problem.value = "";
-    problems.value = {};
+    problems.clear();
     try {
       const body = findChanges(readBody(form), first.current);
       if (Object.keys(body).length > 0) {
@@ -202,9 +200,7 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
       await reload();
       showToast("Template saved");
     } catch (error) {
-      problem.value = formatError(error);
-      const fields = error instanceof Problem ? (error.body.validations ?? []) : [];
-      problems.value = Object.fromEntries(fields.map(({ field, detail }) => [field, detail]));
+      problems.show(error);
     }
   };
   const remove = (): void =>
@@ -222,29 +218,29 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
       },
     });
   return (
-    <form class="stack" onSubmit={submits(save)}>
+    <form ref={problems.ref} class="stack" onSubmit={submits(save)}>
       <Field
         label="Name"
         name="name"
         required
         maxLength={32}
         defaultValue={template.name}
-        error={problems.value.name}
+        error={problems.fields.name}
       />
       <Field
         label="Display name"
         name="display_name"
         maxLength={64}
         defaultValue={template.display_name}
-        error={problems.value.display_name}
+        error={problems.fields.display_name}
       />
       <Area
         label="Description"
         name="description"
         defaultValue={template.description}
-        error={problems.value.description}
+        error={problems.fields.description}
       />
-      <Field label="Icon" name="icon" defaultValue={template.icon} hint="Image URL" error={problems.value.icon} />
+      <Field label="Icon" name="icon" defaultValue={template.icon} hint="Image URL" error={problems.fields.icon} />
       {DURATION_FIELDS.map(({ name, label, unit, hint }) => (
         <Field
           key={name}
@@ -256,7 +252,7 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
           required
           defaultValue={String(template[name] / unit)}
           hint={hint}
-          error={problems.value[name]}
+          error={problems.fields[name]}
         />
       ))}
       <Days
@@ -294,9 +290,9 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
             ? "With their files. 0: files are removed with the workspace."
             : "Not available for this template: its workspaces are removed with their files."
         }
-        error={problems.value.trash_days}
+        error={problems.fields.trash_days}
       />
-      <SnapshotsField template={template} error={problems.value.snapshots_on_stop} />
+      <SnapshotsField template={template} error={problems.fields.snapshots_on_stop} />
       <div class="field">
         <label for="wake-on-connect">Start stopped workspaces on connect</label>
         <select class="input" id="wake-on-connect" name="wake_on_connect" defaultValue={template.wake_on_connect}>
@@ -322,7 +318,7 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
           ))}
         </select>
       </div>
-      <AgentField template={template} error={problems.value.default_coding_agent} />
+      <AgentField template={template} error={problems.fields.default_coding_agent} />
       {SWITCHES.map(({ name, label }) => (
         <label key={name} class="line">
           <input class="switch" type="checkbox" role="switch" name={name} defaultChecked={template[name]} />
@@ -334,11 +330,11 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
         name="deprecation_message"
         defaultValue={template.deprecation_message}
         hint="Blocks new workspaces and shows this message. Leave empty to keep the template in use."
-        error={problems.value.deprecation_message}
+        error={problems.fields.deprecation_message}
       />
-      {problem.value && (
+      {problems.rest && (
         <p class="t-bad" role="alert">
-          {problem.value}
+          {problems.rest}
         </p>
       )}
       <div class="line">
