@@ -25,7 +25,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const dialog = lead.getByRole("dialog");
   await dialog.getByLabel("Email addresses").fill(TEAM.join("\n"));
   await picture(lead, "invite");
-  await presses.press(dialog.getByRole("button", { name: "Send invitations" }));
+  await presses.press(dialog.getByRole("button", { name: "Create links" }));
   await lead.getByRole("dialog", { name: "3 people invited" }).waitFor();
   result.warnings = await dialog.getByText("No template is available").count();
   await picture(lead, "links");

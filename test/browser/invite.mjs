@@ -25,12 +25,13 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await lead.goto(at("/admin/people"));
   await lead.getByRole("button", { name: "Invite people" }).click();
   const dialog = lead.getByRole("dialog");
+  result.why = await dialog.getByText("can't send email").textContent();
   await dialog.getByLabel("Email addresses").fill("not an address");
-  await dialog.getByRole("button", { name: "Send invitations" }).click();
+  await dialog.getByRole("button", { name: "Create links" }).click();
   result.refused = await dialog.getByRole("alert").textContent();
   await dialog.getByLabel("Email addresses").fill(PEOPLE);
   await look(lead, "form");
-  await dialog.getByRole("button", { name: "Send invitations" }).click();
+  await dialog.getByRole("button", { name: "Create links" }).click();
   await lead.getByRole("dialog", { name: "3 people invited" }).waitFor();
   result.warning = await dialog.getByText("No template is available").textContent();
   await dialog.getByText("ada@example.com").waitFor();

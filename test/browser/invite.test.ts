@@ -35,6 +35,7 @@ testNeeding(
       wrong: [],
       trial: "",
       remark: expect.stringContaining('"/platform" does not match "platform"'),
+      why: expect.stringContaining("no SMTP server is configured (smtp_host)"),
       refused: '"not an address" doesn\'t contain an email address.',
       warning: expect.stringContaining("The people you invite cannot create workspaces"),
       providers: 1,

@@ -80,6 +80,9 @@ const report = (
 ): void => {
   const rows = invitations.map(({ invitation, link }) => [toPlainLine(invitation.email), link ?? "sent by email"]);
   if (rows.length > 0) print(formatTable(["EMAIL", by_email ? "LINK" : "LINK (works once, for 7 days)"], rows));
+  if (!by_email && rows.length > 0) {
+    printError("No email was sent, because no SMTP server is configured (smtp_host). Send each person their link.");
+  }
   for (const { email, reason } of skipped) printError(`${toPlainLine(email)} was not invited. ${toPlainLine(reason)}`);
   if (without_template && rows.length > 0) {
     printError(

@@ -12,6 +12,7 @@ export type MenuItem =
       readonly icon?: IconName;
       readonly label: string;
       readonly note?: string;
+      /** Destructive: shown in red, last and below a line. */
       readonly isDanger?: boolean;
       readonly act: () => unknown;
     }
@@ -29,7 +30,7 @@ type MenuProps = {
   readonly label: string;
   readonly icon?: IconName;
   readonly items: () => readonly MenuItem[];
-  /** Loads further items, which appear below the others. */
+  /** Loads further items, which appear below the others, but above destructive ones. */
   readonly more?: () => Promise<readonly MenuItem[]>;
   readonly small?: boolean;
   readonly class?: string;
@@ -143,6 +144,15 @@ type MenuItemsProps = Pick<MenuProps, "items" | "more"> & {
   readonly grown: () => void;
 };
 
+const isDangerous = (item: MenuItem): boolean => item !== "line" && "isDanger" in item && item.isDanger === true;
+
+/** Moves destructive items to the end, below a line, and removes lines that separate nothing. */
+const orderItems = (items: readonly MenuItem[]): readonly MenuItem[] =>
+  [...items.filter((one) => !isDangerous(one)), "line" as const, ...items.filter(isDangerous)].filter(
+    (item, at, all) =>
+      item !== "line" || (at > 0 && all[at - 1] !== "line" && all.slice(at).some((later) => later !== "line")),
+  );
+
 const MenuItems = ({ items, more, close, grown }: MenuItemsProps) => {
   const late = useSignal<readonly MenuItem[]>([]);
   useEffect(() => {
@@ -153,7 +163,7 @@ const MenuItems = ({ items, more, close, grown }: MenuItemsProps) => {
   useEffect(grown, [late.value]);
   return (
     <>
-      {[...items(), ...late.value].map((item, at) =>
+      {orderItems([...items(), ...late.value]).map((item, at) =>
         item === "line" ? <hr key={`line ${at}`} /> : <Item key={`${at} ${item.label}`} item={item} close={close} />,
       )}
     </>

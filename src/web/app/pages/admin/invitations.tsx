@@ -84,7 +84,6 @@ const Item = ({ invitation, byEmail, reload, onInvited }: ItemProps) => {
           items={() => [
             ...(byEmail ? [{ icon: "out" as const, label: "Send again", act: () => renewInvitation("email") }] : []),
             { icon: "copy" as const, label: "New link…", act: () => renewInvitation("link") },
-            "line" as const,
             { icon: "trash" as const, label: "Revoke…", isDanger: true, act: revoke },
           ]}
         />

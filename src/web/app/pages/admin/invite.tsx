@@ -25,11 +25,13 @@ const SITE_ROLES = [
 type InviteProps = {
   /** The only organization that the caller may invite to. */
   readonly organization?: string;
+  /** Whether the server sends the links by email. */
+  readonly byEmail: boolean;
   readonly onClose: () => void;
   readonly onInvited: (result: Invited) => void;
 };
 
-export const Invite = ({ organization, onClose, onInvited }: InviteProps) => {
+export const Invite = ({ organization, byEmail, onClose, onInvited }: InviteProps) => {
   const role = useSignal("");
   const places = organizations.value.filter(({ id }) => organization === undefined || id === organization);
   const place = useSignal(places.find(({ is_default }) => is_default)?.id ?? places[0]?.id ?? "");
@@ -41,7 +43,7 @@ export const Invite = ({ organization, onClose, onInvited }: InviteProps) => {
   return (
     <FormDialog
       title="Invite people"
-      submit="Send invitations"
+      submit={byEmail ? "Send invitations" : "Create links"}
       onClose={onClose}
       act={async ({ people: text = "" }) => {
         const { people, unreadable } = readPeople(text);
@@ -64,6 +66,12 @@ export const Invite = ({ organization, onClose, onInvited }: InviteProps) => {
     >
       {(problems) => (
         <>
+          {!byEmail && (
+            <p class="mut">
+              This server can't send email, because no SMTP server is configured (<code>smtp_host</code>). You get a
+              link for each person, to pass on yourself.
+            </p>
+          )}
           <Area
             label="Email addresses"
             name="people"

@@ -136,7 +136,6 @@ const Server = ({ server, organization, reload, testServer: tryOne, edit }: Serv
           items={() => [
             { icon: "pen", label: "Edit…", act: edit },
             { icon: server.enabled ? "stop" : "play", label: server.enabled ? "Disable" : "Enable", act: toggle },
-            "line",
             { icon: "trash", label: "Remove…", isDanger: true, act: remove },
           ]}
         />

@@ -158,7 +158,6 @@ const Provider = ({ provider, count, reload, edit }: ProviderProps) => {
             { icon: "pen", label: "Edit…", act: () => edit("edit") },
             { icon: "key", label: "Replace key…", act: () => edit("key") },
             { icon: provider.enabled ? "stop" : "play", label: provider.enabled ? "Disable" : "Enable", act: toggle },
-            "line",
             { icon: "trash", label: "Remove…", isDanger: true, act: remove },
           ]}
         />

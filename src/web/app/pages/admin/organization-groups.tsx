@@ -170,7 +170,6 @@ const GroupRow = ({ group, reload, changeMembers: change, members }: RowProps) =
             return [
               { icon: "user", label: "Members…", act: members },
               changes,
-              "line",
               { icon: "trash", label: "Delete…", isDanger: true, act: remove },
             ];
           }}

@@ -133,6 +133,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
       )}
       {open.value?.form === "invite" && (
         <Invite
+          byEmail={invited.state.value.data?.by_email ?? false}
           organization={organization.id}
           onClose={sets(open, undefined)}
           onInvited={(made) => {
@@ -198,7 +199,6 @@ const MemberRow = ({ member, organization, reload, edit }: RowProps) => {
             small
             items={() => [
               { icon: "shield", label: "Roles…", act: edit },
-              "line",
               { icon: "trash", label: "Remove…", isDanger: true, act: remove },
             ]}
           />

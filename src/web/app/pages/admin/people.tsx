@@ -74,6 +74,7 @@ export const People = () => {
       )}
       {isInviting.value && (
         <Invite
+          byEmail={invited.state.value.data?.by_email ?? false}
           onClose={sets(isInviting, false)}
           onInvited={(made) => {
             result.value = made;
@@ -140,7 +141,6 @@ const makeItems = (user: User, reload: () => Promise<void>, edit: PersonProps["e
   user.status === "suspended"
     ? { icon: "play", label: "Activate", act: () => setStatus(user, "activate", reload) }
     : { icon: "stop", label: "Suspend", act: () => setStatus(user, "suspend", reload) },
-  "line",
   { icon: "trash", label: "Delete…", isDanger: true, act: () => remove(user, reload) },
 ];
 

@@ -35,7 +35,6 @@ export const makeMenu = (row: WorkspaceSummary): MenuItem[] => [
   { icon: "branch", label: "Fork", act: () => openFork(row) },
   { icon: "list", label: "Builds", href: `/workspaces/${row.id}/builds` },
   { icon: "sliders", label: "Parameters", href: `/workspaces/${row.id}/parameters` },
-  "line",
   { icon: "trash", label: "Delete…", isDanger: true, act: () => actions.remove([row]) },
 ];
 
