@@ -49,6 +49,7 @@ export const firstUser = (ctx: ApiContext) =>
         const made = await createFirstUser(
           { store, clock, passwords: accounts.passwords },
           { email, username, name: name.trim(), password },
+          "the setup link",
         );
         accounts.setupNeeded = false;
         return status(201, made);

@@ -102,7 +102,7 @@ export const makeAccount = async (
       insertUser(user),
       insertMember({ organization_id, user_id: user.id, roles: organization_roles, ...at }),
       ...addToGroup(memberships),
-      auditUserCreated(user, now),
+      auditUserCreated(user, now, by.name),
       ...(await userCreatedNotices({ store, now }, user, by)),
     ],
   };

@@ -189,15 +189,16 @@ const signUp = async (
     created_at: now,
   });
   const { id: organization_id } = await getDefaultOrganization(ctx.store);
+  const by = `a sign-in at ${provider}`;
   return {
     user,
     memberships: [{ organization_id, roles: [] }],
     statements: [
       insertUser(user),
       insertMember({ organization_id, user_id: user.id, roles: [], ...at }),
-      auditUserCreated(user, now),
+      auditUserCreated(user, now, by),
       ...writeLink(ctx, issuer, identity, user),
-      ...(await userCreatedNotices({ store: ctx.store, now }, user, { name: `a sign-in at ${provider}` })),
+      ...(await userCreatedNotices({ store: ctx.store, now }, user, { name: by })),
     ],
   };
 };

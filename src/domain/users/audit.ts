@@ -11,8 +11,14 @@ export const auditUserChanged = (user: User, patch: Partial<User>, now: number):
 
 type NewUser = Pick<User, "id" | "username"> & Partial<User>;
 
-export const auditUserCreated = (user: NewUser, now: number): Statement =>
-  insertAudit({ ...toAuditTarget(user, now), action: "create", after: user });
+/** `by` names how users created their own account, such as `the setup link`. Otherwise the user who is signed in did, or the server. */
+export const auditUserCreated = (user: NewUser, now: number, by?: string): Statement =>
+  insertAudit({
+    ...toAuditTarget(user, now),
+    action: "create",
+    after: user,
+    ...(by === undefined ? {} : { user_id: user.id, additional: { by } }),
+  });
 
 export const auditUserDeleted = (user: User, now: number): Statement =>
   insertAudit({ ...toAuditTarget(user, now), action: "delete", before: user });

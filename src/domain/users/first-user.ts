@@ -33,8 +33,11 @@ export const getDefaultOrganization = async (store: Store): Promise<Organization
   return found;
 };
 
-/** Creates the owner. Rejects with 409 when there has ever been a first user. */
-export const createFirstUser = async ({ store, clock, passwords }: Deps, user: FirstUserInput) => {
+/**
+ * Creates the owner; `by` names how they created their own account, for the audit log. Rejects with 409 when there has ever been a first
+ * user.
+ */
+export const createFirstUser = async ({ store, clock, passwords }: Deps, user: FirstUserInput, by?: string) => {
   if (await hasAnyUser(store)) throw conflict("The first user already exists.");
   const organization = await getDefaultOrganization(store);
   const email = toStoredEmail(user.email);
@@ -60,7 +63,7 @@ export const createFirstUser = async ({ store, clock, passwords }: Deps, user: F
       insertSetting({ key: "first_user", value: id }),
       insertUser(row),
       insertMember({ organization_id: organization.id, user_id: id, roles: [], ...at }),
-      auditUserCreated(row, now),
+      auditUserCreated(row, now, by),
       ...(await closeSetupLinks(store)),
     ]);
   } catch (error) {

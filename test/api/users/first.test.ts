@@ -1,6 +1,7 @@
 // The first minutes of a fresh install: who becomes its owner.
 import { describe, expect, test } from "bun:test";
 import { listSettings } from "#db/settings.ts";
+import type { AuditLogs } from "#schema/audit.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -18,34 +19,39 @@ const getSetupToken = async (server: TestServer): Promise<string> => {
 // The process itself prints the link, so these stories run with the server in-process and not against the binary.
 
 describe("the setup link", () => {
-  testInside("[ID-2] creates the owner once; then setup is closed", async () => {
-    await using server = await startTestServer({ env: WITHOUT_ADMIN });
-    const anybody = new Client(server.url);
-    expect(await fetchStatus(anybody, "GET", "/users/first")).toBe(404);
-    const setup_token = await getSetupToken(server);
-    expect(setup_token).toHaveLength(43);
+  testInside(
+    "[ID-2] [AU-4] creates the owner once, which the audit log attributes to them; then setup is closed",
+    async () => {
+      await using server = await startTestServer({ env: WITHOUT_ADMIN });
+      const anybody = new Client(server.url);
+      expect(await fetchStatus(anybody, "GET", "/users/first")).toBe(404);
+      const setup_token = await getSetupToken(server);
+      expect(setup_token).toHaveLength(43);
 
-    const createFirstUser = (body: object) => anybody.fetch("POST", "/api/v2/users/first", body);
-    expect((await createFirstUser(ANN)).status).toBe(400);
-    expect((await createFirstUser({ ...ANN, setup_token: "guess" })).status).toBe(403);
-    expect((await createFirstUser({ ...ANN, setup_token, password: "short" })).status).toBe(400);
-    expect((await createFirstUser({ ...ANN, setup_token, username: "login" })).status).toBe(400);
-    const made = await createFirstUser({ ...ANN, setup_token });
-    expect(made.status).toBe(201);
-    const ids = (await made.json()) as { user_id: string; organization_id: string };
+      const createFirstUser = (body: object) => anybody.fetch("POST", "/api/v2/users/first", body);
+      expect((await createFirstUser(ANN)).status).toBe(400);
+      expect((await createFirstUser({ ...ANN, setup_token: "guess" })).status).toBe(403);
+      expect((await createFirstUser({ ...ANN, setup_token, password: "short" })).status).toBe(400);
+      expect((await createFirstUser({ ...ANN, setup_token, username: "login" })).status).toBe(400);
+      const made = await createFirstUser({ ...ANN, setup_token });
+      expect(made.status).toBe(201);
+      const ids = (await made.json()) as { user_id: string; organization_id: string };
 
-    const ann = await anybody.signIn(ANN.email, ANN.password);
-    expect(await ann.get<object>("/api/v2/users/me")).toMatchObject({
-      id: ids.user_id,
-      organization_ids: [ids.organization_id],
-      roles: [{ name: "owner" }],
-    });
-    expect(await fetchStatus(anybody, "GET", "/users/first")).toBe(200);
-    expect((await createFirstUser({ ...ANN, email: "eve@example.com", username: "eve", setup_token })).status).toBe(
-      409,
-    );
-    expect(await server.context?.setupUrl()).toBeUndefined();
-  });
+      const ann = await anybody.signIn(ANN.email, ANN.password);
+      expect(await ann.get<object>("/api/v2/users/me")).toMatchObject({
+        id: ids.user_id,
+        organization_ids: [ids.organization_id],
+        roles: [{ name: "owner" }],
+      });
+      const { audit_logs } = await ann.get<AuditLogs>("/api/v2/audit?q=resource_type:user%20action:create&limit=10");
+      expect(audit_logs).toMatchObject([{ user: { username: "ann" }, additional_fields: { by: "the setup link" } }]);
+      expect(await fetchStatus(anybody, "GET", "/users/first")).toBe(200);
+      expect((await createFirstUser({ ...ANN, email: "eve@example.com", username: "eve", setup_token })).status).toBe(
+        409,
+      );
+      expect(await server.context?.setupUrl()).toBeUndefined();
+    },
+  );
 
   testInside("[ID-2] takes the token in a header or the query for clients that do not know the member", async () => {
     for (const how of ["header", "query"] as const) {

@@ -93,8 +93,19 @@ const isOfWho = ({ action, resource_type }: AuditLog): boolean =>
   resource_type === "api_key" && ["login", "logout", "register"].includes(action);
 
 /** Returns the kind and name of the target, or empty strings if the verb says it all. */
-export const toTarget = (entry: AuditLog): { readonly kind: string; readonly name: string } =>
-  isOfWho(entry) ? { kind: "", name: "" } : { kind: formatKind(entry), name: formatName(entry) };
+export const toTarget = (entry: AuditLog): { readonly kind: string; readonly name: string } => {
+  if (isOfWho(entry)) return { kind: "", name: "" };
+  if (entry.resource_type === "user" && entry.action === "create" && entry.user?.id === entry.resource_id) {
+    return { kind: "their account with", name: getBy(entry) || "a sign-in" };
+  }
+  return { kind: formatKind(entry), name: formatName(entry) };
+};
+
+/** Returns how something was done, if the entry says so. */
+const getBy = ({ additional_fields }: AuditLog): string => {
+  const { by } = additional_fields as { by?: unknown };
+  return typeof by === "string" ? by : "";
+};
 
 /**
  * The log stores no chat titles, because they repeat the conversation; chats that the reader can see are named here. An uploaded file has
@@ -112,8 +123,12 @@ export const formatSentence = (entry: AuditLog): string => {
   return [formatActor(entry), formatVerb(entry), kind, name].filter(Boolean).join(" ");
 };
 
-/** A null user is the server itself, or an anonymous client, which has an address. */
-export const formatActor = ({ user, ip }: AuditLog): string => user?.username ?? (ip === null ? "Slipway" : "someone");
+/** Without a user, it was a command on the server's machine, the server itself, or a client that had not signed in. */
+export const formatActor = (entry: AuditLog): string => {
+  if (entry.user) return entry.user.username;
+  if (entry.ip !== null) return "Anonymous client";
+  return getBy(entry) === "command line" ? "Command line" : "Slipway";
+};
 
 /** Returns the first changed field and the number of other changes. */
 export const formatChange = ({ diff, additional_fields }: AuditLog): string => {

@@ -11,7 +11,8 @@ export const Entry = ({ entry }: { entry: ConnectionLog }) => {
     <li class="item">
       <State kind={isOpen ? "running" : "stopped"}>
         <span class="clip">
-          <b class="med">{entry.user?.username ?? "someone"}</b> <span class="mut">{formatProtocol(entry)}</span>{" "}
+          <b class="med">{entry.user?.username ?? "Anonymous client"}</b>{" "}
+          <span class="mut">{formatProtocol(entry)}</span>{" "}
           {entry.workspace_deleted ? place : <a href={`/workspaces/${entry.workspace_id}`}>{place}</a>}
         </span>
       </State>
