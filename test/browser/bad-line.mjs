@@ -1,10 +1,10 @@
 // An impatient person on a bad connection: responses are late or lost, and everything is clicked twice. node bad-line.mjs CHROMIUM URL
 // TOKEN TEMPLATE
-import { inApp } from "./app-page.mjs";
+import { inApp, openPage } from "./app-page.mjs";
 
 const [file, url, token, template] = process.argv.slice(2);
 
-await inApp({ file, url, token }, async ({ page, result, at }) => {
+await inApp({ file, url, token }, async ({ page, context, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   /** Holds requests of this method and path until `let` is called with their outcome. */
   const hold = async (method, path) => {
@@ -89,7 +89,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   await page.getByRole("button", { name: "Save template" }).click();
   await page.getByLabel("Display name").press("Enter");
   const saved = await one(saving);
-  result.busy = await page.locator("form[aria-busy=true]").count();
+  result.sending = await page.locator("form[aria-busy=true]").count();
   result.saves = saving.held.length;
   await saved.continue();
   await page.getByText("Template saved").waitFor();
@@ -101,4 +101,29 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Audit" }).click();
   await page.getByRole("heading", { name: "Audit" }).first().waitFor();
   result.notLoaded = await page.getByText("Can't load this page").count();
+
+  // Another person opens a page: the app's own code is lost once, and the server is busy when it is asked who they are.
+  const visitor = await openPage(await context.browser().newContext(), result.wrong);
+  let [documents, busy] = [0, 0];
+  visitor.on("request", (one) => {
+    if (one.isNavigationRequest()) documents += 1;
+  });
+  const main = /\/assets\/main-[a-z0-9]+\.js/;
+  await visitor.route(main, (route) => (documents === 1 ? route.abort() : route.continue()));
+  await visitor.route(/\/api\/v2\/(users\/me|organizations|users\/me\/roles)$/, (route) => {
+    if (route.request().url().endsWith("/me")) busy += 1;
+    return busy <= 3 ? route.fulfill({ status: 503, json: { message: "The server is busy." } }) : route.continue();
+  });
+  await visitor.goto(at("/account"));
+  await visitor.getByLabel("Email").waitFor();
+  result.documents = documents;
+  result.busy = busy;
+  await visitor.unroute(main);
+  await visitor.route(main, (route) => route.abort());
+  await visitor.goto(at("/login"));
+  await visitor.getByRole("heading", { name: "Can't load this page" }).waitFor();
+  await look("not-loaded", visitor);
+  await visitor.unroute(main);
+  await visitor.getByRole("button", { name: "Reload" }).click();
+  await visitor.getByLabel("Email").waitFor();
 });

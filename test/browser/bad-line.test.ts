@@ -10,7 +10,7 @@ const YAML = "provisioner: echo\nresources:\n  - name: main\n";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-92] [CB-3] on a bad connection a double click acts once, typed input stays, and an object whose creation response was lost is found again",
+  "[WB-92] [CB-3] on a bad connection a double click acts once, typed input stays, an object whose creation response was lost is found again, and a page whose code is lost loads again",
   async () => {
     await using world = await openWorld();
     const { admin } = world;
@@ -28,9 +28,12 @@ testNeeding(
       afterReload: "First thought\n\nAnd another",
       dragged: 1,
       username: "grace",
-      busy: 1,
+      sending: 1,
       saves: 1,
       notLoaded: 0,
+      // Loaded, loaded again, and the sign-in page.
+      documents: 3,
+      busy: 4,
     });
     const { count } = await admin.get<{ count: number }>("/api/v2/workspaces");
     expect(count).toBe(1);

@@ -1,6 +1,6 @@
 // Runs in the head of the page, before the app loads: applies the theme, reads the data that the server sent with the page
 // (src/api/http/first-answers.ts), and prefetches the code and data of the page at this address, so that app, code and data load in one
-// round trip instead of one after the other. The app uses the same code for links that are pressed (shell/prefetch.ts). Built into app.html.
+// round trip instead of one after the other. Handles the loss of the app's code. The app uses the same code for links that are pressed (shell/prefetch.ts). Built into app.html.
 import { type Early, toKey } from "../browser/early.ts";
 import { parseRange } from "./pages/insights/range.ts";
 
@@ -13,6 +13,37 @@ declare const STREAMS: readonly (readonly [socket: string, then?: string])[];
 
 const theme = localStorage.getItem("theme");
 if (theme) document.documentElement.dataset.theme = theme;
+
+// A lost script would leave an empty page: the page is loaded again once, and then asks.
+const RELOADED_KEY = "reloaded-at";
+const RELOAD_INTERVAL_MS = 60_000;
+
+const showNotLoaded = (): void => {
+  const make = (tag: string, className: string, ...inside: (Node | string)[]): HTMLElement => {
+    const element = document.createElement(tag);
+    element.className = className;
+    element.append(...inside);
+    return element;
+  };
+  const button = make("button", "btn primary", "Reload");
+  button.onclick = () => location.reload();
+  const text = make("p", "mut", "The server is not responding, or it was updated.");
+  const box = make("div", "login", make("h1", "", "Can't load this page"), text, button);
+  box.role = "alert";
+  const page = make("main", "center", box);
+  (document.getElementById("app") ?? document.body).replaceChildren(page);
+};
+
+const onScriptLost = ({ target }: Event): void => {
+  if (!(target instanceof HTMLScriptElement)) return;
+  const now = Date.now();
+  if (now - Number(sessionStorage.getItem(RELOADED_KEY)) < RELOAD_INTERVAL_MS) showNotLoaded();
+  else {
+    sessionStorage.setItem(RELOADED_KEY, String(now));
+    location.reload();
+  }
+};
+addEventListener("error", onScriptLost, true);
 
 const prefetch = (text: string): void => {
   const [address = "", body] = text.split(" ");

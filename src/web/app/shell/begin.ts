@@ -2,7 +2,7 @@
 // page (../early.ts), so that the first paint has its content.
 
 import { wasSignedIn } from "../../browser/user-storage.ts";
-import { toSignIn } from "../data/api.ts";
+import { Problem, toSignIn } from "../data/api.ts";
 import { followChats } from "../data/chats.ts";
 import { me, readSession } from "../data/session.ts";
 import { firstWorkspaces, followWorkspaces } from "../data/workspaces.ts";
@@ -25,10 +25,29 @@ const follow = (): void => {
 
 let session: Promise<void> | undefined;
 
+const MIN_RETRY_MS = 500;
+const MAX_RETRY_MS = 15_000;
+
+const isTemporary = (error: unknown): boolean =>
+  error instanceof Problem && (error.status === 0 || error.status === 429 || error.status >= 500);
+
+/** Loads the session. While the server does not answer, it says so and retries. */
+const loadSession = async (): Promise<void> => {
+  for (let delay = MIN_RETRY_MS; ; delay = Math.min(2 * delay, MAX_RETRY_MS)) {
+    try {
+      return await readSession();
+    } catch (error) {
+      if (!isTemporary(error)) throw error;
+      if (delay > MIN_RETRY_MS) showError(error);
+      await new Promise((resolve) => setTimeout(resolve, delay));
+    }
+  }
+};
+
 /** Follows the live lists and loads the session, once for the app. Redirects to the sign-in page if there is no session. */
 export const beginSession = (): Promise<void> => {
   if (!session && wasSignedIn()) follow();
-  session ??= readSession()
+  session ??= loadSession()
     .then(() => {
       if (me.value === null) return toSignIn();
       follow();
