@@ -1,5 +1,6 @@
 // An agent's disk and memory reports: the newest figures, the most recently killed processes, and the notifications for the owner. Pure.
 import { toRfc3339 } from "#base/clock.ts";
+import { formatSize } from "#base/format-size.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertNotification, type Notice } from "#db/notifications/notifications.ts";
 import { type AgentResources, findSpaceLevel, MAX_MEMORY_KILLS, SPACE_LEVELS } from "#schema/agents/resources.ts";
@@ -59,8 +60,8 @@ export const buildResourceNotices = (
   if (home && rank(home.level) > rank(before?.home?.level)) {
     const values = {
       level: home.level === "full" ? "full" : "almost full",
-      used: formatBytes(home.used_bytes),
-      total: formatBytes(home.total_bytes),
+      used: formatSize(home.used_bytes),
+      total: formatSize(home.total_bytes),
       path: home.path,
     };
     notices.push(notice("workspace_disk_full", `disk_${home.level}`, values));
@@ -70,14 +71,4 @@ export const buildResourceNotices = (
     notices.push(notice("workspace_out_of_memory", "memory", { process: named }));
   }
   return notices;
-};
-
-const UNITS = ["MB", "GB", "TB"] as const;
-
-/** Formats a size as pages show it: 5.2 GB. */
-const formatBytes = (bytes: number): string => {
-  let amount = bytes / 1e6;
-  let unit = 0;
-  for (; amount >= 1000 && unit < UNITS.length - 1; unit++) amount /= 1000;
-  return `${amount.toFixed(amount < 100 ? 1 : 0)} ${UNITS[unit]}`;
 };

@@ -6,7 +6,7 @@ import { AREAS, type Area, type SubVerb, type Verb } from "./verb.ts";
 const EXAMPLES: readonly (readonly [line: string, what: string])[] = [
   ["slipway serve", "Run a server on this machine"],
   ["slipway login https://slipway.example.com", "Sign in to a server"],
-  ["slipway create dev --template docker", "Create a workspace"],
+  ["slipway create dev", "Create a workspace"],
   ["slipway ssh dev", "Open a shell in it"],
   ['slipway chat new "Fix the failing test"', "Start a chat with a coding agent"],
 ];

@@ -31,14 +31,6 @@ export const formatRelative = (at: string, now: number): string => {
   return seconds < 0 ? `${words} ago` : `in ${words}`;
 };
 
-/** Formats `12 KiB`, `3.4 MiB`, `23.6 GiB`. */
-export const formatSize = (bytes: number): string =>
-  bytes < 1024 ** 2
-    ? `${Math.ceil(bytes / 1024)} KiB`
-    : bytes < 1024 ** 3
-      ? `${(bytes / 1024 ** 2).toFixed(1)} MiB`
-      : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
-
 /** Formats `8 hours`, `1 hour 30 minutes`. */
 export const formatSpan = (ms: number): string => {
   const minutes = Math.round(ms / 60_000);

@@ -108,7 +108,7 @@ testNeeding(
       expect(lines.map(({ output }) => output)).toContain(`The disk of ${home} is full: free some space.`);
       const { notifications } = await admin.get<Inbox>("/api/v2/notifications/inbox");
       expect(notifications.filter(({ title }) => title === "The disk of dev is full")).toMatchObject([
-        { content: `2.1 MB of 2.1 MB are used in ${home}. Delete files that you no longer need.` },
+        { content: `2.0 MiB of 2.0 MiB are used in ${home}. Delete files that you no longer need.` },
       ]);
       Bun.spawnSync(["rm", `${home}/fill`]);
       await until(async () => getAgent(await read())?.resources?.home?.level === "ok");

@@ -62,3 +62,21 @@ test("[RP-42] functions are named by what they do, not `xOf`", () => {
   const found = product.flatMap((file) => readPage(file).match(/^(?:export )?(?:const|function) [a-z]\w*Of\b/gm) ?? []);
   expect(found.length).toBeLessThanOrEqual(MAX_OF_FUNCTIONS);
 });
+
+/** Sizes have binary units: KiB, MiB, GiB. Comments are about measurements, not for users. */
+const DECIMAL_SIZE = /\d ?(?:kB|KB|MB|GB|TB)\b/g;
+const COMMENT = /^\s*(?:\/\/|\/?\*)/;
+
+test("[RP-50] sizes have the units KiB, MiB and GiB in messages, templates, tools and documentation", () => {
+  const files = [...new Bun.Glob("{docs,src,actors,db,deploy}/**/*.{ts,tsx,md,txt,yaml}").scanSync({ cwd: root })];
+  const found = files
+    .filter((file) => !/^src\/wire\/gen\/|\/migrations\/|^docs\/spec\//.test(file))
+    .flatMap((file) =>
+      readPage(file)
+        .split("\n")
+        .flatMap((line, at) =>
+          COMMENT.test(line) ? [] : [...line.matchAll(DECIMAL_SIZE)].map(([size]) => `${file}:${at + 1}: ${size}`),
+        ),
+    );
+  expect(found).toEqual([]);
+});

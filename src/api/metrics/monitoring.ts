@@ -189,10 +189,10 @@ export const ALERTS: readonly Alert[] = [
   },
   {
     name: "SlipwayLogGrows",
-    expr: "slipway_wal_bytes > 1e9",
+    expr: "slipway_wal_bytes > 1073741824",
     for: "30m",
     severity: "ticket",
-    summary: "The write-ahead log is larger than 1 GB.",
+    summary: "The write-ahead log is larger than 1 GiB.",
     action: "A program holds the database open, such as a SQLite shell: close it.",
   },
   {

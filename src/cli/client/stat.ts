@@ -1,8 +1,10 @@
 // `slipway stat [cpu|memory|disk]`: the resource usage of a workspace, measured inside it. In a container these are the container's usage
 // and limits; on a shared machine, the workspace's own processes and home folder. Needs no server. Intended for template metadata and for
 // users.
+
 import { statfsSync } from "node:fs";
 import { availableParallelism, cpus, freemem, totalmem } from "node:os";
+import { formatSize } from "#base/format-size.ts";
 import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
 import { AGENT_MARK } from "#src/daemon/environment.ts";
@@ -10,7 +12,6 @@ import { readOwnUse } from "#src/daemon/own-processes.ts";
 import { readArguments, requireNoWords } from "../arguments.ts";
 import { VerbFailure } from "../failure.ts";
 import { formatTable } from "../options.ts";
-import { formatSize } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 import { explainError } from "./remote.ts";
 

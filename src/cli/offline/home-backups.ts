@@ -1,12 +1,14 @@
 // `slipway home-backups key`, `search` and `extract`: prints the recovery key, and restores with only the key and the folder or bucket.
+
 import { loadConfig } from "#base/config.ts";
 import { EncryptionKeyError, hasKey, openEncryption, parseEncryptionKey } from "#base/encryption.ts";
+import { formatSize } from "#base/format-size.ts";
 import { usageError } from "#base/usage-error.ts";
 import { HomeBackupError } from "#src/home-backups/error.ts";
 import { extract } from "#src/home-backups/extract.ts";
 import { deriveRecoveryKey, HomeBackupStore, type Manifest } from "#src/home-backups/store.ts";
 import { formatTable, takeOptions } from "../options.ts";
-import { formatSize, toPlainLine } from "../text.ts";
+import { toPlainLine } from "../text.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 
 type Config = ReturnType<typeof loadConfig>["config"];

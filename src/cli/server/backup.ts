@@ -1,10 +1,12 @@
 // `slipway backup [FOLDER|FILE.tar] [--json] [settings]`: backs up the data directory, whether or not a server is running. It runs in a
 // separate process (db/backup/snapshot.ts says why); the server starts this command for its own backups.
+
 import { existsSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { dirname, join } from "node:path";
 import { keepProcessAlive } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
+import { formatSize } from "#base/format-size.ts";
 import { makeBackup } from "#db/backup/backup.ts";
 import { removeLeftovers } from "#db/backup/backup-folder.ts";
 import { BackupError, DATABASE } from "#db/backup/manifest.ts";
@@ -39,7 +41,7 @@ export const run: RunVerb = async (input) => {
     far[Symbol.dispose]();
     const { created_at, files } = made.manifest;
     const facts = { path: made.path, bytes: made.bytes, files: files.length, created_at };
-    input.print(json ? JSON.stringify(facts) : `${made.path}  ${(made.bytes / 1024 / 1024).toFixed(1)} MiB`);
+    input.print(json ? JSON.stringify(facts) : `${made.path}  ${formatSize(made.bytes)}`);
   });
 };
 

@@ -1,6 +1,6 @@
 // Progress of a long operation, shown only on a terminal (rule CV-22).
+import { formatSize } from "#base/format-size.ts";
 import { Progress } from "../progress.ts";
-import { formatSize } from "../text.ts";
 import type { VerbInput } from "../verb.ts";
 
 export class TerminalProgress implements Disposable {

@@ -8,6 +8,7 @@ import { toImageRegistry } from "#base/config/docker-settings.ts";
 import { type Address, address } from "#base/config/kinds.ts";
 import { type Config, findContainerAccessProblem, getAccessUrl, listensOnLoopback } from "#base/config.ts";
 import { EncryptionKeyError, getKeyPath, openEncryption } from "#base/encryption.ts";
+import { formatSize } from "#base/format-size.ts";
 import { getOwnBinary } from "#base/program.ts";
 import { computeMaxConnections, openFilesLimit } from "#base/system/open-files.ts";
 import { readTls, TlsError } from "#base/tls.ts";
@@ -134,7 +135,7 @@ const dataDirectory = ({ data_dir, local_workspace_user }: Config): Finding => {
 const space = (data_dir: string): Finding => {
   const { bavail, bsize } = statfsSync(data_dir);
   const free = bavail * bsize;
-  const detail = `${(free / (1024 * BYTES_PER_MB)).toFixed(1)} GiB free`;
+  const detail = `${formatSize(free)} free`;
   return { name: "disk", status: free < MIN_FREE_BYTES ? "wrong" : "ok", detail };
 };
 
@@ -184,9 +185,9 @@ const database = async (data_dir: string, clock: Clock, quick: boolean): Promise
     const damage = quick ? undefined : await runQuickCheck(data_dir);
     const detail =
       damage === undefined
-        ? `${(database_bytes / BYTES_PER_MB).toFixed(1)} MiB, ${quick ? "not checked" : "intact"}`
+        ? `${formatSize(database_bytes)}, ${quick ? "not checked" : "intact"}`
         : `${damage}. ${NEXT_STEP}`;
-    const wal = `${(wal_bytes / BYTES_PER_MB).toFixed(1)} MiB`;
+    const wal = formatSize(wal_bytes);
     return [
       { name, status: damage === undefined ? "ok" : "wrong", detail },
       version(schema, problem, missing),

@@ -1,6 +1,7 @@
 // Pulls an image and reports progress in the build log: each event of a layer once, and overall progress every few seconds.
 
 import type { Clock } from "#base/clock.ts";
+import { formatSize } from "#base/format-size.ts";
 import { parseJson } from "#base/json/read.ts";
 import { log } from "#base/log.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
@@ -227,7 +228,6 @@ const toPullQuery = (image: string): Record<string, string> => {
 };
 
 const formatProgress = (layers: readonly { current: number; total: number }[]): string => {
-  const toMib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
   const sum = (key: "current" | "total"): number => layers.reduce((all, one) => all + one[key], 0);
-  return `Downloaded ${toMib(sum("current"))} of ${toMib(sum("total"))} MiB.`;
+  return `Downloaded ${formatSize(sum("current"))} of ${formatSize(sum("total"))}.`;
 };

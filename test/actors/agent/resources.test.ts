@@ -3,15 +3,19 @@ import { expect, test } from "bun:test";
 import { buildResourceNotices, mergeResources } from "#actors/agent/resources.ts";
 import { findSpaceLevel } from "#schema/agents/resources.ts";
 
-const GB = 1e9;
+const GIB = 2 ** 30;
 const HOUR_MS = 3_600_000;
-const home = (used_bytes: number, total_bytes = 100 * GB) => ({ path: "/home/ada", used_bytes, total_bytes });
+const home = (used_bytes: number, total_bytes = 100 * GIB) => ({ path: "/home/ada", used_bytes, total_bytes });
 const workspace = { id: "w", owner_id: "ada", name: "dev" };
 
 test("[AG-25] a disk is low below 1 GiB or a tenth, full below 64 MiB or a hundredth, until half as much again is free", () => {
   const level = (free: number, total: number, before?: "ok" | "low" | "full") =>
     findSpaceLevel({ used: total - free, total }, before);
-  expect([level(2 * GB, 100 * GB), level(GB, 100 * GB), level(0.06 * GB, 100 * GB)]).toEqual(["ok", "low", "full"]);
+  expect([level(2 * GIB, 100 * GIB), level(0.9 * GIB, 100 * GIB), level(0.06 * GIB, 100 * GIB)]).toEqual([
+    "ok",
+    "low",
+    "full",
+  ]);
   expect([level(11, 100), level(9, 100), level(0, 100)]).toEqual(["ok", "low", "full"]);
   expect([level(14, 100, "low"), level(15, 100, "low"), level(1.2, 100, "full")]).toEqual(["low", "ok", "full"]);
 });
@@ -19,7 +23,7 @@ test("[AG-25] a disk is low below 1 GiB or a tenth, full below 64 MiB or a hundr
 test("[AG-25] the last five processes are kept, newest first, also when a report names none", () => {
   const kill = (n: number) => ({ process: `job ${n}`, killed_at: n * 1000 });
   const first = mergeResources(null, { memory_kills: [1, 2, 3].map(kill) }, 9_000);
-  const then = mergeResources(first, { home: home(GB), memory_kills: [4, 5, 6].map(kill) }, 10_000);
+  const then = mergeResources(first, { home: home(GIB), memory_kills: [4, 5, 6].map(kill) }, 10_000);
   const last = mergeResources(then, { memory_kills: [] }, 11_000);
   expect(last.memory_kills.map(({ process }) => process)).toEqual(["job 6", "job 5", "job 4", "job 3", "job 2"]);
   expect(last.home).toBeUndefined();
@@ -35,21 +39,21 @@ test("[AG-25] the owner is notified when a level gets worse, and of processes by
     before = next;
     return notices.map(({ rows }) => (rows?.[0] ?? []).filter((_, at) => [1, 4, 5, 8].includes(at)));
   };
-  expect(report(50 * GB, [], 0)).toEqual([]);
-  expect(report(99.5 * GB, [], 1)).toEqual([
+  expect(report(50 * GIB, [], 0)).toEqual([]);
+  expect(report(99.5 * GIB, [], 1)).toEqual([
     [
       "ada",
       "The disk of dev is almost full",
-      "99.5 GB of 100 GB are used in /home/ada. Delete files that you no longer need.",
+      "99.5 GiB of 100.0 GiB are used in /home/ada. Delete files that you no longer need.",
       "disk_low:w:0",
     ],
   ]);
-  expect(report(99.6 * GB, [], 2)).toEqual([]);
-  expect(report(100 * GB, ["npm run build", "", "npm run build"], 3)).toEqual([
+  expect(report(99.6 * GIB, [], 2)).toEqual([]);
+  expect(report(100 * GIB, ["npm run build", "", "npm run build"], 3)).toEqual([
     [
       "ada",
       "The disk of dev is full",
-      "100 GB of 100 GB are used in /home/ada. Delete files that you no longer need.",
+      "100.0 GiB of 100.0 GiB are used in /home/ada. Delete files that you no longer need.",
       "disk_full:w:0",
     ],
     [
@@ -59,6 +63,6 @@ test("[AG-25] the owner is notified when a level gets worse, and of processes by
       "memory:w:0",
     ],
   ]);
-  expect(report(50 * GB, [], 4)).toEqual([]);
-  expect(report(100 * GB, [], HOUR_MS)[0]?.[3]).toBe("disk_full:w:1");
+  expect(report(50 * GIB, [], 4)).toEqual([]);
+  expect(report(100 * GIB, [], HOUR_MS)[0]?.[3]).toBe("disk_full:w:1");
 });

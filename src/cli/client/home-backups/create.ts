@@ -1,7 +1,8 @@
 // `slipway home-backups create WORKSPACE`: backs up the workspace's files and waits for the result.
+import { formatSize } from "#base/format-size.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
-import { formatSize, toPlainLine } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "../workspaces/find.ts";

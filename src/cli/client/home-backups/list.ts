@@ -1,8 +1,9 @@
 // `slipway home-backups list WORKSPACE`: the home backups of a workspace, newest first.
+import { formatSize } from "#base/format-size.ts";
 import type { HomeBackups } from "#schema/workspaces/home-backup.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
-import { formatSize, toPlainLine } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "../workspaces/find.ts";

@@ -1,4 +1,5 @@
 // `slipway speedtest WORKSPACE`: measures the throughput of the private network to or from a workspace (rule CN-5).
+import { formatSize } from "#base/format-size.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { TcpConnection } from "#src/tailnet/index.ts";
 import { AGENT_PORT } from "#src/wire/index.ts";
@@ -35,7 +36,7 @@ export const run: RunVerb = async (input) => {
         input.print(JSON.stringify({ ...facts, overall: toThroughput(0, ms, bytes), intervals: meter.intervals }));
       } else
         input.print(
-          `${direction}: ${(bytes / 1e6).toFixed(1)} MB in ${(ms / 1_000).toFixed(1)} s, ${rate.toFixed(1)} MB/s`,
+          `${direction}: ${formatSize(bytes)} in ${(ms / 1_000).toFixed(1)} s, ${formatSize(Math.round((bytes * 1_000) / ms))}/s`,
         );
       return EXIT.ok;
     });

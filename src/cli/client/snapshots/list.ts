@@ -1,8 +1,9 @@
 // `slipway snapshots list WORKSPACE`: the snapshots of a workspace, newest first.
+import { formatSize } from "#base/format-size.ts";
 import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
-import { formatSize, toPlainLine } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "../workspaces/find.ts";

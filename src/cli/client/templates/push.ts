@@ -1,6 +1,8 @@
 // `slipway templates push [FOLDER]`: uploads a folder with a template.yaml or *.tf, waits for its import, and makes the new version active
 // (rule CV-7). Creates the template if it does not exist.
+
 import { basename, resolve } from "node:path";
+import { formatSize } from "#base/format-size.ts";
 import { pause } from "#base/retry.ts";
 import type { Template } from "#schema/templates/template.ts";
 import type { CreateTemplateVersion, TemplateVersion } from "#schema/templates/template-version.ts";
@@ -8,7 +10,7 @@ import { ApiError, type Client } from "#src/client.ts";
 import { type Arguments, parsePairs, readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { Progress } from "../../progress.ts";
-import { formatSize, toPlainLine } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { followJobLog, type Remote, withServer } from "../remote.ts";
 import { packFolder } from "./folder.ts";

@@ -1,7 +1,8 @@
 // `slipway trash list`: deleted workspaces that can be restored.
+import { formatSize } from "#base/format-size.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
-import { formatSize, toPlainLine } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 

@@ -49,12 +49,3 @@ export const formatDuration = (milliseconds: number): string => {
 
 /** Formats an integer with thousands separators: 10,000. */
 export const formatCount = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
-
-/** Formats a number of bytes: 5.2 GB. */
-export const formatSize = (bytes: number): string => {
-  const units = ["B", "KB", "MB", "GB", "TB"];
-  let at = 0;
-  let value = bytes;
-  for (; value >= 1000 && at < units.length - 1; at++) value /= 1000;
-  return `${at === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[at]}`;
-};

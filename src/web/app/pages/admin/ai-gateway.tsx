@@ -1,5 +1,6 @@
 // The AI gateway: its status, its model aliases, and its usage by programs and chats.
 import { useSignal } from "@preact/signals";
+import { formatSize } from "#base/format-size.ts";
 import type { GatewayName, GatewaySettings } from "#schema/ai/gateway.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import type { ModelProvider } from "#schema/chats/model-provider.ts";
@@ -151,7 +152,6 @@ const DefaultModels = ({ settings, models, save }: DefaultsProps) => {
 
 const DAYS = [1, 7, 30, 90, 365];
 const SIZES = [256, 1_024, 5_120, 20_480, 102_400];
-const formatSize = (mib: number): string => (mib % 1_024 === 0 ? `${mib / 1_024} GiB` : `${mib} MiB`);
 
 const Recording = ({ settings, save }: { settings: GatewaySettings; save: Save }) => {
   const { enabled = false, days = 30, max_mib = 1_024 } = settings.recording ?? {};
@@ -182,7 +182,10 @@ const Recording = ({ settings, save }: { settings: GatewaySettings; save: Save }
         <Select
           label="Maximum size of all recordings"
           value={String(max_mib)}
-          choices={sortUnique([...SIZES, max_mib]).map((one) => ({ value: String(one), label: formatSize(one) }))}
+          choices={sortUnique([...SIZES, max_mib]).map((one) => ({
+            value: String(one),
+            label: formatSize(one * 1024 ** 2),
+          }))}
           onPick={(value) => saveRecording({ max_mib: Number(value) }, "Saved")}
         />
       </div>

@@ -1,12 +1,13 @@
 // Backups: lists them, creates and verifies them, with live progress.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { formatSize } from "#base/format-size.ts";
 import type { Backup, Backups as BackupList } from "#schema/administration/backup.ts";
 import { call } from "../../data/api.ts";
 import { LiveSocket } from "../../data/live-socket.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty } from "../../parts/empty.tsx";
-import { formatDuration, formatSize } from "../../parts/format-time.ts";
+import { formatDuration } from "../../parts/format-time.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";

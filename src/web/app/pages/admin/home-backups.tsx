@@ -1,9 +1,10 @@
 // The home backups of all workspaces: their destination, age, size and errors.
+import { formatSize } from "#base/format-size.ts";
 import type { HomeBackupReport } from "#schema/workspaces/home-backup.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Failed } from "../../parts/empty.tsx";
-import { formatDuration, formatSize } from "../../parts/format-time.ts";
+import { formatDuration } from "../../parts/format-time.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";

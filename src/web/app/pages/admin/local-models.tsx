@@ -1,9 +1,9 @@
 // Adds a first model in three steps: choose a server found on this machine, choose a model, test it.
 import { useSignal } from "@preact/signals";
+import { formatSize } from "#base/format-size.ts";
 import type { LocalModelServer } from "#schema/administration/local-models.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
-import { formatSize } from "../../parts/format-time.ts";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { testModel } from "./model-table.tsx";

@@ -3,9 +3,9 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { formatSize } from "#base/format-size.ts";
 import type { InputPart } from "#schema/chats/chat-part.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
-import { formatSize } from "../../parts/format-time.ts";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { showError } from "../../shell/toasts.tsx";

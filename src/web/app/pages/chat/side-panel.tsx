@@ -1,6 +1,7 @@
 // The panel alongside the conversation: changes, terminal, ports, context.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { formatSize } from "#base/format-size.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
 import { toPortUrl } from "../../data/open.ts";
@@ -8,7 +9,6 @@ import { useResource } from "../../data/resource.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
-import { formatSize } from "../../parts/format-time.ts";
 import { sets } from "../../parts/handlers.ts";
 import { getLastTerminalId, TerminalBox } from "../../parts/terminal/terminal.tsx";
 import { Changes, listChangedFiles } from "./changes.tsx";

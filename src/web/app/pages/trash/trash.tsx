@@ -1,11 +1,11 @@
 // The trash: deleted workspaces whose files still exist, to restore or delete permanently.
+import { formatSize } from "#base/format-size.ts";
 import type { Trash } from "#schema/workspaces/trash.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
-import { formatSize } from "../../parts/format-time.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Frame } from "../../shell/frame.tsx";

@@ -1,8 +1,8 @@
 // The content of one file, if it is text; the whole file can be downloaded.
+import { formatSize } from "#base/format-size.ts";
 import { useResource } from "../../data/resource.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
-import { formatSize } from "../../parts/format-time.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Code } from "../chat/code.tsx";
 

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
+import { formatSize } from "#base/format-size.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { DirectoryListing } from "#schema/agents/agent-files.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -13,7 +14,6 @@ import { Button, ButtonLink } from "../../parts/button.tsx";
 import { DiffFile } from "../../parts/diff/diff-file.tsx";
 import { parseFiles } from "../../parts/diff/diff-lines.ts";
 import { Empty, Failed } from "../../parts/empty.tsx";
-import { formatSize } from "../../parts/format-time.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { uploadFiles } from "../../parts/upload-files.ts";

@@ -1,5 +1,6 @@
 // The home backups of a workspace: copies of its files on another machine, to create, restore and delete.
 import { useEffect } from "preact/hooks";
+import { formatSize } from "#base/format-size.ts";
 import type { HomeBackup, HomeBackupStatus, HomeBackups } from "#schema/workspaces/home-backup.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
@@ -7,7 +8,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { confirmAction } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
-import { formatDuration, formatSize } from "../../parts/format-time.ts";
+import { formatDuration } from "../../parts/format-time.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 import { showToast } from "../../shell/toasts.tsx";

@@ -1,6 +1,6 @@
 // A notice on a workspace's page about a shortage: a full home disk, or a process that the kernel killed for lack of memory.
+import { formatSize } from "#base/format-size.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
-import { formatSize } from "../../parts/format-time.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { now, Time } from "../../parts/time.tsx";
 

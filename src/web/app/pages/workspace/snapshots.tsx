@@ -1,6 +1,7 @@
 // The snapshots of a workspace: copies of its files, to create, restore and delete.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { formatSize } from "#base/format-size.ts";
 import type { Snapshot, SnapshotMethod, SnapshotStatus } from "#schema/workspaces/snapshot.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
@@ -10,7 +11,6 @@ import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Field } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { formatSize } from "../../parts/format-time.ts";
 import { sets } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";

@@ -1,9 +1,10 @@
 // The workspace's current state in figures: status and reason, deadline, and resource usage from its agents.
+import { formatSize } from "#base/format-size.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { listAgents } from "../../data/one-workspace.ts";
 import { explainState, formatStatus, getWorkspaceState } from "../../data/states.ts";
-import { formatDuration, formatShortTime, formatSize } from "../../parts/format-time.ts";
+import { formatDuration, formatShortTime } from "../../parts/format-time.ts";
 import { State } from "../../parts/state.tsx";
 import { now } from "../../parts/time.tsx";
 
