@@ -3,8 +3,8 @@ import type { Statement } from "#db/engine/sql.ts";
 import type { User } from "#db/users/users.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import { type NewSession, type ProvenFactors, startSession } from "#domain/users/sign-in.ts";
-import type { ApiContext } from "../context.ts";
 import { whileRecordingLosses } from "#domain/workspaces/lost-access.ts";
+import type { ApiContext } from "../context.ts";
 import { formatCookieAttributes, SESSION_COOKIE, toHostCookie } from "../http/cookies.ts";
 import { toSeen } from "../http/identify.ts";
 

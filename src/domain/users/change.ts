@@ -11,8 +11,8 @@ import { canEditProfile, canGiveSiteRoles, canManageUser, isOwner } from "../acc
 import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
-import { auditUserChanged, auditUserDeleted } from "./audit.ts";
 import { recordLostAccount } from "../workspaces/lost-access.ts";
+import { auditUserChanged, auditUserDeleted } from "./audit.ts";
 import { findUserInPath, type KnownUser } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
 import { toTakenConflict, USER_UNIQUE_FIELDS } from "./name-conflicts.ts";

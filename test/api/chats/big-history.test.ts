@@ -108,7 +108,7 @@ testInside("[CM-13] a turn reads its history once, and then what was added, unti
   expect([await readRows(), await readRows()]).toEqual([1, 4]);
 });
 
-test("[CH-52] an answer that does not end is ended, is not asked for again, and stays readable", async () => {
+test("[CH-53] an answer that does not end is ended, is not asked for again, and stays readable", async () => {
   await using world = await openChatWorld();
   const { owner, models } = world;
   const { id } = await createChat(world, "repeat it forever");

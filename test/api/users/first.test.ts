@@ -1,5 +1,6 @@
 // The first minutes of a fresh install: who becomes its owner.
 import { describe, expect, test } from "bun:test";
+import type { Static } from "@sinclair/typebox";
 import { listSettings } from "#db/settings.ts";
 import type { AuditLogs } from "#schema/audit.ts";
 import { Client } from "#src/client.ts";
@@ -43,7 +44,9 @@ describe("the setup link", () => {
         organization_ids: [ids.organization_id],
         roles: [{ name: "owner" }],
       });
-      const { audit_logs } = await ann.get<AuditLogs>("/api/v2/audit?q=resource_type:user%20action:create&limit=10");
+      const { audit_logs } = await ann.get<Static<typeof AuditLogs>>(
+        "/api/v2/audit?q=resource_type:user%20action:create&limit=10",
+      );
       expect(audit_logs).toMatchObject([{ user: { username: "ann" }, additional_fields: { by: "the setup link" } }]);
       expect(await fetchStatus(anybody, "GET", "/users/first")).toBe(200);
       expect((await createFirstUser({ ...ANN, email: "eve@example.com", username: "eve", setup_token })).status).toBe(
