@@ -179,15 +179,6 @@ export const NOTICE_KINDS = {
     body: "{provider} reports {value}, which another account already uses. Yours is still {kept}. An administrator can rename the other account.",
     action: "Open account settings",
   },
-  budget_nearly_used: {
-    id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0031",
-    name: "Budget nearly used up",
-    group: ADMINISTRATION,
-    mail: true,
-    title: "{budget} is nearly used up",
-    body: "{used} has been used. The budget resets at {time}.",
-    action: "View budgets",
-  },
   sign_in_linked: {
     id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0025",
     name: "Sign-in added",
@@ -196,6 +187,15 @@ export const NOTICE_KINDS = {
     title: "You can now sign in with {provider}",
     body: "{provider} was added to your account. All other sessions ended, and your tokens and application grants were revoked: create those that you still need again. If you did not do this, ask an administrator to remove the sign-in.",
     action: "Open account settings",
+  },
+  budget_nearly_used: {
+    id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0031",
+    name: "Budget nearly used up",
+    group: ADMINISTRATION,
+    mail: true,
+    title: "{budget} is nearly used up",
+    body: "{used} has been used. The budget resets at {time}.",
+    action: "View budgets",
   },
   budget_used_up: {
     id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0032",
