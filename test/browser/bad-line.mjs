@@ -103,7 +103,9 @@ await inApp({ file, url, token }, async ({ page, context, result, at, look }) =>
   result.notLoaded = await page.getByText("Can't load this page").count();
 
   // Another person opens a page: the app's own code is lost once, and the server is busy when it is asked who they are.
-  const visitor = await openPage(await context.browser().newContext(), result.wrong);
+  // Without the service worker, which would have the code.
+  const machine = await context.browser().newContext({ serviceWorkers: "block" });
+  const visitor = await openPage(machine, result.wrong);
   let [documents, busy] = [0, 0];
   visitor.on("request", (one) => {
     if (one.isNavigationRequest()) documents += 1;
