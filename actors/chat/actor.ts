@@ -17,6 +17,7 @@ import { decide, detachFiles, toOutcome, toReportOutcome, withAnswer } from "./d
 import type { ChatDeps } from "./deps.ts";
 import { buildCheckedCommand, type CheckedCommand } from "./hooks/hook-commands.ts";
 import type { ChatState } from "./machine/chat-state.ts";
+import { CRASHED, countCrash, MAX_CRASHES } from "./machine/crashes.ts";
 import type { Change, CommandInput, CompactionRequest } from "./machine/decision.ts";
 import { addRememberedRules } from "./machine/permissions.ts";
 import { dropModelChoice, modelAfter } from "./machine/promoted.ts";
@@ -43,7 +44,6 @@ import {
   toPicture,
 } from "./messages.ts";
 import { buildChatNotices, buildShareNotices, hasNotice } from "./notices.ts";
-import { CRASHED, countCrash, MAX_CRASHES } from "./recovery.ts";
 import { buildChat } from "./storage/created.ts";
 import { changeFamily } from "./storage/family.ts";
 import { type ForkChat, forkChat } from "./storage/fork.ts";

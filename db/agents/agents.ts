@@ -16,7 +16,7 @@ import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 import { isEndingAgent, isOfStartBefore, isSignedIn } from "./signed-in.ts";
 
-/** The workspace, of those that are not deleted, whose agents named the instance first, in whichever build: {instance_id}. */
+/** The workspace whose agents named the instance first, in any build, without deleted workspaces: {instance_id}. */
 const firstWorkspace = sql`(select a.workspace_id from agents a join workspaces w on w.id = a.workspace_id
   where a.instance_id = ${sql.placeholder("instance_id")} and a.instance_id <> '' and a.parent_id is null and w.deleted = 0
   order by a.created_at, a.key limit 1)`;

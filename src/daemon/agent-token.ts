@@ -1,10 +1,10 @@
 // The token with which the daemon signs in. The server replaces it when someone has lost access to the workspace (rule DM-30). A daemon that
 // restarts begins with its first token again, so the newest one is kept in the home, encrypted with the first: only a program that has both
 // can read it, and neither a snapshot nor a backup contains it readable.
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { sha256 } from "#base/ids.ts";
+import { generateBytes, sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { readRegularText } from "#base/system/regular-file.ts";
 import { resolveStateFolder } from "./environment.ts";
@@ -75,7 +75,7 @@ export class AgentToken {
 
   #store(token: string): void {
     try {
-      const iv = randomBytes(IV_BYTES);
+      const iv = generateBytes(IV_BYTES);
       const cipher = createCipheriv("aes-256-gcm", this.#key(), iv);
       const body = Buffer.concat([cipher.update(token, "utf8"), cipher.final()]);
       mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });

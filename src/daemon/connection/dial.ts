@@ -1,7 +1,7 @@
 // Opens a connection to the server: a WebSocket that carries a yamux session (facts/wire 1.1). Distinguishes a rejected token from an
 // unreachable server.
-import { randomBytes } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
+import { generateBytes } from "#base/ids.ts";
 import { describeNetworkError } from "#base/network/failure-words.ts";
 import { DAEMON_ID_HEADER } from "#schema/agents/daemon-id.ts";
 import {
@@ -30,7 +30,7 @@ export class TokenRefused extends Error {
 }
 
 /** Distinguishes this process from other holders of the token. It is in no file and no environment (rule AG-29). */
-const DAEMON_ID = randomBytes(16).toString("hex");
+const DAEMON_ID = Buffer.from(generateBytes(16)).toString("hex");
 
 type Endpoint = { path: string; role: YamuxOptions["role"] };
 

@@ -92,8 +92,8 @@ export class AgentsDialer implements AgentDialer {
   }
 
   /**
-   * Rejects with 409 while another process of Slipway's daemon is connected as this agent: a copy of the token takes nothing over. The one
-   * that is connected is replaced only by itself, or once it is gone.
+   * Rejects with 409 while another process of Slipway's daemon is connected as this agent: a copy of the token takes nothing over. The
+   * connected process can replace its own connection, and others can connect after it has disconnected.
    */
   admit(agent_id: string, daemon_id: string | undefined): void {
     const others = [...(this.#expected.get(agent_id) ?? [])].filter((one) => one.daemon_id !== undefined);

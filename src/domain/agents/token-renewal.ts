@@ -72,7 +72,7 @@ const renewOnce = async (deps: Deps, agent_id: string, signal: AbortSignal): Pro
   dialer.closeOther(agent_id, used);
 };
 
-/** Nobody has got the new token, because either daemon may be the one of the person who lost access. */
+/** Neither daemon has got the new token, because either daemon may be the one of the person who lost access. */
 const noticeRestart = async ({ store, clock, topics }: Deps, place: AgentPlace): Promise<void> => {
   const { workspace_id, workspace_name: workspace, owner_id } = place;
   const now = clock.now();

@@ -1,8 +1,8 @@
 // Reads repositories with people's linked accounts and turns them into plans of workspaces (rules RW-10 to RW-14).
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { FairSlots } from "#base/concurrency-limit.ts";
 import { AppError, invalidField } from "#base/errors.ts";
-import { FairSlots } from "#base/fair-slots.ts";
 import {
   CREDENTIALS_PROBLEM,
   hasCredentials,

@@ -185,7 +185,7 @@ export const NOTICE_KINDS = {
     group: ADMINISTRATION,
     mail: true,
     title: "You can now sign in with {provider}",
-    body: "{provider} was added to your account. All other sessions ended, and your tokens and application grants were revoked: create those that you still need again. If you did not do this, ask an administrator to remove the sign-in.",
+    body: "{provider} was added to your account. All other sessions ended, and your tokens and application grants were revoked: create the ones you still need again. If you did not do this, ask an administrator to remove the sign-in.",
     action: "Open account settings",
   },
   budget_nearly_used: {

@@ -102,7 +102,7 @@ test("[AG-28] a daemon that was not connected when someone lost access gets the 
   await until(async () => (await statusWith(copy)) === 401);
 });
 
-test("[AG-29] a copy of the token takes nothing over while the daemon is connected; whoever tries gets no new token, nor does the daemon", async () => {
+test("[AG-29] a copy of the token takes nothing over while the daemon is connected; a program that tries gets no new token, nor does the daemon", async () => {
   await using story = await openStory();
   const { clients, path, idOf, server, agentPath, readToken, statusWith } = story;
   const copy = await readToken(clients["shared use"]);

@@ -1,8 +1,8 @@
 // Limits how many large pages, such as messages of chats, are read and sent at a time. A page stays in memory until its client has read it, so a
 // hundred clients that don't read would fill the memory (rule HT-51).
 import type { Clock } from "#base/clock.ts";
+import { FairSlots } from "#base/concurrency-limit.ts";
 import { AppError } from "#base/errors.ts";
-import { FairSlots } from "#base/fair-slots.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 
 /** What a large page takes: its rows, its JSON, and the bytes of that. */

@@ -1,0 +1,27 @@
+// Counts how often the server ended during a turn, which may be what ends it (rule CH-52). Pure.
+import type { ChatError } from "#schema/chats/chat-error.ts";
+import type { ChatState } from "./chat-state.ts";
+
+/** After this many ends of the server in a row, a turn is not continued: it may be what ends the server. */
+export const MAX_CRASHES = 2;
+
+export const CRASHED: ChatError = {
+  kind: "generic",
+  message:
+    "The server stopped twice while it worked on this message, so it did not try a third time. Send the message again to retry, with smaller attachments if it has large ones.",
+  retryable: true,
+};
+
+/** Returns the count with one more crash if an attempt of the turn has begun since the last one; undefined otherwise. */
+export const countCrash = ({
+  status,
+  history_version,
+  generation_attempt: attempt,
+  crashes,
+}: Pick<ChatState, "status" | "history_version" | "generation_attempt" | "crashes">):
+  | NonNullable<ChatState["crashes"]>
+  | undefined => {
+  const known = crashes?.history_version === history_version ? crashes : { attempt: 0, count: 0 };
+  if (status !== "running" || attempt <= known.attempt) return undefined;
+  return { history_version, attempt, count: known.count + 1 };
+};
