@@ -40,7 +40,7 @@ import { noteContainerKill } from "#domain/agents/container-kills.ts";
 import { makeChatToken } from "#domain/ai/chat-token.ts";
 import { makeWorkspaceToken } from "#domain/ai/workspace-token.ts";
 import { makeLocalSweeps } from "#domain/builds/local-limits.ts";
-import { checkLocalOwner } from "#domain/builds/local-rule.ts";
+import { checkStartNow } from "#domain/builds/new-build.ts";
 import { makeProvisioners } from "#domain/builds/provisioners.ts";
 import { addTerraformWork } from "#domain/builds/terraform-work.ts";
 import { deleteObsoleteStates } from "#domain/builds/unstored-states.ts";
@@ -270,7 +270,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.health = new Health({ ...base, tailnet, workers, environment, ...later });
     const equip = (request: ProvisionRequest) => addTerraformWork(this, request);
     const equipBuild = async (request: ProvisionRequest) => {
-      await checkLocalOwner(this, request);
+      await checkStartNow(this, request);
       return equip(request);
     };
     const workspaces = openWorkspaces({

@@ -111,7 +111,7 @@ export const homeBackups = (ctx: ApiContext) =>
             "Data that no other backup of the workspace needs is deleted in the background. Returns 409 while the backup is being created or fetched.",
           audit: target.deletes(target.homeBackup),
           access: "owner",
-          scope: "workspace:update",
+          scope: ["workspace:update", "workspace:delete"],
           placement: "workspace",
         }),
       },

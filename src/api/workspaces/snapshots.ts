@@ -114,7 +114,7 @@ export const snapshots = (ctx: ApiContext) =>
             "The files are deleted in the background. Returns 409 while the snapshot is being created or restored.",
           audit: target.deletes(target.snapshot),
           access: "owner",
-          scope: "workspace:update",
+          scope: ["workspace:update", "workspace:delete"],
           placement: "workspace",
         }),
       },

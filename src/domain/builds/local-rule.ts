@@ -5,7 +5,6 @@ import { forbidden } from "#base/errors.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findUser } from "#db/users/users.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { ProvisionError, type ProvisionRequest } from "#src/provisioners/provisioner.ts";
 
 export const LOCAL_PROVISIONER = "local";
 
@@ -41,7 +40,7 @@ export const checkLocalStart = async (
 ): Promise<void> => {
   const reason = explainNoLocal(config);
   if (reason !== undefined) throw forbidden(reason);
-  const canHave = (id: string): Promise<boolean> => canHaveNow({ store, config }, id);
+  const canHave = (id: string): Promise<boolean> => canHaveLocalNow({ store, config }, id);
   // The server itself starts what schedules and presets require, and is the author of its built-in template.
   const canTakePart = async (id: string): Promise<boolean> => id === PREBUILDS_USER_ID || (await canHave(id));
   const rest = "The setting allow_local_provisioner_for_members allows it for everyone.";
@@ -58,18 +57,8 @@ export const checkLocalStart = async (
   }
 };
 
-/**
- * Rejects with ProvisionError if the owner of a start that is about to run has lost the right to local workspaces since it was requested, such as the start
- * of a fork (rule LP-15).
- */
-export const checkLocalOwner = async (
-  deps: { store: Store; config: Config },
-  { manifest, transition, owner }: Pick<ProvisionRequest, "manifest" | "transition" | "owner">,
-): Promise<void> => {
-  if (manifest.provisioner !== LOCAL_PROVISIONER || transition !== "start" || owner.id === PREBUILDS_USER_ID) return;
-  if (await canHaveNow(deps, owner.id)) return;
-  throw new ProvisionError("The workspace's owner can't have local workspaces on this server any more.");
-};
-
-const canHaveNow = async ({ store, config }: { store: Store; config: Config }, user_id: string): Promise<boolean> =>
-  canHaveLocal(config, (await store.get(findUser({ id: user_id })))?.roles ?? []);
+/** Returns whether a user may have local workspaces now. */
+export const canHaveLocalNow = async (
+  { store, config }: { store: Store; config: Config },
+  user_id: string,
+): Promise<boolean> => canHaveLocal(config, (await store.get(findUser({ id: user_id })))?.roles ?? []);

@@ -9,6 +9,7 @@ import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findTemplateVersion, type TemplateVersionRow } from "#db/templates/versions.ts";
 import { readMemberships } from "#db/users/members.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { CreateBuild } from "#schema/workspaces/build.ts";
 import { type JobStatus, toJobStatus } from "#schema/workspaces/job.ts";
@@ -17,11 +18,12 @@ import { hasFiles } from "#schema/workspaces/snapshot.ts";
 import { buildTags, isForBuiltIn } from "#src/provisioners/external/tags.ts";
 import { type ParameterInput, resolveParameters } from "#src/provisioners/parameters.ts";
 import { findPreset } from "#src/provisioners/presets.ts";
+import { ProvisionError, type ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { canWorkIn } from "../access.ts";
 import { withPlans } from "../repositories/planned.ts";
 import type { Repositories } from "../repositories/repositories.ts";
 import { type FormDeps, pickApplicable, resolveManifest } from "../template-versions/form.ts";
-import { checkLocalStart, LOCAL_PROVISIONER } from "./local-rule.ts";
+import { canHaveLocalNow, checkLocalStart, LOCAL_PROVISIONER } from "./local-rule.ts";
 import { explainUnavailable } from "./provisioners.ts";
 
 /** A version with the status of its import. */
@@ -142,6 +144,22 @@ export const checkOwnerBelongs = async (
 ): Promise<void> => {
   if (owner_id === PREBUILDS_USER_ID || canWorkIn(await readMemberships(store, owner_id), organization_id)) return;
   throw forbidden("The owner of the workspace is not a member of its organization.");
+};
+
+/**
+ * Rejects with ProvisionError if the owner of a start that is about to run has lost the right to it since it was requested, such as the start of
+ * a fork, whose files may take half an hour (rules FO-9, LP-15).
+ */
+export const checkStartNow = async (
+  deps: Pick<BuildDeps, "store" | "config">,
+  { manifest, transition, owner, workspace }: ProvisionRequest,
+): Promise<void> => {
+  if (transition !== "start" || owner.id === PREBUILDS_USER_ID) return;
+  const row = await deps.store.get(findWorkspace({ id: workspace.id }));
+  if (row && !canWorkIn(await readMemberships(deps.store, owner.id), row.organization_id))
+    throw new ProvisionError("The owner of the workspace is not a member of its organization.");
+  if (manifest.provisioner === LOCAL_PROVISIONER && !(await canHaveLocalNow(deps, owner.id)))
+    throw new ProvisionError("The workspace's owner can't have local workspaces on this server any more.");
 };
 
 /**

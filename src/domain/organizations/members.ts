@@ -128,6 +128,9 @@ export const removeMember = async (
     ? { pair: own, member: await loadMember(ctx.store, own) }
     : await findManaged(ctx, { organization_id, user }, caller, canManageMembers);
   const { username, roles } = member;
+  // Otherwise people who may not take a role away could remove the person who has it.
+  if (!leaves && roles.length > 0 && !canGiveOrganizationRoles(caller, organization_id))
+    throw forbidden("You may not remove members who have roles in this organization.");
   const before = { ...pair, username, roles: roles.map(({ name }) => name) };
   const statements = [
     ...(leaves ? [guardOtherMembership(pair)] : []),

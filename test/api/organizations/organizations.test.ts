@@ -51,6 +51,14 @@ describe("an organization", () => {
 describe("members", () => {
   const MEMBERS = "/api/v2/organizations/team/members";
 
+  test("[ID-16] with roles are removed only by those who may take the roles away", async () => {
+    const helper = await newPerson(admin, "helper");
+    await lead.client.post(`${MEMBERS}/helper`);
+    await lead.client.put(`${MEMBERS}/helper/roles`, { roles: ["organization-user-admin"] });
+    expect(await fetchStatus(helper.client, "DELETE", "/organizations/team/members/lead")).toBe(403);
+    expect(await fetchStatus(lead.client, "DELETE", "/organizations/team/members/helper")).toBe(204);
+  });
+
   test("[ID-16] are added once, listed by username, assigned roles, and removed", async () => {
     expect(await lead.client.post<Member>(`${MEMBERS}/mia`)).toMatchObject({ username: "mia", roles: [] });
     expect(await fetchStatus(lead.client, "POST", "/organizations/team/members/mia")).toBe(409);

@@ -169,6 +169,25 @@ test("[LP-15] a snapshot or a fork in progress does not keep the workspaces of a
   expect(job).toMatchObject({ status: "failed", error: expect.stringContaining("can't have local workspaces") });
 });
 
+test("[FO-9] a fork that somebody asked for before they were removed from the organization does not start", async () => {
+  await using world = await openLocal({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
+  const { admin, local, server } = world;
+  const { user_id, token } = await seedUser(server, { organization_id: local.organization_id });
+  const member = admin.withToken(token);
+  const { id } = await createWorkspace(member, local.id, "forked");
+  await awaitBuild(member, id);
+  writeFileSync(join(server.directory, "workspaces", id, "home", "large"), new Uint8Array(400 * 1024 * 1024));
+  await member.post(`/api/v2/workspaces/${id}/forks`, { names: ["fork"], start: true });
+  await admin.delete(`/api/v2/organizations/${local.organization_id}/members/${user_id}`);
+  const isFork = ({ name }: Workspace): boolean => name === "fork";
+  const findFork = async () => (await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.find(isFork);
+  await until(async () => (await findFork()) !== undefined);
+  const { job } = (await awaitBuild(admin, (await findFork())?.id ?? "")).latest_build;
+  expect(job).toMatchObject({ status: "failed", error: expect.stringContaining("not a member of its organization") });
+  await createBuild(admin, id, "delete");
+  await awaitBuild(admin, id);
+});
+
 testAnywhere(
   "[LP-10] a template for local workspaces with two agents, or none, fails at its import with an explanation",
   async () => {
