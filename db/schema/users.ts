@@ -131,12 +131,15 @@ export const api_keys = callerTable(
     factor_proved_at: integer(),
     /** The key that it was created from, and is deleted with; null: none. */
     parent_id: text().references((): AnySQLiteColumn => api_keys.id, { onDelete: "cascade" }),
+    /** The owner of the deployment who created it for its user; null: its user. */
+    created_by: text(),
     /** Restricts the key to one workspace, even after that is deleted; null: every workspace that its user may open. */
     workspace_id: text(),
   },
   (table) => [
     index("api_keys_user").on(table.user_id),
     index("api_keys_parent").on(table.parent_id).where(sql`${table.parent_id} is not null`),
+    index("api_keys_created_by").on(table.created_by).where(sql`${table.created_by} is not null`),
     uniqueIndex("api_keys_name").on(table.user_id, table.token_name).where(sql`${table.token_name} <> ''`),
   ],
 );

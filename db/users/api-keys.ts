@@ -1,5 +1,5 @@
 // API keys: sign-ins and tokens. Only the hash of a secret is stored (facts/platform 8.2).
-import { and, asc, desc, eq, exists, gt, ne, notInArray, or, sql } from "drizzle-orm";
+import { and, asc, desc, eq, exists, getTableColumns, gt, ne, notInArray, or, sql } from "drizzle-orm";
 import { build, deleteBy, eqParam, findBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { passkeys, totp_factors } from "../schema/second-factors.ts";
 import { api_keys, users } from "../schema/users.ts";
@@ -85,6 +85,16 @@ export const listKeyHashes = query(
     .where(eqParam(api_keys.user_id))
     .orderBy(desc(api_keys.created_at))
     .limit(1000),
+);
+
+/** Keys that this person has created for other people, without those of service accounts: {created_by}. */
+export const listKeysCreatedBy = query(
+  build
+    .select(getTableColumns(api_keys))
+    .from(api_keys)
+    .innerJoin(users, eq(users.id, api_keys.user_id))
+    .where(and(eqParam(api_keys.created_by), ne(users.login_type, sql`'none'`)))
+    .limit(10_000),
 );
 
 export const insertKey = insertInto(api_keys);

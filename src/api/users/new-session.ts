@@ -2,6 +2,7 @@
 import type { Statement } from "#db/engine/sql.ts";
 import type { User } from "#db/users/users.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
+import { endKeysOfFormerOwner } from "#domain/users/keys-change.ts";
 import { type NewSession, type ProvenFactors, startSession } from "#domain/users/sign-in.ts";
 import { whileRecordingLosses } from "#domain/workspaces/lost-access.ts";
 import type { ApiContext } from "../context.ts";
@@ -39,6 +40,7 @@ export const openSession = async (
     ctx.topics.publish("access_changed", user.id, {});
     ctx.topics.publish("shown_changed", user.id, {});
     ctx.topics.publish("notified", user.id, {});
+    await endKeysOfFormerOwner(ctx, user.id);
     await stopForbiddenLocal(ctx, { owner_id: user.id });
   }
   return { token, cookie: makeCookie(ctx, token) };

@@ -11,6 +11,7 @@ import { findUser } from "#db/users/users.ts";
 import { type OidcClient, OidcError, type SignInResult } from "#src/authentication/oidc.ts";
 import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";
+import { endKeysOfFormerOwner } from "../users/keys-change.ts";
 import { whileRecordingLosses } from "../workspaces/lost-access.ts";
 import { admitPerson } from "./admit.ts";
 import { toIdentity } from "./identity.ts";
@@ -74,6 +75,7 @@ const applyRecheck = async (
   await whileRecordingLosses(ctx, user.id, () => ctx.store.commit([kept, ...changes]));
   if (changes.length === 0) return;
   for (const topic of ["access_changed", "shown_changed", "notified"] as const) ctx.topics.publish(topic, user.id, {});
+  await endKeysOfFormerOwner(ctx, user.id);
   await stopForbiddenLocal(ctx, { owner_id: user.id });
 };
 

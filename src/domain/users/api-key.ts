@@ -35,6 +35,7 @@ export const presentApiKey = (key: ApiKeyRow, username: string): ApiKey => ({
   username,
   token_name: key.token_name,
   login_type: key.login_type,
+  ...(key.created_by === null ? {} : { created_by: key.created_by }),
   scope: listScopes(key).length === 1 ? (listScopes(key)[0] as string) : key.scope,
   scopes: [...listScopes(key)],
   allowed_addresses: key.allowed_addresses,

@@ -15,6 +15,7 @@ import { recordLostAccount } from "../workspaces/lost-access.ts";
 import { auditUserChanged, auditUserDeleted } from "./audit.ts";
 import { findUserInPath, type KnownUser } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
+import { endKeysCreatedBy } from "./keys-change.ts";
 import { toTakenConflict, USER_UNIQUE_FIELDS } from "./name-conflicts.ts";
 import { checkSiteRoles } from "./site-roles.ts";
 import { checkUsername } from "./usernames.ts";
@@ -44,6 +45,7 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
   ctx.topics.publish("key_gone", user.id, {});
   ctx.topics.publish("shown_changed", user.id, {});
   await recordLostAccount(ctx, user.id);
+  await endKeysCreatedBy(ctx, user.id);
 };
 
 /** Rejects with 400, 403, or 409 for a name that is taken. */
@@ -93,6 +95,7 @@ export const setSuspended = async (
   if (isSuspended) {
     ctx.topics.publish("key_gone", user.id, {});
     await recordLostAccount(ctx, user.id);
+    await endKeysCreatedBy(ctx, user.id);
   }
   return findUserInPath(ctx.store, user.id, caller);
 };
@@ -115,6 +118,7 @@ export const setSiteRoles = async (
     auditUserChanged(user, { roles }, now),
   ]);
   ctx.topics.publish("access_changed", user.id, {});
+  if (!roles.includes("owner")) await endKeysCreatedBy(ctx, user.id);
   await stopForbiddenLocal(ctx, { owner_id: user.id });
   return findUserInPath(ctx.store, user.id, caller);
 };

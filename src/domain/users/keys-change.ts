@@ -2,7 +2,19 @@
 import type { Static } from "@sinclair/typebox";
 import { conflict, invalidField } from "#base/errors.ts";
 import { keyId } from "#base/ids.ts";
-import { type ApiKey, deleteKey, deleteSessionsByUser, guardKey, listSessions, updateKey } from "#db/users/api-keys.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { insertNotification } from "#db/notifications/notifications.ts";
+import {
+  type ApiKey,
+  deleteKey,
+  deleteSessionsByUser,
+  findKey,
+  guardKey,
+  listKeysCreatedBy,
+  listSessions,
+  updateKey,
+} from "#db/users/api-keys.ts";
+import { findUser } from "#db/users/users.ts";
 import type { CreateTokenRequest, UpdateTokenRequest } from "#schema/users/api-key.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { hasScope } from "#schema/users/scopes.ts";
@@ -35,12 +47,15 @@ export const createSessionKey = async (
     now,
     allowed_addresses,
     seen,
+    created_by: await findCreator(ctx, owner, caller),
   });
   await ctx.store.commit([
     guardKey({ id: caller.key_id, now }),
     ...statements,
     auditKeyChanged(row, { after: row }, now),
+    ...noticeKey(owner, caller, row),
   ]);
+  ctx.topics.publish("notified", owner.id, {});
   return token;
 };
 
@@ -72,13 +87,63 @@ export const createToken = async (
       owner.roles,
       await computeSecondsLeft(ctx, caller, owner.id),
     ),
+    created_by: await findCreator(ctx, owner, caller),
   });
   await ctx.store
-    .commit([guardKey({ id: caller.key_id, now }), ...statements, auditKeyChanged(row, { after: row }, now)])
+    .commit([
+      guardKey({ id: caller.key_id, now }),
+      ...statements,
+      auditKeyChanged(row, { after: row }, now),
+      ...noticeKey(owner, caller, row),
+    ])
     .catch((error) =>
       Promise.reject(toTakenConflict(error, { token_name: "token_name", api_keys_name: "token_name" })),
     );
+  ctx.topics.publish("notified", owner.id, {});
   return token;
+};
+
+/** Returns who creates the key for the user; also if that is done with a key that was created for the user. */
+const findCreator = async (
+  { store }: DomainContext,
+  owner: KnownUser,
+  caller: UserCaller,
+): Promise<string | undefined> =>
+  caller.user_id === owner.id
+    ? ((await store.get(findKey({ id: caller.key_id })))?.created_by ?? undefined)
+    : caller.user_id;
+
+/** Notifies a person for whom somebody else creates a key. Service accounts have nobody to notify. */
+const noticeKey = (owner: KnownUser, caller: UserCaller, { id, token_name, created_at: now }: ApiKey): Statement[] =>
+  caller.user_id === owner.id || owner.login_type === "none"
+    ? []
+    : [
+        insertNotification({
+          now,
+          user_id: owner.id,
+          kind: "key_created",
+          values: { person: caller.username, name: token_name || "a session key" },
+          path: "/account/tokens",
+          dedupe: `key_created:${id}`,
+        }),
+      ];
+
+/**
+ * Revokes the keys that an owner of the deployment has created for people, because the owner may do so no longer. Keys of service accounts
+ * stay: the deployment's programs use them.
+ */
+export const endKeysCreatedBy = async ({ store, topics, clock }: DomainContext, created_by: string): Promise<void> => {
+  const keys = await store.all(listKeysCreatedBy({ created_by }));
+  if (keys.length === 0) return;
+  const now = clock.now();
+  await store.commit(keys.flatMap((key) => [deleteKey(key.id), auditKeyChanged(key, { before: key }, now)]));
+  for (const { id } of keys) topics.publish("key_gone", id, {});
+};
+
+/** Does the same after a change of roles, unless the user is an owner. */
+export const endKeysOfFormerOwner = async (ctx: DomainContext, user_id: string): Promise<void> => {
+  const user = await ctx.store.get(findUser({ id: user_id }));
+  if (!user?.roles.includes("owner")) await endKeysCreatedBy(ctx, user_id);
 };
 
 /** Returns the updated key. Rejects with 403 for access beyond the caller's own, and for more access if the key ends later than the caller's. */

@@ -30,6 +30,8 @@ export type NewKey = {
   parent_id?: string;
   /** The only workspace it is valid for. */
   workspace_id?: string | undefined;
+  /** Who created it for the user, if it was somebody else. */
+  created_by?: string | undefined;
   /** When the user proved which factors. */
   proved?: Partial<ApiKey>;
   now: number;
@@ -76,6 +78,7 @@ export const createKey = (
     password_proved_at: null,
     factor_proved_at: null,
     parent_id: key.parent_id ?? null,
+    created_by: key.created_by ?? null,
     workspace_id: key.workspace_id ?? null,
     ...key.proved,
   };

@@ -188,6 +188,15 @@ export const NOTICE_KINDS = {
     body: "{provider} was added to your account. All other sessions ended, and your tokens and application grants were revoked: create the ones you still need again. If you did not do this, ask an administrator to remove the sign-in.",
     action: "Open account settings",
   },
+  key_created: {
+    id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0026",
+    name: "Token created for you",
+    group: ADMINISTRATION,
+    mail: true,
+    title: "{person} created a token for your account",
+    body: "The token ({name}) acts as you until it expires or you delete it. If you don't expect it, delete it and ask {person} about it.",
+    action: "View tokens",
+  },
   budget_nearly_used: {
     id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0031",
     name: "Budget nearly used up",

@@ -20,6 +20,9 @@ export const ApiKey = namedObject("ApiKey", {
     description:
       "How the key was created: `token`; `password` or `oidc` for a sign-in; or `oauth2_provider_app` for a grant to an application.",
   }),
+  created_by: t.Optional(
+    t.String({ format: "uuid", description: "The owner of the deployment who created the key for its user." }),
+  ),
   scope: t.String({ description: "The scope of the key, or `limited` if it has several." }),
   scopes: t.Array(t.String(), { description: "The scopes of the key; `all` means full access." }),
   allowed_addresses: t.Array(t.String(), {

@@ -19,6 +19,30 @@ const TOKENS = "/users/me/keys/tokens";
 const make = async (who: Client, body: object = {}): Promise<string> =>
   (await who.post<{ key: string }>(`/api/v2${TOKENS}`, body)).key;
 
+test("[ID-33] a key that an owner creates for another person is announced, names its creator, and ends with the creator's role", async () => {
+  const second = await newPerson(admin, "second", ["owner"]);
+  const cy = await newPerson(admin, "cy");
+  await admin.post("/api/v2/users", { email: "cibot@example.com", username: "cibot", login_type: "none" });
+  const makeFor = async (name: string, path = "/keys/tokens"): Promise<Client> =>
+    cy.client.withToken((await second.client.post<{ key: string }>(`/api/v2/users/${name}${path}`, {})).key);
+  const [token, session, robot] = [await makeFor("cy"), await makeFor("cy", "/keys"), await makeFor("cibot")];
+  const further = cy.client.withToken(await make(token));
+  const own = cy.client.withToken(await make(cy.client));
+  const { notifications } = await cy.client.get<{ notifications: { title: string }[] }>("/api/v2/notifications/inbox");
+  expect(notifications.map(({ title }) => title)).toEqual(
+    Array.from({ length: 2 }, () => "second created a token for your account"),
+  );
+  const listed = await cy.client.get<ApiKey[]>(`/api/v2${TOKENS}`);
+  expect(listed.map(({ created_by }) => created_by)).toEqual([second.user.id, second.user.id, undefined]);
+  using stream = await token.socket("/api/v2/chats/watch");
+  await admin.put(`/api/v2/users/${second.user.id}/roles`, { roles: [] });
+  expect((await stream.closed).code).toBe(1008);
+  const statuses = await Promise.all(
+    [token, session, further, own, robot].map((one) => fetchStatus(one, "GET", "/users/me")),
+  );
+  expect(statuses).toEqual([401, 401, 401, 200, 200]);
+});
+
 describe("a token", () => {
   test("[ID-8] signs in like a session, has a name, and is listed without its secret", async () => {
     const key = await make(ben.client, { token_name: "laptop" });
