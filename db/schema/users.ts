@@ -9,7 +9,7 @@ import {
   text,
   uniqueIndex,
 } from "drizzle-orm/sqlite-core";
-import { callerTable, tableTouching } from "./cache-dependencies.ts";
+import { callerTable, tableTouching, uncachedTable } from "./cache-dependencies.ts";
 
 export const users = tableTouching("callers", "workspaces")(
   "users",
@@ -98,6 +98,15 @@ export const organization_members = tableTouching("callers", "workspaces")(
     index("organization_members_user").on(table.user_id),
   ],
 );
+
+/** Names that nobody else may choose for now: host names of apps, and what browsers keep for them, contain usernames. */
+export const former_usernames = uncachedTable("former_usernames", {
+  /** In lower case. */
+  name: text().primaryKey(),
+  /** Who had it. */
+  user_id: text().notNull(),
+  until: integer().notNull(),
+});
 
 export const api_keys = callerTable(
   "api_keys",

@@ -6,6 +6,7 @@ import { CommitError } from "#db/engine/store.ts";
 import { checkWay, findValidInvitation, makeAccount, openInvitation } from "#domain/invitations/accept.ts";
 import { beginInvitedPasskey, registerInvitedPasskey, storeInvitedPasskey } from "#domain/invitations/passkey.ts";
 import { redirectUri } from "#domain/oidc/providers.ts";
+import { requireNotHeld } from "#domain/users/free-username.ts";
 import { toTakenConflict, USER_UNIQUE_FIELDS } from "#domain/users/name-conflicts.ts";
 import { checkUsername } from "#domain/users/usernames.ts";
 import {
@@ -60,6 +61,7 @@ export const acceptInvitation = (ctx: ApiContext) =>
         const row = await findValidInvitation(ctx, token);
         checkWay(body);
         checkUsername(username);
+        await requireNotHeld(ctx, username);
         if (password !== undefined) await accounts.passwords.check(password, { username, email: row.email });
         const passkey = given && (await registerInvitedPasskey(ctx, row, given));
         const password_hash = password === undefined ? "" : await accounts.passwords.hash(password);
@@ -104,6 +106,7 @@ export const acceptInvitation = (ctx: ApiContext) =>
       async ({ body, status }) => {
         const row = await findValidInvitation(ctx, body.token);
         checkUsername(body.username);
+        await requireNotHeld(ctx, body.username);
         return status(201, await beginInvitedPasskey(ctx, row, body.username));
       },
       {

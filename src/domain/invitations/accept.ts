@@ -60,7 +60,7 @@ export const openInvitation = async (ctx: DomainContext, token: string): Promise
   return {
     email: row.email,
     name: row.name,
-    username: await findFreeUsername(ctx.store, [row.name, row.email.split("@")[0] ?? ""]),
+    username: await findFreeUsername(ctx, [row.name, row.email.split("@")[0] ?? ""]),
     organization_name: organization ? organization.display_name || organization.name : "",
     roles: roles.map(({ display_name }) => display_name),
     invited_by: inviter.username,

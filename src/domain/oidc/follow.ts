@@ -4,10 +4,12 @@
 import { log } from "#base/log.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertNotification } from "#db/notifications/notifications.ts";
+import { holdUsername } from "#db/users/former-usernames.ts";
 import { type OidcLink, updateOidcLink } from "#db/users/oidc-links.ts";
 import { findUserByEmail, findUserByName, type User, updateUser } from "#db/users/users.ts";
 import type { DomainContext } from "../context.ts";
 import { auditUserChanged } from "../users/audit.ts";
+import { isHeldName } from "../users/free-username.ts";
 import { isFreeName, toUsername } from "../users/usernames.ts";
 import type { Identity, Provider } from "./identity.ts";
 
@@ -37,7 +39,7 @@ export const followProvider = async (
   const wanted = toUsername(username.split("@")[0] ?? "");
   if (before !== null && username !== before && wanted !== "" && wanted !== user.username) {
     const other = await ctx.store.get(findUserByName({ username: wanted }));
-    const isFree = isFreeName(wanted) && (!other || other.id === user.id);
+    const isFree = isFreeName(wanted) && (!other || other.id === user.id) && !(await isHeldName(ctx, wanted, user.id));
     if (isFree) patch.username = wanted;
     else notices.push(notifyTaken(ctx, provider, user, { what: "username", value: wanted }));
   }
@@ -48,6 +50,7 @@ export const followProvider = async (
     user: { ...user, ...patch },
     statements: [
       updateUser(user.id, { ...patch, updated_at: now }),
+      ...(patch.username === undefined ? [] : holdUsername(user, now)),
       auditUserChanged(user, patch, now),
       ...remembered,
       ...notices,

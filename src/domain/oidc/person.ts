@@ -137,7 +137,7 @@ const acceptInvited = async (
 ): Promise<Person> => {
   const { user, statements } = await makeAccount(ctx, row, {
     id: uuid(),
-    username: await findFreeUsername(ctx.store, listNames(identity)),
+    username: await findFreeUsername(ctx, listNames(identity)),
     name: identity.name || row.name,
     login_type: "oidc",
     password_hash: "",
@@ -177,7 +177,7 @@ const signUp = async (
   const { email, name } = identity;
   const now = ctx.clock.now();
   const at = { created_at: now, updated_at: now };
-  const username = await findFreeUsername(ctx.store, listNames(identity));
+  const username = await findFreeUsername(ctx, listNames(identity));
   const user = makeUser({
     id: uuid(),
     email,

@@ -5,6 +5,7 @@ import { CommitError } from "#db/engine/store.ts";
 import { setTimersOfOwner } from "#db/engine/timers.ts";
 import { deleteRowsOf } from "#db/removal.ts";
 import { deleteKeysByUser } from "#db/users/api-keys.ts";
+import { holdUsername } from "#db/users/former-usernames.ts";
 import { deleteUser, guardOwner, updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canEditProfile, canGiveSiteRoles, canManageUser, isOwner } from "../access.ts";
@@ -15,6 +16,7 @@ import { recordLostAccount } from "../workspaces/lost-access.ts";
 import { auditUserChanged, auditUserDeleted } from "./audit.ts";
 import { findUserInPath, type KnownUser } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
+import { requireNotHeld } from "./free-username.ts";
 import { endKeysCreatedBy } from "./keys-change.ts";
 import { toTakenConflict, USER_UNIQUE_FIELDS } from "./name-conflicts.ts";
 import { checkSiteRoles } from "./site-roles.ts";
@@ -36,6 +38,7 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
       ...(isOwner(caller) ? [guardOwner({ id: caller.user_id })] : []),
       deleteUser({ id: user.id, now }),
       ...deleteRowsOf("user", user.id),
+      ...holdUsername(user, now),
       auditUserDeleted(user, now),
     ])
     .catch((error) => {
@@ -57,11 +60,17 @@ export const changeProfile = async (
 ): Promise<KnownUser> => {
   if (!canEditProfile(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden();
   const { username } = input;
-  if (username.toLowerCase() !== user.username.toLowerCase()) checkUsername(username);
+  const isRenamed = username.toLowerCase() !== user.username.toLowerCase();
+  if (isRenamed) checkUsername(username);
+  if (isRenamed && !canManageUser(caller, user)) await requireNotHeld(ctx, username, user.id);
   const now = ctx.clock.now();
   const name = input.name?.trim() ?? user.name;
   await ctx.store
-    .commit([updateUser(user.id, { username, name, updated_at: now }), auditUserChanged(user, { username, name }, now)])
+    .commit([
+      updateUser(user.id, { username, name, updated_at: now }),
+      ...(isRenamed ? holdUsername(user, now) : []),
+      auditUserChanged(user, { username, name }, now),
+    ])
     .catch((error) => Promise.reject(toTakenConflict(error, USER_UNIQUE_FIELDS)));
   ctx.topics.publish("shown_changed", user.id, {});
   return findUserInPath(ctx.store, user.id, caller);

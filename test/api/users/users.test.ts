@@ -1,8 +1,11 @@
 // The list of users, new users, and operations on them.
 import { describe, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
 import type { User } from "#schema/users/user.ts";
-import { ApiError, type Client } from "#src/client.ts";
+import { ApiError, Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
+import { getContext } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
 type List = { users: User[]; count: number };
@@ -16,6 +19,29 @@ const noah = await newPerson(admin, "noah");
 const list = (who: Client, query = "") => who.get<List>(`/api/v2/users${query}`);
 const searchNames = async (who: Client, q: string): Promise<string[]> =>
   (await list(who, `?q=${encodeURIComponent(q)}`)).users.map((user) => user.username);
+
+test("[ID-34] a name that becomes free is held for its former user for 90 days; administrators can assign it", async () => {
+  await using server = await startTestServer({ clock: systemClock });
+  const chief = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const [ada, eve, gone] = [
+    await newPerson(chief, "ada"),
+    await newPerson(chief, "eve"),
+    await newPerson(chief, "gone"),
+  ];
+  const rename = (who: Client, username: string): Promise<number> =>
+    fetchStatus(who, "PUT", "/users/me/profile", { username, name: "" });
+  expect(await rename(ada.client, "ada-l")).toBe(200);
+  expect(await rename(eve.client, "Ada")).toBe(409);
+  expect([await rename(ada.client, "ada"), await rename(ada.client, "ada-l")]).toEqual([200, 200]);
+  await chief.delete(`/api/v2/users/${gone.user.id}`);
+  expect(await rename(eve.client, "gone")).toBe(409);
+  expect(await fetchStatus(chief, "PUT", `/users/${eve.user.id}/profile`, { username: "gone", name: "" })).toBe(200);
+  // The 90 days pass.
+  await getContext(server).store.commit([
+    { sql: "update former_usernames set until = until - ?", rows: [[90 * 86_400_000]] },
+  ]);
+  expect(await rename(eve.client, "ada")).toBe(200);
+});
 
 describe("the list", () => {
   test("[ID-13] is sorted by username, ignoring case, without built-in accounts", async () => {
