@@ -111,6 +111,7 @@ export const userGitSshKey = (ctx: ApiContext) => {
           audit: target.writes(target.gitSshKey),
           access: "owner",
           scope: "user:update_personal",
+          outlivesGrant: true,
         }),
       },
     );

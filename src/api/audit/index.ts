@@ -184,6 +184,7 @@ export const audit = (ctx: ApiContext) =>
           example: { days: 365, sign_in_days: 90, kinds: {} },
           access: "admins",
           scope: "all",
+          outlivesGrant: true,
         }),
       },
     );

@@ -96,6 +96,7 @@ export const connections = (ctx: ApiContext) =>
           example: { days: 90 },
           access: "admins",
           scope: "all",
+          outlivesGrant: true,
         }),
       },
     );

@@ -109,6 +109,7 @@ export const debug = (ctx: ApiContext) =>
           example: { dismissed_healthchecks: ["Database"] },
           access: "admins",
           scope: "deployment_config:update",
+          outlivesGrant: true,
         }),
       },
     )

@@ -72,6 +72,7 @@ export const deployment = (ctx: ApiContext) =>
         audit: target.writes(settingTarget("appearance", "appearance")),
         access: "admins",
         scope: "deployment_config:update",
+        outlivesGrant: true,
       }),
     })
     .get(

@@ -61,8 +61,8 @@ export type OperationOptions = {
    */
   readonly changesAccess?: AccessScope | "never";
   /**
-   * True if what it sets runs or instructs something later, such as dotfiles and prompts: applications cannot do it, because their
-   * authorization may have ended by then (rule OA-23).
+   * True if what it sets runs, instructs, deletes or silences something later, such as dotfiles, prompts and retention: applications cannot do
+   * it, because their authorization may have ended by then (rule OA-23).
    */
   readonly outlivesGrant?: true;
   /** Replaces `scope` when the path says `me` in place of a user. */

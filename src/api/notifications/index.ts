@@ -158,6 +158,7 @@ export const notifications = (ctx: ApiContext) =>
           example: { notifier_paused: false },
           access: "admins",
           scope: "notification:update",
+          outlivesGrant: true,
         }),
       },
     )
@@ -190,6 +191,7 @@ export const notifications = (ctx: ApiContext) =>
           audit: target.writes(target.notificationKind),
           access: "admins",
           scope: "notification:update",
+          outlivesGrant: true,
         }),
       },
     )

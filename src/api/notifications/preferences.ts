@@ -54,6 +54,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
           example: { template_disabled_map: { [ANY_ID]: true } },
           access: "owner_only",
           scope: "user:update_personal",
+          outlivesGrant: true,
         }),
       },
     )

@@ -79,6 +79,7 @@ export const userById = (ctx: ApiContext) =>
           audit: target.writes(target.user),
           access: "owner",
           scope: "user:update",
+          outlivesGrant: true,
         }),
       },
     )

@@ -46,6 +46,7 @@ export const prebuilds = (ctx: ApiContext) =>
           audit: target.writes(settingTarget("prebuilds_settings", "reconciliation")),
           access: "admins",
           scope: "deployment_config:update",
+          outlivesGrant: true,
         }),
       },
     );

@@ -41,7 +41,7 @@ test("[ID-21] a scope includes itself, its group and its wildcard, and nothing e
 /** Settings that run and instruct nothing. */
 const HARMLESS_SETTINGS = [
   ...["/debug-logging", "/user-debug-logging", "/user-compaction-thresholds/{model}", "/ai/settings"],
-  ...["/try", "/appearance", "/preferences", "/quiet-hours", "/gitsshkey", "/deploy-keys", "/read-status"],
+  ...["/try", "/{user}/appearance", "/{user}/preferences", "/quiet-hours", "/deploy-keys", "/read-status"],
   ...["/mark-all-as-read", "/webpush/subscription", "/webpush/test", "/notifications/test"],
 ];
 
@@ -90,17 +90,17 @@ describeInside("keys with scopes", () => {
     expect(sharing.flatMap(([name, { changesAccess }]) => (changesAccess ? [] : [name]))).toEqual([]);
   });
 
-  test("[OA-23] every setting of people and chats that can run or instruct something later declares `outlivesGrant`", () => {
+  test("[OA-23] every setting of people, chats and the deployment that can run, instruct, delete or silence something later declares `outlivesGrant`", () => {
     const scopes: readonly string[] = [
       ...["chat_config:update", "user:update_personal", "user_secret:create", "user_secret:update"],
-      ...["mcp_server:create", "mcp_server:update"],
+      ...["mcp_server:create", "mcp_server:update", "deployment_config:update", "notification:update", "user:update"],
     ];
     const settings = [...readDeclarations(town.server)].filter(
       ([name, { scope }]) =>
         !/^(?:GET|DELETE) /.test(name) && [scope].flat().some((one) => typeof one === "string" && scopes.includes(one)),
     );
-    const undecided = settings.flatMap(([name, { outlivesGrant }]) =>
-      outlivesGrant || HARMLESS_SETTINGS.some((one) => name.endsWith(one)) ? [] : [name],
+    const undecided = settings.flatMap(([name, { outlivesGrant, changesAccess }]) =>
+      outlivesGrant || changesAccess || HARMLESS_SETTINGS.some((one) => name.endsWith(one)) ? [] : [name],
     );
     expect(undecided).toEqual([]);
     expect(settings.length).toBeGreaterThan(25);

@@ -474,6 +474,9 @@ test("[OA-23] an application sets nothing that runs or instructs something after
     ["PATCH", "/users/me/secrets/mine", { value: "evil" }, "user_secret:update"],
     ["PUT", `${workspace}/autostart`, { schedule: "CRON_TZ=UTC 30 9 * * 1-5" }, "workspace:update"],
     ["PUT", `${workspace}/autoupdates`, { automatic_updates: "always" }, "workspace:update"],
+    ["PUT", "/users/me/notifications/preferences", { template_disabled_map: {} }, "user:update_personal"],
+    ["PUT", "/users/me/gitsshkey", {}, "user:update_personal"],
+    ["PUT", "/users/me/profile", { username: "ada-renamed" }, "user:update"],
   ];
   // An owner's application.
   const forAll: [method: string, path: string, body: object, scope: string][] = [
@@ -481,6 +484,11 @@ test("[OA-23] an application sets nothing that runs or instructs something after
     ["PUT", "/chats/config/plan-mode-instructions", { plan_mode_instructions: "evil" }, "chat_config:update"],
     ["PUT", "/chats/config/system-prompt", { system_prompt: "evil" }, "chat_config:update"],
     ["PATCH", `/templates/${uuid()}/versions`, { id: uuid() }, "template:update"],
+    ["PUT", "/audit/retention", { days: 1, sign_in_days: 1, kinds: {} }, "coder:all"],
+    ["PUT", "/connectionlog/retention", { days: 1 }, "coder:all"],
+    ["PUT", "/appearance", { application_name: "Evil" }, "deployment_config:update"],
+    ["PUT", "/prebuilds/settings", { reconciliation_paused: true }, "deployment_config:update"],
+    ["PUT", "/notifications/settings", { notifier_paused: true }, "notification:update"],
   ];
   for (const [method, path, body, scope] of forAll) {
     const { access_token } = await granted(asking({ scope }), admin);
