@@ -56,8 +56,11 @@ const buildPatch = async (
   if (caller.is_application && body.agent_options)
     throw forbidden("An application cannot set a coding agent's options.");
   const change = { patch, pin: pin_order ?? null };
-  if (permission_mode !== undefined) return { ...change, permission_mode };
-  return { ...change, asks: await shouldStartAsking(ctx, chat.id, patch) };
+  const asks = await shouldStartAsking(ctx, chat.id, patch, caller);
+  if (permission_mode === undefined) return { ...change, asks };
+  // What the chat may do elsewhere, it may not do on the server's machine only because an application says so again.
+  if (caller.is_application && asks && isLooserMode(permission_mode, "ask")) throw loosened();
+  return { ...change, permission_mode };
 };
 
 /**
@@ -75,18 +78,26 @@ export const requireNotLoosened = async (
   const planned = plan_mode === undefined ? now : { ...now, plan_mode: parsePlanMode(plan_mode) ?? null };
   const next = permission_mode ?? toPermissionMode(planned);
   if (permissions === undefined && !isLooserMode(next, toPermissionMode(now))) return;
-  throw forbidden("An application cannot allow a chat to do more.");
+  throw loosened();
 };
 
+const loosened = (): AppError => forbidden("An application cannot allow a chat to do more.");
+
 /**
- * Returns whether the chat must ask for permission from now on: it must when a chat started in the UI moves into a workspace on the
- * server's machine and neither the request nor its owner sets permissions.
+ * Returns whether the chat must ask for permission from now on: it must when a chat started in the UI, or any chat by an application, moves
+ * into a workspace on the server's machine and neither the request nor its owner sets permissions.
  */
-const shouldStartAsking = async ({ store }: ApiContext, id: string, patch: ChatPatch): Promise<boolean> => {
+const shouldStartAsking = async (
+  { store }: ApiContext,
+  id: string,
+  patch: ChatPatch,
+  { is_application }: UserCaller,
+): Promise<boolean> => {
   const { workspace_id, permissions } = patch;
   if (!workspace_id || permissions !== undefined) return false;
   const chat = await store.get(findChat({ id }));
-  return chat !== undefined && chat.workspace_id !== workspace_id && shouldAskIn(store, chat, workspace_id);
+  if (chat === undefined || chat.workspace_id === workspace_id) return false;
+  return shouldAskIn(store, chat, workspace_id, { is_application });
 };
 
 /** Returns the messages that hooks add to the results. Results that would be rejected are rejected before any hook is called. */

@@ -110,7 +110,7 @@ export const userPermissions = (ctx: ApiContext) =>
       "/starting-permissions",
       async ({ caller, query }) => {
         const { workspace_id } = query;
-        const stored = await loadStartingPermissions(ctx.store, {
+        const stored = await loadStartingPermissions(ctx, {
           owner_id: caller.user_id,
           client_type: "ui",
           workspace_id:

@@ -54,7 +54,7 @@ export const createChat = async (
   const labels = toLabels(body.labels ?? {});
   const dynamic_tools = toDynamicTools(body.unsafe_dynamic_tools);
   const client_type = parseClientType(body.client_type);
-  const { permissions, plan_mode } = await loadStartingPermissions(ctx.store, {
+  const { permissions, plan_mode } = await loadStartingPermissions(ctx, {
     owner_id: caller.user_id,
     client_type,
     workspace_id,

@@ -1,13 +1,17 @@
-// The permissions of a new chat. A person's chat in a workspace on the server's machine asks before it changes anything, until the person
-// says otherwise; chats of programs start with the deployment's permissions (rules PE-9, PE-12).
+// The permissions of a new chat. A person's or an application's chat in a workspace on the server's machine asks before it changes anything,
+// until the person says otherwise; chats of other programs start with the deployment's permissions (rules PE-9, PE-12).
 import { forbidden } from "#base/errors.ts";
 import { readChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { findUser } from "#db/users/users.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { applyPermissionMode, isLooserMode, requireAsking, toPermissionMode } from "#src/tools/permission-mode.ts";
-import { LOCAL_PROVISIONER } from "../builds/local-rule.ts";
+import { canHaveLocal, explainNoLocal, LOCAL_PROVISIONER } from "../builds/local-rule.ts";
+import type { DomainContext } from "../context.ts";
+
+type Deps = Pick<DomainContext, "store" | "config">;
 
 type NewChat = {
   readonly owner_id: string;
@@ -23,21 +27,21 @@ type NewChat = {
 
 /** Rejects with 403 when an application asks for more than the person's new chats are allowed. */
 export const loadStartingPermissions = async (
-  store: Store,
+  deps: Deps,
   chat: NewChat,
 ): Promise<{ readonly permissions: ChatPermissions | null; readonly plan_mode: "plan" | null }> => {
   const { permission_mode, plan_mode } = chat;
-  if (chat.is_application) await requireNoMoreThanDefault(store, chat);
-  const permissions = chat.permissions === undefined ? await loadDefaultPermissions(store, chat) : chat.permissions;
+  if (chat.is_application) await requireNoMoreThanDefault(deps, chat);
+  const permissions = chat.permissions === undefined ? await loadDefaultPermissions(deps, chat) : chat.permissions;
   return permission_mode === undefined
     ? { permissions, plan_mode }
     : applyPermissionMode(permission_mode, { permissions, plan_mode });
 };
 
-const requireNoMoreThanDefault = async (store: Store, chat: NewChat): Promise<void> => {
+const requireNoMoreThanDefault = async (deps: Deps, chat: NewChat): Promise<void> => {
   const { permission_mode, permissions } = chat;
   if (permission_mode === undefined && permissions === undefined) return;
-  const usual = await loadDefaultPermissions(store, chat);
+  const usual = await loadDefaultPermissions(deps, chat);
   const mode = toPermissionMode({ permissions: usual, plan_mode: null });
   const hasOwnRules = permissions !== undefined && usual !== null;
   if (!hasOwnRules && !isLooserMode(permission_mode ?? mode, mode)) return;
@@ -45,15 +49,23 @@ const requireNoMoreThanDefault = async (store: Store, chat: NewChat): Promise<vo
 };
 
 /** Returns the user's default, or else the deployment's; on the server's machine, at least with approval. */
-const loadDefaultPermissions = async (
-  store: Store,
-  { owner_id, client_type, workspace_id }: NewChat,
-): Promise<ChatPermissions | null> => {
-  const own = await readUserChatSetting(store, owner_id, "permissions");
+const loadDefaultPermissions = async (deps: Deps, chat: NewChat): Promise<ChatPermissions | null> => {
+  const { store } = deps;
+  const own = await readUserChatSetting(store, chat.owner_id, "permissions");
   if (own !== null) return own;
   const permissions = await readChatSetting(store, "permissions");
-  const asks = client_type === "ui" && workspace_id !== null && (await isOnServer(store, workspace_id));
-  return asks ? requireAsking(permissions) : permissions;
+  return (await startsAsking(deps, chat)) ? requireAsking(permissions) : permissions;
+};
+
+const startsAsking = async (
+  { store, config }: Deps,
+  { owner_id, client_type, workspace_id, is_application = false }: NewChat,
+): Promise<boolean> => {
+  if (client_type !== "ui" && !is_application) return false;
+  if (workspace_id !== null) return isOnServer(store, workspace_id);
+  // The model of an application's chat can create the workspace later.
+  if (!is_application || explainNoLocal(config) !== undefined) return false;
+  return canHaveLocal(config, (await store.get(findUser({ id: owner_id })))?.roles ?? []);
 };
 
 /** Returns whether a chat that gets this workspace now must ask from now on, like one that starts there. */
@@ -61,8 +73,9 @@ export const shouldAskIn = async (
   store: Store,
   { owner_id, client_type }: Pick<NewChat, "owner_id" | "client_type">,
   workspace_id: string,
+  { is_application = false }: Pick<NewChat, "is_application"> = {},
 ): Promise<boolean> =>
-  client_type === "ui" &&
+  (client_type === "ui" || is_application) &&
   (await isOnServer(store, workspace_id)) &&
   (await readUserChatSetting(store, owner_id, "permissions")) === null;
 

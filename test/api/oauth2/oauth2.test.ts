@@ -9,6 +9,7 @@ import type { Session } from "#schema/users/api-key.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { createChat } from "#test/support/chats.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
@@ -610,6 +611,37 @@ test("[OA-23] an application starts chats with no more permissions than the pers
   expect(await start({ permission_mode: "plan" })).toBe(201);
   expect(await start({})).toBe(201);
   await ada.put("/api/v2/chats/config/user-permissions", { permissions: null });
+});
+
+test("[OA-23] [PE-12] an application's chat asks on the server's own machine, also one that moves there or has no workspace yet", async () => {
+  const { workspace_id } = seeded;
+  const setProvisioner = (name: string) =>
+    getContext(server).store.commit([
+      {
+        sql: "update templates set provisioner = ? where id = (select template_id from workspaces where id = ?)",
+        rows: [[name, workspace_id]],
+      },
+    ]);
+  await setProvisioner("local");
+  const scope = "chat:create chat:read chat:update";
+  const program = ada.withToken((await granted(asking({ scope }))).access_token);
+  const begin = (who: typeof ada, organization_id: string, body: object = {}) =>
+    who.post<Chat>("/api/v2/chats", { organization_id, content: [{ type: "text", text: "hello" }], ...body });
+  const { organization_id } = seeded;
+  expect((await begin(program, organization_id, { workspace_id })).permission_mode).toBe("ask");
+  expect((await begin(ada, organization_id, { workspace_id })).permission_mode).toBe("allow");
+  const allow = { workspace_id, permission_mode: "allow" };
+  await expect(begin(program, organization_id, allow)).rejects.toMatchObject({ status: 403 });
+  const { id, permission_mode } = await begin(program, organization_id);
+  expect(permission_mode).toBe("allow");
+  expect(await fetchStatus(program, "PATCH", `/chats/${id}`, allow)).toBe(403);
+  await program.patch(`/api/v2/chats/${id}`, { workspace_id });
+  expect((await ada.get<Chat>(`/api/v2/chats/${id}`)).permission_mode).toBe("ask");
+  // The model of an owner's chat can create a workspace there.
+  const me = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
+  const ofOwner = admin.withToken((await granted(asking({ scope }), admin)).access_token);
+  expect((await begin(ofOwner, me.organization_ids[0] ?? "")).permission_mode).toBe("ask");
+  await setProvisioner("echo");
 });
 
 test("[OA-23] an application allows a start with parameter values only with the scope to run programs", async () => {
