@@ -625,8 +625,15 @@ test("[OA-23] [PE-12] an application's chat asks on the server's own machine, al
   await setProvisioner("local");
   const scope = "chat:create chat:read chat:update";
   const program = ada.withToken((await granted(asking({ scope }))).access_token);
-  const begin = (who: typeof ada, organization_id: string, body: object = {}) =>
-    who.post<Chat>("/api/v2/chats", { organization_id, content: [{ type: "text", text: "hello" }], ...body });
+  const ofOwner = admin.withToken((await granted(asking({ scope }), admin)).access_token);
+  const begin = async (who: typeof ada, organization_id: string, body: object = {}): Promise<Chat> => {
+    const content = [{ type: "text", text: "hello" }];
+    const chat = await who.post<Chat>("/api/v2/chats", { organization_id, content, ...body });
+    // Later tests need the slots.
+    const owner = who === ofOwner ? admin : ada;
+    await owner.post(`/api/v2/chats/${chat.id}/interrupt`);
+    return chat;
+  };
   const { organization_id } = seeded;
   expect((await begin(program, organization_id, { workspace_id })).permission_mode).toBe("ask");
   expect((await begin(ada, organization_id, { workspace_id })).permission_mode).toBe("allow");
@@ -639,7 +646,6 @@ test("[OA-23] [PE-12] an application's chat asks on the server's own machine, al
   expect((await ada.get<Chat>(`/api/v2/chats/${id}`)).permission_mode).toBe("ask");
   // The model of an owner's chat can create a workspace there.
   const me = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
-  const ofOwner = admin.withToken((await granted(asking({ scope }), admin)).access_token);
   expect((await begin(ofOwner, me.organization_ids[0] ?? "")).permission_mode).toBe("ask");
   await setProvisioner("echo");
 });
