@@ -99,7 +99,7 @@ export const organization_members = tableTouching("callers", "workspaces")(
   ],
 );
 
-/** Names that nobody else may choose for now: host names of apps, and what browsers keep for them, contain usernames. */
+/** Names that are held for their former users: host names of apps, and what browsers keep for them, contain usernames. */
 export const former_usernames = uncachedTable("former_usernames", {
   /** In lower case. */
   name: text().primaryKey(),

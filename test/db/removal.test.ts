@@ -32,6 +32,7 @@ const STAYS: Readonly<Record<Parent, Readonly<Record<string, string>>>> = {
     "connection_logs.owner_id": REPORT,
     "connection_logs.user_id": REPORT,
     "files.created_by": SHARED,
+    "former_usernames.user_id": "the name stays held for a while",
     "group_members.user_id": "lists of members leave deleted users out",
     "hook_dispatches.owner_id": SHORT,
     "invitations.invited_by": "it is refused once its sender is deleted",

@@ -113,7 +113,7 @@ const findCreator = async (
     ? ((await store.get(findKey({ id: caller.key_id })))?.created_by ?? undefined)
     : caller.user_id;
 
-/** Notifies a person for whom somebody else creates a key. Service accounts have nobody to notify. */
+/** Notifies a person for whom somebody else creates a key. A service account reads no notifications. */
 const noticeKey = (owner: KnownUser, caller: UserCaller, { id, token_name, created_at: now }: ApiKey): Statement[] =>
   caller.user_id === owner.id || owner.login_type === "none"
     ? []
