@@ -108,7 +108,7 @@ await inApp({ file, url, token }, async ({ page, context, result, at, look }) =>
   const visitor = await openPage(machine, result.wrong);
   let [documents, busy] = [0, 0];
   visitor.on("request", (one) => {
-    if (one.isNavigationRequest()) documents += 1;
+    if (one.isNavigationRequest() && one.url().endsWith("/account")) documents += 1;
   });
   const main = /\/assets\/main-[a-z0-9]+\.js/;
   await visitor.route(main, (route) => (documents === 1 ? route.abort() : route.continue()));
