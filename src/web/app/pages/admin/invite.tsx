@@ -112,7 +112,7 @@ export const Invite = ({ organization, byEmail, onClose, onInvited }: InviteProp
 
 /** Reads a file into the field of this name in the same form. */
 const FileInto = ({ label, name }: { label: string; name: string }) => (
-  <label class="small line">
+  <label class="small line wrap">
     {label}
     <input
       type="file"

@@ -47,7 +47,7 @@ export const FirstSteps = () => {
     },
     {
       title: "Start a chat",
-      text: "An agent works in your workspace while you watch.",
+      text: "An agent works in your workspace.",
       isDone: chats.value.size > 0,
       href: "/chats",
       action: "New chat",
