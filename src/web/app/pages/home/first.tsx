@@ -136,6 +136,11 @@ export const NoTemplates = () => {
           : "Ask the person who invited you for access to one."
       }
     >
+      {workspaces.value.size > 0 && (
+        <ButtonLink look="primary" href="/workspaces?q=">
+          See shared workspaces
+        </ButtonLink>
+      )}
       {hasPage("/chats") && (
         <ButtonLink icon="chat" href="/chats">
           New chat
