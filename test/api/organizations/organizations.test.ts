@@ -51,7 +51,7 @@ describe("an organization", () => {
 describe("members", () => {
   const MEMBERS = "/api/v2/organizations/team/members";
 
-  test("[ID-16] with roles are removed only by those who may take the roles away", async () => {
+  test("[ID-16] with roles are removed only by people who may take the roles away", async () => {
     const helper = await newPerson(admin, "helper");
     await lead.client.post(`${MEMBERS}/helper`);
     await lead.client.put(`${MEMBERS}/helper/roles`, { roles: ["organization-user-admin"] });
