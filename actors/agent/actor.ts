@@ -272,17 +272,22 @@ export class AgentActor extends Actor<AgentState> {
     return this.#report((now) => state.appHealths(now, args));
   }
 
-  /** Makes the token with this digest the agent's only one. */
+  /** Makes the token with this digest the agent's only one, and closes what was opened with another one, except for the tunnel. */
   signIn(args: Omit<Parameters<typeof state.signIn>[1], "now">): Promise<void> {
-    return this.#report((now) => state.signIn(now, { ...args, now: this.#deps.clock.now() }));
+    return this.#changeToken((now) => state.signIn(now, { ...args, now: this.#deps.clock.now() }));
   }
 
   /** Makes the next token the agent's only one, and closes what was opened with the one before, except for the tunnel. */
   renewToken(args: Omit<Parameters<typeof state.renewToken>[1], "now">): Promise<void> {
-    return this.handle((now) => ({
-      ...this.#toOutcome(state.renewToken(now, { ...args, now: this.#deps.clock.now() })),
-      after: () => this.#deps.topics.publish("agent_token_renewed", this.id, {}),
-    }));
+    return this.#changeToken((now) => state.renewToken(now, { ...args, now: this.#deps.clock.now() }));
+  }
+
+  #changeToken(decide: (now: AgentState) => Decision): Promise<void> {
+    return this.handle((now) => {
+      const outcome = this.#toOutcome(decide(now));
+      if (outcome.state === now) return outcome;
+      return Object.assign(outcome, { after: () => this.#deps.topics.publish("agent_token_renewed", this.id, {}) });
+    });
   }
 
   /** Stores a status that an app reported. Rejects with 400 for an app that this agent does not have. */
