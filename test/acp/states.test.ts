@@ -299,8 +299,8 @@ test("[CA-16] attachments reach the agent: text as text, images and documents in
       ]);
     } else {
       expect(given).toEqual([]);
-      expect(prompt).toContain('You cannot be shown the attached picture \\"dot.png\\".');
-      expect(prompt).toContain('You cannot be given the attached file \\"paper.pdf\\".');
+      expect(prompt).toContain('The agent cannot display the attached image \\"dot.png\\".');
+      expect(prompt).toContain('The agent cannot read the attached file \\"paper.pdf\\".');
     }
   }
 });

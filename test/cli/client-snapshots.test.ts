@@ -31,7 +31,7 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   expect(await runOk("list", "dev")).toBe("No snapshots.\n");
   writeFileSync(kept, "first");
   expect(await runOk("create", "dev", "--name", "before")).toMatch(/^Snapshot [0-9a-f]{8} is ready\.\n$/);
-  expect(await runOk("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +before +ready +20\S+ +\d+ KiB\n$/);
+  expect(await runOk("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +before +ready +20\S+ +\d+ B\n$/);
   writeFileSync(kept, "second");
   expect(await run("restore", "dev", "none", "--yes")).toMatchObject({
     code: 1,

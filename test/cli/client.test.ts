@@ -11,7 +11,9 @@ import { ADMIN } from "#test/support/server.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { type ClientWorld, CuttableProxy, openClientWorld, readToken, signInAs } from "./client-world.ts";
 
-const world = await forFile(openClientWorld());
+// Containers are said to reach the server, so that builds are not refused before they begin.
+const env = { SLIPWAY_DOCKER_ACCESS_URL: "http://host.docker.internal" };
+const world = await forFile(openClientWorld({ env }));
 await signInAs(world);
 const admin = new Client(world.server.url, readToken(world));
 // Without agents: nothing could connect.

@@ -191,7 +191,7 @@ describe("the compose file", () => {
     expect(findComposeProblems(wrong)).toEqual(["/services/database/enviroment: Unexpected property"]);
     const lacking = file();
     Object.assign(lacking.services["node-a"] ?? {}, { secrets: ["database_uri"] });
-    expect(findComposeProblems(lacking)).toEqual(["secret database_uri is not there"]);
+    expect(findComposeProblems(lacking)).toEqual(["secret database_uri does not exist"]);
   });
 
   testNeeding([needs.compose], "[CL-18] is accepted by Docker Compose", async () => {

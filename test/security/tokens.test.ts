@@ -20,6 +20,7 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** Places where secrets, or their hashes, may be compared with the language's operators, and why. */
 const PLAIN: Record<string, string> = {
   "actors/agent/state.ts": "the same agent signing in again: both hashes are the server's own",
+  "src/api/agents/yamux-socket.ts": "compares how often an agent's token was renewed, not the token",
 };
 
 testInside("[SC-5] input is never compared with a secret by ===, but by its hash, in constant time", () => {
