@@ -48,7 +48,7 @@ test("[CV-15] a terminal shows the whole command and asks to allow it once, alwa
   terminal.type("a\r");
   await terminal.until("first words of this command): ");
   terminal.type("\r");
-  await terminal.until("the command is not a plain one");
+  await terminal.until("the command is not a single plain one");
   await terminal.until(QUESTION);
   terminal.type("always\r");
   await terminal.until("first words of this command): ");

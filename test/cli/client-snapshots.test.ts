@@ -31,7 +31,7 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   expect(await runOk("list", "dev")).toBe("No snapshots.\n");
   writeFileSync(kept, "first");
   expect(await runOk("create", "dev", "--name", "before")).toMatch(/^Snapshot [0-9a-f]{8} is ready\.\n$/);
-  expect(await runOk("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +before +ready +20\S+ +\d+ B\n$/);
+  expect(await runOk("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +before +ready +20\S+ +[\d.]+ (?:Ki)?B\n$/);
   writeFileSync(kept, "second");
   expect(await run("restore", "dev", "none", "--yes")).toMatchObject({
     code: 1,
@@ -50,7 +50,7 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   const runBackups = (...words: string[]) => world.runOk(["home-backups", ...words]);
   expect(await runBackups("list", "dev")).toBe("No home backups.\n");
   expect(await runBackups("create", "dev")).toMatch(
-    /^Backup [0-9a-f]{8} is in .+: [\d.]+ [KM]iB, of which [\d.]+ [KM]iB new\.\n$/,
+    /^Backup [0-9a-f]{8} is in .+: [\d.]+ (?:[KM]i)?B, of which [\d.]+ (?:[KM]i)?B new\.\n$/,
   );
   writeFileSync(kept, "third");
   expect(await runBackups("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +ready +20\S+ /);
@@ -67,7 +67,7 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   const env = { ...settings, SLIPWAY_HOME_BACKUP_RECOVERY_KEY: recovery_key };
   const runHomeBackups = (...words: string[]) => world.run(["home-backups", ...words], { env });
   expect((await runHomeBackups("search")).out).toMatch(
-    /^ID .*\n[0-9a-f]{8} +admin\/dev +20\S+ +\S+ [KM]iB +archive\n$/,
+    /^ID .*\n[0-9a-f]{8} +admin\/dev +20\S+ +\S+ (?:[KM]i)?B +archive\n$/,
   );
   expect(await runHomeBackups("extract", "dev", "restored")).toMatchObject({
     code: 0,
