@@ -14,7 +14,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   result.name = await page.getByLabel("Name", { exact: true }).inputValue();
   await page.getByLabel("Name", { exact: true }).fill("not a name");
   await page.getByRole("button", { name: "Create" }).click();
-  await page.getByText(/must contain only letters and digits/).waitFor();
+  await page.getByText(/^Must contain only letters and digits/).waitFor();
   await look("create");
   await page.getByLabel("Name", { exact: true }).fill("first");
   await page.getByRole("button", { name: "Dry run" }).click();
