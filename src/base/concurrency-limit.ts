@@ -1,4 +1,5 @@
-// Limits how many tasks run concurrently; the rest wait in order. For work that one caller, or many, can request all together.
+// Limits how many tasks run concurrently; the rest wait in order, or in turns by person. For work that one caller, or many, can request all
+// together.
 import type { Clock } from "./clock.ts";
 
 export class ConcurrencyLimit {

@@ -9,7 +9,7 @@ import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { DomainContext } from "../context.ts";
 import type { FormDeps } from "../template-versions/form.ts";
 import { automaticBuilds } from "./automatic.ts";
-import { checkLocalStart, LOCAL_PROVISIONER } from "./local-rule.ts";
+import { canHaveLocal, checkLocalStart, explainNoLocal, LOCAL_PROVISIONER } from "./local-rule.ts";
 
 type Deps = Pick<DomainContext, "store" | "config" | "workspaces" | "jobs" | "repositories" | "provisioners"> &
   FormDeps;
@@ -21,11 +21,13 @@ type Which = { readonly owner_id?: string; readonly atStart?: boolean };
 const PAGE = 500;
 
 /**
- * Stops running local workspaces that could not be started now. Resolves when the stops are queued; a failure
- * to stop one is logged and does not affect the others.
+ * Stops running local workspaces that could not be started now. Resolves when the stops are queued; a failure to stop one is logged and does
+ * not affect the others.
  */
 export const stopForbiddenLocal = async (deps: Deps, { owner_id, atStart = false }: Which = {}): Promise<void> => {
-  // This runs at every OpenID Connect sign-in, so nothing is searched for a user who may have local workspaces.
+  // This runs every ten seconds, so nothing is searched where everyone may have local workspaces.
+  if (explainNoLocal(deps.config) === undefined && canHaveLocal(deps.config, [])) return;
+  // It also runs at every OpenID Connect sign-in.
   if (owner_id !== undefined && (await explainForbidden(deps, { owner_id })) === undefined) return;
   for (let after = ""; ; ) {
     const running = listRunning({ provisioner: LOCAL_PROVISIONER, after, limit: PAGE });
