@@ -177,7 +177,10 @@ test("[TK-3] a prompt that cannot be sent is reported with the reason, and resum
     const now = await read(task);
     return now.status === "error" && now;
   });
-  expect(failed.current_state).toMatchObject({ state: "failed", message: expect.stringContaining("No model is available") });
+  expect(failed.current_state).toMatchObject({
+    state: "failed",
+    message: expect.stringContaining("No model is available"),
+  });
   expect((await ada.fetch("POST", path(task, "/send"), { input: "And?" })).status).toBe(409);
   models.areAway = false;
   await ada.post<unknown>(path(task, "/pause"), undefined);
