@@ -85,6 +85,34 @@ export type Loss = "nothing" | "everything" | "some" | "torn";
 export const LOSSES: readonly Loss[] = ["nothing", "everything", "some", "torn"];
 
 const SECTOR = 512;
+const WAL = "slipway.db-wal";
+
+/** A file that is built up by writes: its buffer grows by doubling, as a copy for each write makes long traces slow. */
+class FileImage {
+  #buffer = new Uint8Array(1 << 16);
+  #size = 0;
+
+  write(offset: number, data: Uint8Array): void {
+    const end = offset + data.length;
+    if (end > this.#buffer.length) {
+      const larger = new Uint8Array(Math.max(end, this.#buffer.length * 2));
+      larger.set(this.#buffer.subarray(0, this.#size));
+      this.#buffer = larger;
+    }
+    this.#buffer.set(data, offset);
+    this.#size = Math.max(this.#size, end);
+  }
+
+  truncate(size: number): void {
+    if (size > this.#size) this.write(size - 1, new Uint8Array(1));
+    this.#buffer.fill(0, size, this.#size);
+    this.#size = size;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.#size);
+  }
+}
 
 /**
  * Returns the files as they may be found after a power failure at `point`: everything flushed by then, and of the rest what `loss` allows:
@@ -96,53 +124,50 @@ export const buildDiskImage = (
   loss: Loss,
   random: () => number,
 ): Map<string, Uint8Array> => {
-  const files = new Map<string, Uint8Array>();
+  const files = new Map<string, FileImage>();
+  const flushedUntil = listFlushes(events, point);
   for (const event of events) {
     if (event.from > point || event.kind === "say" || event.kind === "sync") continue;
     if (event.kind === "unlink") {
       files.delete(event.file);
       continue;
     }
-    const old = files.get(event.file) ?? new Uint8Array();
-    if (isFlushed(events, event, point)) files.set(event.file, applyEvent(old, event));
-    else if (loss === "everything" || (loss === "some" && random() < 0.5))
-      files.set(event.file, applyEvent(old, event));
-    else if (loss === "torn") files.set(event.file, applyTorn(old, event, random));
-    else files.set(event.file, old);
+    const file = files.get(event.file) ?? new FileImage();
+    files.set(event.file, file);
+    const isFlushed = event.to < (flushedUntil.get(event.file) ?? Number.NEGATIVE_INFINITY);
+    if (isFlushed || loss === "everything" || (loss === "some" && random() < 0.5)) applyEvent(file, event);
+    else if (loss === "torn") applyTorn(file, event, random);
   }
-  return files;
+  return new Map([...files].map(([name, file]) => [name, file.bytes]));
 };
 
-/** Returns true if a flush of its file that started after the change has itself returned. */
-const isFlushed = (events: readonly Event[], change: Event, point: number): boolean =>
-  events.some((one) => one.kind === "sync" && one.file === change.file && one.from > change.to && one.to <= point);
-
-const applyEvent = (old: Uint8Array, event: Event): Uint8Array => {
-  if (event.kind === "truncate") {
-    const cut = new Uint8Array(event.size);
-    cut.set(old.subarray(0, event.size));
-    return cut;
-  }
-  if (event.kind !== "write") return old;
-  const end = event.offset + event.data.length;
-  const next = new Uint8Array(Math.max(old.length, end));
-  next.set(old);
-  next.set(event.data, event.offset);
-  return next;
+/** Returns, by file, when the last flush that has returned by `point` started: it covers all changes that were complete by then. */
+const listFlushes = (events: readonly Event[], point: number): Map<string, number> => {
+  const latest = new Map<string, number>();
+  for (const one of events)
+    if (one.kind === "sync" && one.to <= point)
+      latest.set(one.file, Math.max(one.from, latest.get(one.file) ?? Number.NEGATIVE_INFINITY));
+  return latest;
 };
 
-const applyTorn = (old: Uint8Array, event: Event, random: () => number): Uint8Array => {
-  if (event.kind !== "write") return random() < 0.5 ? applyEvent(old, event) : old;
-  let file = old;
-  for (let at = 0; at < event.data.length; at += SECTOR) {
-    const data = event.data.subarray(at, at + SECTOR);
-    if (random() < 0.5) file = applyEvent(file, { ...event, offset: event.offset + at, data });
+const applyEvent = (file: FileImage, event: Event): void => {
+  if (event.kind === "truncate") file.truncate(event.size);
+  if (event.kind === "write") file.write(event.offset, event.data);
+};
+
+const applyTorn = (file: FileImage, event: Event, random: () => number): void => {
+  if (event.kind !== "write") {
+    if (random() < 0.5) applyEvent(file, event);
+    return;
   }
-  return file;
+  for (let at = 0; at < event.data.length; at += SECTOR)
+    if (random() < 0.5) file.write(event.offset + at, event.data.subarray(at, at + SECTOR));
 };
 
 /** Returns the bytes of the log that were written but not flushed when the process started `reported`. */
-export const countUnflushed = (events: readonly Event[], reported: Event): number =>
-  events
-    .filter((one) => one.file === "slipway.db-wal" && one.kind === "write" && one.from < reported.from)
-    .filter((one) => !isFlushed(events, one, reported.from)).length;
+export const countUnflushed = (events: readonly Event[], reported: Event): number => {
+  const flushed = listFlushes(events, reported.from).get(WAL) ?? Number.NEGATIVE_INFINITY;
+  return events.filter(
+    (one) => one.file === WAL && one.kind === "write" && one.from < reported.from && one.to >= flushed,
+  ).length;
+};
