@@ -3,7 +3,22 @@ import { inApp } from "./app-page.mjs";
 
 const [file, url, token, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+/** Runs in the page: the machine is so busy that the browser is never idle. */
+const playBusy = () => {
+  window.requestIdleCallback = (act, options) => (options ? setTimeout(act, options.timeout) : 0);
+};
+
+// The story sees requests of pages, but none of a service worker.
+await inApp({ file, url, token, folder, serviceWorkers: "block" }, async ({ page, result, at, look }) => {
+  await page.addInitScript(playBusy);
+  // The first request for the code of the highlighting is lost, and the first one for the language.
+  const lost = [];
+  await page.route(/\/(highlight|bash)-\w+\.js$/, async (route) => {
+    const name = new URL(route.request().url()).pathname;
+    if (lost.includes(name)) return route.continue();
+    lost.push(name);
+    await route.abort();
+  });
   await page.goto(at("/docs"));
   const text = page.getByRole("article");
   await text.getByRole("link").first().waitFor();
@@ -27,6 +42,8 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await look("docs-page");
   await text.getByRole("link", { name: "quickstart" }).first().click();
   await page.waitForURL("**/docs/quickstart");
+  await text.locator(".code .c").first().waitFor();
+  result.lost = lost.length;
   result.title = await page.getByRole("heading", { level: 1 }).textContent();
   await page.goto(at("/docs/nothing-of-this-name"));
   await page.getByText("Page not found").waitFor();

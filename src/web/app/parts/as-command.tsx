@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { recentCalls } from "../data/api.ts";
 import { toCurl } from "../data/as-command.ts";
 import type { toCliLine } from "../data/cli-lines.ts";
+import { loadCode } from "../data/load-code.ts";
 import { showError, showToast } from "../shell/toasts.tsx";
 import { IconButton } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -42,7 +43,7 @@ const Commands = () => {
   const kind = useSignal<"cli" | "curl">("cli");
   const cli = useSignal<typeof toCliLine | undefined>(undefined);
   useEffect(() => {
-    void import("../data/cli-lines.ts").then((loaded) => {
+    void loadCode(() => import("../data/cli-lines.ts")).then((loaded) => {
       cli.value = loaded.toCliLine;
     }, showError);
   }, []);

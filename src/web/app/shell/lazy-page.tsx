@@ -2,11 +2,13 @@
 // this page came from), it shows an error; reloading the app fixes both.
 import type { AnyComponent } from "preact";
 import lazy from "preact-iso/lazy";
+import { loadCode } from "../data/load-code.ts";
 import { Button } from "../parts/button.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Frame } from "./frame.tsx";
 
-const RETRY_DELAY_MS = 500;
+/** Enough for a bad connection. The first attempt may have been the prefetch on hover. */
+const MAX_TRIES = 3;
 
 const NotLoaded = () => (
   <Frame title="Not loaded">
@@ -28,14 +30,8 @@ export const eagerPage = (page: AnyComponent): LazyPage => Object.assign(page, {
 
 /** Returns a page that `load` fetches when it is first shown. */
 export const lazyPage = (load: () => Promise<{ default: AnyComponent }>): LazyPage => {
-  // A retry often works on a bad connection. The first attempt may have been the prefetch on hover, so there are two more.
-  const loadAfterPause = (): Promise<{ default: AnyComponent }> =>
-    new Promise((resolve) => setTimeout(resolve, RETRY_DELAY_MS)).then(load);
   const page = lazy<AnyComponent>(() =>
-    load()
-      .catch(loadAfterPause)
-      .catch(loadAfterPause)
-      .catch(() => ({ default: NotLoaded as AnyComponent })),
+    loadCode(load, MAX_TRIES).catch(() => ({ default: NotLoaded as AnyComponent })),
   );
   // A failed prefetch is retried when the page is needed.
   const fetchAhead = (): Promise<unknown> => load().then(page.preload, () => undefined);

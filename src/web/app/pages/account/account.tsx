@@ -2,6 +2,7 @@
 import lazy from "preact-iso/lazy";
 import { useRoute } from "preact-iso/router";
 import { call } from "../../data/api.ts";
+import { loadCode } from "../../data/load-code.ts";
 import { useResource } from "../../data/resource.ts";
 import { needsEnrollment } from "../../data/session.ts";
 import { Failed } from "../../parts/empty.tsx";
@@ -44,7 +45,7 @@ const Permissions = () => {
   );
 };
 
-const OwnAiUsage = lazy(() => import("./ai-usage.tsx"));
+const OwnAiUsage = lazy(() => loadCode(() => import("./ai-usage.tsx")));
 
 const SECTIONS: readonly Section[] = [
   { name: "profile", label: "Profile", page: Profile },

@@ -2,12 +2,13 @@
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
+import { loadCode } from "../../data/load-code.ts";
 import { showError } from "../../shell/toasts.tsx";
 
 const loaded = signal<ComponentType | undefined>(undefined);
 
 const load = async (): Promise<void> => {
-  loaded.value = (await import("./first-model.tsx")).FirstModel;
+  loaded.value = (await loadCode(() => import("./first-model.tsx"))).FirstModel;
 };
 
 export const FirstModel = () => {

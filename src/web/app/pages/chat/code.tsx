@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { escapeAllHidden } from "#base/visible-text.ts";
+import { loadCode } from "../../data/load-code.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { IconButton } from "../../parts/button.tsx";
 import type { Piece } from "./highlight.ts";
@@ -13,11 +14,15 @@ const useColours = (text: string, language: string, isLive: boolean) => {
     pieces.value = undefined;
     if (isLive || language === "") return;
     let isOver = false;
-    void import("./highlight.ts")
+    loadCode(() => import("./highlight.ts"))
       .then(({ highlight }) => highlight(text, language))
-      .then((found) => {
-        if (!isOver) pieces.value = found;
-      });
+      .then(
+        (found) => {
+          if (!isOver) pieces.value = found;
+        },
+        // The text is readable without colors.
+        () => {},
+      );
     return () => {
       isOver = true;
     };

@@ -1,6 +1,7 @@
 // The desktop of the chat's workspace, started when it is first opened.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { loadCode } from "../../data/load-code.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { Button } from "../../parts/button.tsx";
 import { showError, showToast } from "../../shell/toasts.tsx";
@@ -27,7 +28,7 @@ export const Desktop = ({ chat, isOwner }: { chat: string; isOwner: boolean }) =
     let isOver = false;
     let wasOpen = false;
     const open = async (): Promise<void> => {
-      const { openDesktop } = await import("./desktop-session.ts");
+      const { openDesktop } = await loadCode(() => import("./desktop-session.ts"));
       if (isOver || !box.current) return;
       session.current = openDesktop(box.current, address, {
         viewOnly: !isOwner,

@@ -1,6 +1,7 @@
 // Syntax highlighting with highlight.js, each language loaded when first used. It runs on the main thread while the browser is idle:
 // Trusted Types allow a Worker only with a policy, and the pages have none for it (rule WB-4).
 import core from "highlight.js/lib/core";
+import { loadCode } from "../../data/load-code.ts";
 
 type Node = string | { readonly scope?: string; readonly children: readonly Node[] };
 /** A piece of code and its class in app.css, which is empty for plain text. */
@@ -82,8 +83,15 @@ const flatten = (node: Node, name: string, into: Piece[]): void => {
   else for (const child of node.children) flatten(child, toClass(node.scope) || name, into);
 };
 
+/** On a busy machine, and in a tab in the background, browsers may never be idle. */
+const MAX_IDLE_WAIT_MS = 500;
+
 const waitForIdle = (): Promise<unknown> =>
-  new Promise((resolve) => ("requestIdleCallback" in window ? requestIdleCallback(resolve) : setTimeout(resolve, 20)));
+  new Promise((resolve) =>
+    "requestIdleCallback" in window
+      ? requestIdleCallback(resolve, { timeout: MAX_IDLE_WAIT_MS })
+      : setTimeout(resolve, 20),
+  );
 
 /** Returns undefined for unknown languages and texts that are too long. */
 export const highlight = async (text: string, language: string): Promise<readonly Piece[] | undefined> => {
@@ -94,7 +102,7 @@ export const highlight = async (text: string, language: string): Promise<readonl
       ?.toLowerCase() ?? "";
   const name = ALIASES[asked] ?? (asked in LANGUAGES ? (asked as keyof typeof LANGUAGES) : undefined);
   if (name === undefined || text.length > MAX_LENGTH) return undefined;
-  if (!core.getLanguage(name)) core.registerLanguage(name, (await LANGUAGES[name]()).default);
+  if (!core.getLanguage(name)) core.registerLanguage(name, (await loadCode(LANGUAGES[name])).default);
   await waitForIdle();
   const { _emitter } = core.highlight(text, { language: name, ignoreIllegals: true }) as unknown as {
     _emitter: { rootNode: Node };

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
 import { memo } from "preact/compat";
 import { useContext, useMemo } from "preact/hooks";
+import { loadCode } from "../../data/load-code.ts";
 import type { Blocks, Token, Tokens } from "./blocks.ts";
 import { Code } from "./code.tsx";
 import "./styles.ts";
@@ -14,7 +15,7 @@ let isLoading = false;
 const load = (): void => {
   if (isLoading) return;
   isLoading = true;
-  import("./blocks.ts").then(
+  loadCode(() => import("./blocks.ts")).then(
     (module) => {
       reader.value = module.Blocks;
     },

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call, callServer } from "../../data/api.ts";
+import { loadCode } from "../../data/load-code.ts";
 import { useResource } from "../../data/resource.ts";
 import { makeTar, type TarEntry } from "../../data/tar.ts";
 import { makeDiff, readVersionFiles, type VersionFiles } from "../../data/version-files.ts";
@@ -252,7 +253,7 @@ const Code = ({ path, text, changed, save }: CodeProps) => {
   useEffect(() => {
     let editor: CodeEditor | undefined;
     let isOver = false;
-    const ready = import("./code-editor.ts").then(({ CodeEditor }) => {
+    const ready = loadCode(() => import("./code-editor.ts")).then(({ CodeEditor }) => {
       if (isOver || !box.current) return;
       editor = new CodeEditor(box.current, {
         path,

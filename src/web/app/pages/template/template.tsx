@@ -7,6 +7,7 @@ import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call, Problem } from "../../data/api.ts";
 import { face } from "../../data/branding.ts";
+import { loadCode } from "../../data/load-code.ts";
 import { readShown, useResource } from "../../data/resource.ts";
 import { isAdministrator } from "../../data/session.ts";
 import { onTemplateChange } from "../../data/workspaces.ts";
@@ -24,8 +25,8 @@ import { Settings } from "./settings.tsx";
 import { Variables } from "./variables.tsx";
 import { Versions } from "./versions.tsx";
 
-const Editor = lazy(() => import("./editor.tsx"));
-const TemplateInsights = lazy(() => import("./insights.tsx"));
+const Editor = lazy(() => loadCode(() => import("./editor.tsx")));
+const TemplateInsights = lazy(() => loadCode(() => import("./insights.tsx")));
 
 const CRUMBS = [{ label: "Templates", href: "/templates" }];
 

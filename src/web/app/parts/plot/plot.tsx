@@ -2,6 +2,7 @@
 // between days, and the values are announced.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { loadCode } from "../../data/load-code.ts";
 import type { Measure } from "./measure.ts";
 import type { Drawing, PlotLine } from "./plot-drawing.ts";
 
@@ -28,7 +29,7 @@ export const Plot = ({ title, unit, days, longDays, lines, measure }: PlotProps)
     // If the number of days is unchanged, the selected day stays.
     if (days.length !== known.current) at.value = days.length - 1;
     known.current = days.length;
-    void import("./plot-drawing.ts").then(({ Drawing }) => {
+    void loadCode(() => import("./plot-drawing.ts")).then(({ Drawing }) => {
       if (isOver || !box.current) return;
       drawing.current = new Drawing(box.current, { days, lines, measure, pointed: (day) => (at.value = day) });
       if (at.peek() < days.length - 1) drawing.current.point(at.peek());

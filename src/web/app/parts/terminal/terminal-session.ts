@@ -7,6 +7,7 @@ import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import rules from "@xterm/xterm/css/xterm.css" with { type: "text" };
 import { onDeadConnection } from "../../data/live-socket.ts";
+import { loadCode } from "../../data/load-code.ts";
 import { type TerminalFont, terminalFont } from "../../data/looks.ts";
 import { showError } from "../../shell/toasts.tsx";
 import { adoptSheet } from "../adopt-sheet.ts";
@@ -193,12 +194,18 @@ export class TerminalSession {
 
   /** Returns the search addon, loaded on first use. */
   search(): Promise<SearchAddon> {
-    this.#search ??= import("@xterm/addon-search").then(({ SearchAddon }) => {
-      const addon = new SearchAddon();
-      withAdoptedStyles(() => this.terminal.loadAddon(addon));
-      return addon;
+    this.#search ??= this.#loadSearch().catch((error) => {
+      this.#search = undefined;
+      throw error;
     });
     return this.#search;
+  }
+
+  async #loadSearch(): Promise<SearchAddon> {
+    const { SearchAddon } = await loadCode(() => import("@xterm/addon-search"));
+    const addon = new SearchAddon();
+    withAdoptedStyles(() => this.terminal.loadAddon(addon));
+    return addon;
   }
 
   /** Applies a modifier to the next character, for keyboards without modifiers. */
@@ -250,9 +257,9 @@ export class TerminalSession {
   /** Renders with WebGL if available, otherwise with the DOM, also after the GPU context is lost. */
   async #draw(): Promise<void> {
     if (!document.createElement("canvas").getContext("webgl2")) return;
-    const { WebglAddon } = await import("@xterm/addon-webgl");
-    if (this.#over) return;
     try {
+      const { WebglAddon } = await loadCode(() => import("@xterm/addon-webgl"));
+      if (this.#over) return;
       const addon = new WebglAddon();
       addon.onContextLoss(() => addon.dispose());
       withAdoptedStyles(() => this.terminal.loadAddon(addon));

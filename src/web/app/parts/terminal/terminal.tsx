@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { call, Problem } from "../../data/api.ts";
+import { loadCode } from "../../data/load-code.ts";
 import { showError } from "../../shell/toasts.tsx";
 import { Icon } from "../icon.tsx";
 import type { Modifier } from "./terminal-keys.ts";
@@ -86,7 +87,7 @@ export const TerminalBox = (props: TerminalProps) => {
     let session: TerminalSession | undefined;
     let isOver = false;
     const open = async (): Promise<void> => {
-      const { TerminalSession } = await import("./terminal-session.ts");
+      const { TerminalSession } = await loadCode(() => import("./terminal-session.ts"));
       const place = box.current;
       if (isOver || !place) return;
       session = new TerminalSession({
