@@ -21,6 +21,9 @@ const USE = [
   "/templates",
 ];
 
+const PEOPLE = ["/users?limit=500", "/invitations"];
+const SIGN_IN = ["/users/oidc"];
+
 /** The session, on which everything else depends. */
 export const SESSION = ["/users/me", "/organizations", "/users/me/roles"];
 
@@ -80,10 +83,10 @@ export const FIRST_DATA: FirstData = {
   "/trash": ["/workspaces/trash"],
   "/prebuilds": ["/repositories/prebuilds"],
   "/connections": ["/connectionlog?q={q}&limit=50", "/connectionlog/retention"],
-  "/admin": ["/users?limit=500", "/invitations"],
-  "/admin/people": ["/users?limit=500", "/invitations"],
-  "/admin/sign-in": ["/users/oidc"],
-  "/admin/sign-in/:item": ["/users/oidc"],
+  "/admin": PEOPLE,
+  "/admin/people": PEOPLE,
+  "/admin/sign-in": SIGN_IN,
+  "/admin/sign-in/:item": SIGN_IN,
   "/admin/organizations/:item": [
     "/organizations/:item/paginated-members?limit=500",
     "/organizations/:item/members/roles",
