@@ -14,7 +14,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer, testSingleServer } from "#test/support/one-server.ts";
 import { makeRepository } from "#test/support/repository.ts";
 import { seedUser } from "#test/support/seed.ts";
-import { tempDirectory } from "#test/support/server.ts";
+import { type TestServer, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
@@ -201,6 +201,16 @@ test("[SN-7] a workspace that keeps no files says why it has no snapshots, and r
   expect(await refused.json()).toMatchObject({ message: unsupported });
 });
 
+/** Makes copies of local homes wait until the returned function is called. */
+const holdCopies = ({ context }: TestServer): (() => void) => {
+  const homes = context?.provisioners.get("local")?.homes;
+  if (!homes) throw new Error("the server keeps no homes in this process");
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const capture = homes.capture.bind(homes);
+  homes.capture = (...given) => promise.then(() => capture(...given));
+  return resolve;
+};
+
 test("[SN-13] a snapshot is refused during a build, a build during a snapshot; actions are in the audit log, for people who may change the workspace", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
@@ -211,13 +221,12 @@ test("[SN-13] a snapshot is refused during a build, a build during a snapshot; a
     { message: "A build of the workspace is active. Try again when it has ended." },
   ]);
   await awaitBuild(admin, id);
-  // The two requests are next to each other in the mailbox.
-  const [first, second, stop] = await Promise.all([
-    admin.fetch("POST", toSnapshotsPath(id), { name: "one" }),
-    admin.fetch("POST", toSnapshotsPath(id), { name: "two" }),
-    admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, { transition: "stop" }),
-  ]);
+  const release = holdCopies(server);
+  const first = await admin.fetch("POST", toSnapshotsPath(id), { name: "one" });
+  const second = await admin.fetch("POST", toSnapshotsPath(id), { name: "two" });
+  const stop = await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, { transition: "stop" });
   expect([first.status, second.status, stop.status]).toEqual([201, 409, 409]);
+  release();
   const made = (await first.json()) as Snapshot;
   await until(async () => (await list(admin, id)).snapshots[0]?.status === "ready");
   const stranger = await seedUser(server, {
