@@ -101,7 +101,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.goto(main);
 
   // While the only slot is taken, another chat waits and says so.
-  await begin("Count to 4000", false);
+  await begin("Count on", false);
   await page.getByText(/1 2 3 4 5/).waitFor();
   const counting = page.url();
   await begin("Hello", false);

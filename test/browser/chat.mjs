@@ -122,7 +122,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   result.counted = await page.locator(".prose").last().textContent();
 
   // A message typed in the meantime is queued and can be withdrawn, and Escape interrupts.
-  await message.fill("Count to 4000");
+  await message.fill("Count on");
   await message.press("Enter");
   await page
     .getByText(/1 2 3 4 5 6 7 8 9 10 11 12 13/)

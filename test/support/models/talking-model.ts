@@ -1,7 +1,7 @@
 // A model for browser stories; the last message selects what it does. "Fix" edits a file and runs a command, "Count to n" says numbers one
-// by one, "Ask me" asks a question, "Plan it" writes a plan and shows it, "Be busy" is rejected twice and then answered, "Send two" starts
-// two sub-agents, "Paint it" opens a red window on the desktop that records what is typed into it. Everything else is answered immediately.
-// Speaks OpenAI's protocol on a real socket.
+// by one, "Count on" does so until it is interrupted, "Ask me" asks a question, "Plan it" writes a plan and shows it, "Be busy" is rejected
+// twice and then answered, "Send two" starts two sub-agents, "Paint it" opens a red window on the desktop that records what is typed into
+// it. Everything else is answered immediately. Speaks OpenAI's protocol on a real socket.
 import { type ModelCall, ModelServer } from "./model-server.ts";
 
 type ChatMessage = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };
@@ -79,7 +79,7 @@ export class TalkingModel implements AsyncDisposable {
     const asked = history.findLastIndex(({ role }) => role === "user");
     const words = findLastText(history[asked]?.content);
     const step = history.slice(asked + 1).filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
-    const count = Number(/Count to (\d+)/.exec(words)?.[1] ?? 0);
+    const count = words.includes("Count on") ? Infinity : Number(/Count to (\d+)/.exec(words)?.[1] ?? 0);
     // A summary request has no tools, and quotes earlier messages.
     if (!Array.isArray(call.body.tools)) this.#end(call.say({ text: "I will remember that." }));
     else if (words.includes("Fix")) this.#fix(call, step);
