@@ -4,20 +4,16 @@
 import type { OpenCall } from "#actors/chat/spending/ledger.ts";
 import type { OpenAnswer } from "#actors/chat/spending/open-answers.ts";
 import type { ModelCatalog } from "#actors/models/model-settings.ts";
-import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { waitForAbort } from "#base/retry.ts";
 import { runInSpan, type Span } from "#base/spans.ts";
-import { CommitError } from "#db/engine/store.ts";
 import { type CallResult, endCall, isPaid, listCountedTargets, openCall } from "#domain/ai/ledger.ts";
 import { listNames, listTargets, type Target } from "#domain/ai/names.ts";
-import { type CallBody, CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
+import { type CallBody, readCallBody } from "#src/llm/gateway/call-body.ts";
 import { DEFAULT_BASE_URL, DIALECTS, type Dialect, type Endpoint, findEndpoint } from "#src/llm/gateway/endpoint.ts";
-import { KeyMask } from "#src/llm/gateway/key-mask.ts";
 import { Recording } from "#src/llm/gateway/recording.ts";
 import { type Refusal, toRefusalResponse } from "#src/llm/gateway/refusal.ts";
-import { UsageTap } from "#src/llm/gateway/usage-tap.ts";
 import { ModelError } from "#src/llm/model.ts";
 import { maskSecrets } from "#src/llm/secrets.ts";
 import type { ApiContext } from "../context.ts";
@@ -27,7 +23,6 @@ import { getPath } from "../http/errors.ts";
 import type { CallerDeps } from "../http/identify.ts";
 import { GatewayMetrics } from "../metrics/gateway.ts";
 import { beginModelSpan, toConventionalProvider, toUsageAttributes } from "../metrics/model-spans.ts";
-import { budgetRefusal } from "./budget-refusal.ts";
 import { type GatewayCaller, identifyGatewayCaller } from "./caller.ts";
 import {
   addBrowserHeaders,
@@ -39,10 +34,20 @@ import {
 } from "./headers.ts";
 import { presentModelList } from "./model-list.ts";
 import { OpenCalls } from "./open-calls.ts";
+import { getProviderName, type Passing, type ProviderResponse, passResponse, type Recorder } from "./pass-response.ts";
+import {
+  CALLER_LEFT,
+  MAX_BODY_BYTES,
+  toBudgetRefusal,
+  toCanceled,
+  toMissingPrice,
+  toRefusal,
+  toUnknownModel,
+  toUnreadable,
+} from "./refusals.ts";
 
 export const GATEWAY_PREFIX = "/api/v2/ai/";
 
-const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /** Maximum bytes of a provider's error that are read and passed on. */
 const MAX_ERROR_BYTES = 256 * 1024;
 
@@ -59,14 +64,6 @@ const parseGatewayPath = (path: string): { dialect: Dialect; rest: string } | un
 
 /** Returns whether a request is for the gateway rather than for the API routes next to it. */
 export const isGatewayPath = (path: string): boolean => parseGatewayPath(path) !== undefined;
-
-/** A provider's response, with what is needed to record the call. */
-type ProviderResponse = {
-  readonly target: Target;
-  readonly response: Response;
-  readonly key: string;
-  readonly hidesUsage: boolean;
-};
 
 export class AiGateway {
   readonly #ctx: ApiContext;
@@ -134,7 +131,7 @@ export class AiGateway {
       const targets = listTargets(catalog, dialect, body.model, caller.asker);
       const recording = catalog.settings.recording.enabled ? new Recording(body.bytes) : undefined;
       const call: Call = { request, endpoint, caller, body, targets, recording, release: slot.release, isBegun: false };
-      const answered = targets.length === 0 ? unknownModel(body.model) : await this.#call(call);
+      const answered = targets.length === 0 ? toUnknownModel(body.model) : await this.#call(call);
       // A call that has begun keeps its body, and its slot, until it is recorded: also after its caller has left.
       if (!call.isBegun || (answered instanceof Response && answered.body === null)) slot.release();
       return answered;
@@ -160,7 +157,7 @@ export class AiGateway {
     const isFree = endpoint.kind === "count";
     const targets = isFree ? call.targets : await listCountedTargets(this.#ctx, caller.payer, call.targets);
     const [first] = targets;
-    if (!first) return withoutPrice(body.model);
+    if (!first) return toMissingPrice(body.model);
     const begun = clock.monotonic();
     const { signal } = request;
     // From here on, the duration depends on other open calls and the model.
@@ -172,7 +169,7 @@ export class AiGateway {
       const { chat_id } = caller.payer;
       // The chat asks its user whether to continue; its coding agent would only retry.
       if (chat_id !== "" && !reserved.isReserved) this.#ctx.topics.publish("agent_refused", chat_id, {});
-      return budgetRefusal(this.#ctx, reserved);
+      return toBudgetRefusal(this.#ctx, reserved);
     }
     const answer = this.#ctx.ledger.answers.open(caller.payer.user_id);
     signal.addEventListener("abort", () => answer.leave(CALLER_LEFT));
@@ -191,7 +188,7 @@ export class AiGateway {
   async #callAndPass(
     call: Call,
     targets: readonly Target[],
-    { record, answer, begun, span }: Passing & Pick<RecordedCall, "span">,
+    { record, answer, begun, span }: Omit<Passing, "clock"> & Pick<RecordedCall, "span">,
   ): Promise<Response | Refusal> {
     let target = targets[0] as Target;
     answer.left.addEventListener("abort", () => {
@@ -214,7 +211,7 @@ export class AiGateway {
       const { status } = result.response;
       if (status >= 400) return await this.#passError(call, result, record);
       if (status >= 300) return await this.#refuseRedirect(result, record);
-      return await this.#passResponse(call, result, { record, answer, begun });
+      return await passResponse(call, result, { clock: this.#ctx.clock, record, answer, begun });
     } catch (error) {
       // The provider processes and charges for what it received, whether or not the caller still waits.
       const isLeft = answer.left.aborted;
@@ -312,140 +309,6 @@ export class AiGateway {
     return { status: 502, code: "provider_redirects", message };
   }
 
-  /** Streams a provider's response to the caller with backpressure. When the caller leaves, reads the rest for its usage. */
-  async #passResponse(
-    call: Call,
-    { target, response, key, hidesUsage }: ProviderResponse,
-    { record, answer, begun }: Passing,
-  ): Promise<Response | Refusal> {
-    const { clock } = this.#ctx;
-    const { recording } = call;
-    const { left, hungUp } = answer;
-    const headers = toCallerHeaders(response.headers, key);
-    const tap = new UsageTap({
-      format: call.endpoint.usage,
-      type: response.headers.get("content-type") ?? "",
-      hidesUsage,
-    });
-    const mask = new KeyMask(key);
-    const provider_request_id = findProviderRequestId(response.headers, key);
-    let first_byte_ms: number | null = null;
-    const reader = response.body?.getReader();
-    // Reads from now on report the end.
-    hungUp.addEventListener("abort", () => void reader?.cancel().catch(() => {}));
-    const read = async () => (await reader?.read()) ?? { done: true as const, value: undefined };
-    /** The first chunk, until it is passed on or counted. */
-    let next: Awaited<ReturnType<typeof read>> | undefined;
-    const end = (outcome: CallResult["outcome"], isWhole: boolean): Promise<void> => {
-      if (!isWhole) {
-        // The provider charges for everything it has sent, including bytes held back from an interrupted response.
-        if (next?.value) tap.read(next.value);
-        tap.end();
-      }
-      const { usage, failed, text_bytes } = tap.tapped;
-      // A response that consists only of an error used nothing.
-      const was_begun = !(failed && text_bytes === 0);
-      const text = call.endpoint.kind === "embed" ? 0 : text_bytes;
-      return record(target, {
-        outcome: outcome === "ok" && failed ? "failed" : outcome,
-        usage,
-        text_bytes: text,
-        was_begun,
-        first_byte_ms,
-        provider_request_id,
-        ...(isWhole && !failed && { read: "whole" as const }),
-      });
-    };
-    const logBreak = (error: unknown): void =>
-      log("models").warn("the response from the provider {provider} was interrupted: {error}", {
-        provider: getProviderName(target),
-        error: maskSecrets(String(error), key),
-      });
-    /** Reads the rest of the answer without the caller, and settles the call. */
-    const readRest = async (): Promise<void> => {
-      let isWhole = false;
-      try {
-        for (;;) {
-          const { done, value } = next ?? (await read());
-          next = undefined;
-          if (done) break;
-          tap.read(value);
-          answer.count(value.byteLength);
-        }
-        tap.end();
-        isWhole = !hungUp.aborted;
-      } catch (error) {
-        if (!hungUp.aborted) logBreak(error);
-      }
-      await end("aborted", isWhole);
-    };
-    // Until the first chunk has been sent, an unreadable response can still become a proper error.
-    try {
-      next = await read();
-    } catch (error) {
-      if (hungUp.aborted) throw error;
-      logBreak(error);
-      await record(target, { outcome: "failed", was_begun: true, first_byte_ms, provider_request_id });
-      return toUnreadable(getProviderName(target));
-    }
-    if (!next.done) first_byte_ms = Math.round(clock.monotonic() - begun);
-    if (left.aborted) {
-      await readRest();
-      return left.reason as Refusal;
-    }
-    const stream = new ReadableStream<Uint8Array>(
-      {
-        start(controller) {
-          // Needed even while the caller is not reading.
-          left.addEventListener("abort", () => {
-            // Cuts the connection, so that the caller does not mistake the response for a complete one. No reason is given: the runtime
-            // would log it.
-            controller.error(undefined);
-            void readRest();
-          });
-        },
-        async pull(controller) {
-          try {
-            for (;;) {
-              const { done, value } = next ?? (await read());
-              next = undefined;
-              if (left.aborted) {
-                // Reads are answered in order: the rest follows in `readRest`.
-                if (value) tap.read(value);
-                return;
-              }
-              if (done) {
-                for (const rest of [mask.read(tap.end()), mask.end()]) {
-                  recording?.read(rest);
-                  if (rest.length > 0) controller.enqueue(rest);
-                }
-                // The ledger is written before the caller sees the end of the response.
-                await end("ok", true);
-                controller.close();
-                return;
-              }
-              const passed = mask.read(tap.read(value));
-              if (passed.length === 0) continue;
-              recording?.read(passed);
-              controller.enqueue(passed);
-              return;
-            }
-          } catch (error) {
-            if (left.aborted) return;
-            logBreak(error);
-            await end("failed", false);
-            controller.error(undefined);
-          }
-        },
-        cancel() {
-          answer.leave(CALLER_LEFT);
-        },
-      },
-      { highWaterMark: 0 },
-    );
-    return new Response(stream, { status: response.status, headers });
-  }
-
   /** Returns a function that settles the call once and releases its slot. */
   #recorder(
     { body, caller, recording, release, endpoint }: Call,
@@ -506,9 +369,6 @@ type RecordedCall = {
   readonly answer: OpenAnswer;
   readonly unwatch: () => void;
 };
-type Passing = { readonly record: Recorder; readonly answer: OpenAnswer; readonly begun: number };
-type Recorder = (target: Target, ended: Partial<CallResult> & Pick<CallResult, "outcome">) => Promise<void>;
-
 /** Starts the trace span of a call, named after the first provider. */
 const beginGatewaySpan = ({ endpoint, body }: Call, { provider, model }: Target): Span | undefined => {
   const span = beginModelSpan(endpoint.kind === "embed" ? "embeddings" : "chat", model, provider.provider);
@@ -534,63 +394,10 @@ const endGatewaySpan = (
  */
 const mayHideCost = ({ kind }: Endpoint, target: Target): boolean => kind === "generate" && isPaid(target);
 
-/** The response after a caller has disconnected, which is not sent. */
-const CALLER_LEFT: Refusal = { status: 408, code: "canceled", message: "The caller disconnected." };
-
-const toCanceled = (reason: string): Refusal => ({
-  status: 401,
-  code: "invalid_api_key",
-  message: `The call was canceled: ${reason}.`,
-});
-
-const getProviderName = ({ provider }: Target): string => provider.display_name || provider.provider;
-
-const toUnreadable = (name: string): Refusal => ({
-  status: 502,
-  code: "provider_unreadable",
-  message: `The response from the model provider ${name} was interrupted or could not be read.`,
-});
-
 /** Returns the maximum size of a request's body: its declared length, unless it is compressed. */
 const maxBodyBytes = ({ headers }: Request): number => {
   const declared = headers.has("content-encoding") ? null : headers.get("content-length");
   return Math.min(Number(declared ?? MAX_BODY_BYTES), MAX_BODY_BYTES);
-};
-
-const unknownModel = (model: string): Refusal => ({
-  status: 404,
-  code: "model_not_found",
-  message: `The model "${model.slice(0, 100)}" is not available through this gateway. Use a name from the model list (GET models).`,
-});
-
-const withoutPrice = (model: string): Refusal => ({
-  status: 403,
-  code: "model_without_price",
-  message: `The model "${model.slice(0, 100)}" has no price, so it cannot be used under your spending limit. Ask an administrator to set its price.`,
-});
-
-const toRefusal = (error: unknown, request: Request): Refusal => {
-  if (error instanceof CallBodyError) return { status: 400, code: "invalid_request", message: error.message };
-  if (error instanceof AppError && error.kind === "too_large") {
-    return { status: 413, code: "request_too_large", message: `The request is larger than ${MAX_BODY_BYTES} bytes.` };
-  }
-  if (error instanceof AppError && error.kind === "unsupported_media") {
-    return { status: 415, code: "unsupported_media_type", message: `${error.message} ${error.detail ?? ""}`.trim() };
-  }
-  if (error instanceof AppError && error.kind === "overloaded") {
-    return { status: 503, code: "unavailable", message: error.message, retry_after: 1 };
-  }
-  if (error instanceof CommitError) {
-    return {
-      status: 503,
-      code: "unavailable",
-      message: "The call could not be recorded in the ledger. Try again.",
-      retry_after: 1,
-    };
-  }
-  // Only name and message, because a stack can contain lines of the request.
-  if (!request.signal.aborted) log("models").error("a gateway call failed: {error}", { error: String(error) });
-  return { status: 500, code: "internal_error", message: "The gateway failed. Try again." };
 };
 
 /** Returns whether a provider rejects the option to report the usage of a stream. */
