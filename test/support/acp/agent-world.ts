@@ -6,7 +6,8 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { createChat } from "#test/support/chats.ts";
 import { seedUser } from "#test/support/seed.ts";
-import { openToolWorld, type ToolWorld } from "#test/tools/world.ts";
+import { until } from "#test/support/until.ts";
+import { listMessages, openToolWorld, type ToolWorld } from "#test/tools/world.ts";
 
 export const TEST_AGENT: CodingAgentInput = {
   display_name: "Test agent",
@@ -87,3 +88,28 @@ export const killAgents = (id: string): void => {
     }
   }
 };
+
+/** Returns what a person does with the chats of the world's owner. */
+export const makeChatSteps = ({ owner }: Pick<AgentWorld, "owner">) => ({
+  waitForStatus: (id: string, status: string) =>
+    until(async () => (await owner.get<Chat>(`/api/v2/chats/${id}`)).status === status, { what: `${status} of ${id}` }),
+  describeMessages: async (id: string): Promise<string[]> =>
+    (await listMessages(owner, id)).map(
+      ({ role, content }) =>
+        `${role}: ${content.map((part) => part.text ?? (part.type === "tool-result" ? JSON.stringify(part.result) : part.tool_name)).join("|")}`,
+    ),
+  /** Answers the first call that waits for approval. */
+  answer: async (id: string, decision: "allow" | "deny", more: object = {}): Promise<void> => {
+    const [call] = await until(async () => {
+      const calls = await listPendingCalls(owner, id);
+      return calls.length > 0 && calls;
+    });
+    const one = Object.assign({ tool_call_id: call?.tool_call_id, decision }, more);
+    await owner.post<unknown>(`/api/v2/chats/${id}/permissions`, { answers: [one] });
+  },
+});
+
+/** Lets the rules of a chat ask before changes. */
+export const ASKS = { permissions: { default: "ask_changes", rules: [] } };
+/** The owner's permissions, which allow everything. */
+export const FREE = { permissions: null };

@@ -1,0 +1,157 @@
+// A coding agent, its daemon or the server dies; and an agent gets a new session with the conversation.
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Chat } from "#schema/chats/chat.ts";
+import { startAgentProcess } from "#test/api/agents/reach.ts";
+import {
+  ASKS,
+  configureAgent,
+  FREE,
+  findAgentProcesses,
+  killAgents,
+  listPendingCalls,
+  makeChatSteps,
+  openAgentWorld,
+  readAgentLog,
+  startAgentChat,
+} from "#test/support/acp/agent-world.ts";
+import { sendMessage } from "#test/support/chats.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { until } from "#test/support/until.ts";
+import { listMessages } from "#test/tools/world.ts";
+
+const world = await forFile(openAgentWorld());
+const { home } = world;
+const { waitForStatus, describeMessages, answer } = makeChatSteps(world);
+
+test("[CA-6] a killed agent is restarted and loads its session; nothing is stored twice", async () => {
+  const { id } = await startAgentChat(world, "say first", FREE);
+  await waitForStatus(id, "waiting");
+  killAgents(id);
+  await until(() => findAgentProcesses(id).length === 0);
+  await sendMessage(world, id, "say second");
+  await until(async () => (await describeMessages(id)).at(-1) === "assistant: second");
+  expect(readAgentLog(world, id)).toEqual([
+    "initialize",
+    "new",
+    'prompt "say first"',
+    "initialize",
+    "load",
+    'prompt "say second"',
+  ]);
+  expect(await describeMessages(id)).toHaveLength(4);
+});
+
+test("[CA-6] an agent that dies while a call waits is restarted; the call returns an error and the agent continues", async () => {
+  const { id } = await startAgentChat(world, "run echo lost", ASKS);
+  await until(async () => (await listPendingCalls(world.owner, id)).length > 0);
+  killAgents(id);
+  await until(() => findAgentProcesses(id).length === 0);
+  await answer(id, "allow");
+  await waitForStatus(id, "waiting");
+  expect((await describeMessages(id)).join("\n")).toContain("The agent was restarted before this call had a result.");
+  expect(readAgentLog(world, id).at(-1)).toContain("continue where you left off");
+});
+
+test("[CA-6] an agent that is killed while it answers or runs a command is restarted and continues", async () => {
+  for (const text of ["wait", "free touch begun; sleep 60"]) {
+    const { id } = await startAgentChat(world, text, FREE);
+    await until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
+    if (text !== "wait") await until(() => existsSync(join(home, "begun")));
+    killAgents(id);
+    await waitForStatus(id, "waiting");
+    expect(readAgentLog(world, id).at(-1)).toContain("continue where you left off");
+    if (text !== "wait")
+      expect((await describeMessages(id)).join("\n")).toContain("restarted before this call had a result");
+  }
+});
+
+test("[CA-7] an agent that dies while it loads its session gets a new one with the conversation", async () => {
+  await configureAgent(world, "fragile", { variables: { TEST_AGENT_DIES_LOADING: "1" } });
+  const { id } = await startAgentChat(world, "say first", { coding_agent: "fragile", permissions: null });
+  await waitForStatus(id, "waiting");
+  killAgents(id);
+  await until(() => findAgentProcesses(id).length === 0);
+  await sendMessage(world, id, "say second");
+  await until(async () => (await describeMessages(id)).at(-1) === "assistant: second");
+  expect(readAgentLog(world, id).at(-1)).toContain("<conversation>");
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings.join()).toContain("could not load its session");
+});
+
+test("[CA-7] an agent that cannot load its session gets the conversation as text, and the chat says so", async () => {
+  await configureAgent(world, "forgets", { variables: { TEST_AGENT_FORGETS: "1" } });
+  const { id } = await startAgentChat(world, "say first", { coding_agent: "forgets", permissions: null });
+  await waitForStatus(id, "waiting");
+  killAgents(id);
+  await until(() => findAgentProcesses(id).length === 0);
+  await sendMessage(world, id, "say second");
+  await until(async () => (await describeMessages(id)).at(-1) === "assistant: second");
+  expect(readAgentLog(world, id).at(-1)).toContain("<conversation>");
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings.join()).toContain("could not load its session");
+});
+
+test("[CA-8] an edited message starts a new session with everything before it and nothing that was edited away", async () => {
+  const { id } = await startAgentChat(world, "say one", FREE);
+  await waitForStatus(id, "waiting");
+  await sendMessage(world, id, "say two");
+  await until(async () => (await describeMessages(id)).at(-1) === "assistant: two");
+  const messages = await listMessages(world.owner, id);
+  const content = [{ type: "text", text: "say three" }];
+  await world.owner.patch<unknown>(`/api/v2/chats/${id}/messages/${messages[2]?.id}`, { content });
+  await until(async () => (await describeMessages(id)).at(-1) === "assistant: three");
+  const last = readAgentLog(world, id).at(-1) ?? "";
+  expect(last).toContain("say one");
+  expect(last).toContain("say three");
+  expect(last).not.toContain("say two");
+});
+
+test("[CA-6] a restarted server asks the same question; the agent is restarted, and a call that the agent no longer knows returns an error", async () => {
+  const { id } = await startAgentChat(world, "run echo kept", ASKS);
+  await until(async () => (await listPendingCalls(world.owner, id)).length > 0);
+  await world.restart();
+  await answer(id, "allow");
+  await waitForStatus(id, "waiting");
+  expect((await describeMessages(id)).join("\n")).toContain("The agent was restarted before this call had a result.");
+  expect(readAgentLog(world, id).filter((line) => line === "load")).toHaveLength(1);
+});
+
+test("[CA-6] a server that restarts during a turn continues it, also while an agent is being installed, and leaves no old agent behind", async () => {
+  const script = 'echo ran >> "$HOME/later"; while [ ! -e "$HOME/finish" ]; do sleep 0.05; done';
+  await configureAgent(world, "later", { install_script: script });
+  const installing = await startAgentChat(world, "say installed", { coding_agent: "later", permissions: null });
+  await until(() => existsSync(join(home, "later")));
+  const { id } = await startAgentChat(world, "wait", FREE);
+  await until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
+  const before = findAgentProcesses(id);
+  expect(before.length).toBeGreaterThan(0);
+  await world.restart();
+  writeFileSync(join(home, "finish"), "");
+  await until(async () => (await describeMessages(installing.id)).at(-1) === "assistant: installed");
+  expect(readFileSync(join(home, "later"), "utf8")).toBe("ran\n");
+  await waitForStatus(id, "waiting");
+  expect(readAgentLog(world, id).at(-1)).toContain("continue where you left off");
+  expect(findAgentProcesses(id).filter((pid) => before.includes(pid))).toEqual([]);
+});
+
+test("[CA-6] a killed daemon ends its agents; the next daemon's agent continues the turn", async () => {
+  const { id } = await startAgentChat(world, "wait", FREE);
+  await until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
+  const asking = await startAgentChat(world, "run echo asked", ASKS);
+  await until(async () => (await listPendingCalls(world.owner, asking.id)).length > 0);
+  const before = [...findAgentProcesses(id), ...findAgentProcesses(asking.id)];
+  world.daemon.process.kill("SIGKILL");
+  await world.daemon.process.exited;
+  await using _daemon = await startAgentProcess(world.server, world.seeded, home);
+  await waitForStatus(id, "waiting");
+  await until(() => !findAgentProcesses(id).some((pid) => before.includes(pid)));
+  expect(readAgentLog(world, id).at(-1)).toContain("continue where you left off");
+  await answer(asking.id, "allow");
+  await waitForStatus(asking.id, "waiting");
+  expect((await describeMessages(asking.id)).join("\n")).toContain(
+    "The agent was restarted before this call had a result.",
+  );
+  expect([...findAgentProcesses(id), ...findAgentProcesses(asking.id)].filter((pid) => before.includes(pid))).toEqual(
+    [],
+  );
+});
