@@ -1,9 +1,11 @@
 // Usernames that have become free and are held for the people who had them.
-import { and, gt, lte, sql } from "drizzle-orm";
+import { and, desc, gt, lte, notInArray, sql } from "drizzle-orm";
 import { build, eqParam, query, type Statement, statement } from "../engine/sql.ts";
 import { former_usernames } from "../schema/users.ts";
 
 const HOLD_MS = 90 * 86_400_000;
+/** A person who renames often must not hold any number of names. */
+const MAX_HELD = 3;
 
 const param = sql.placeholder;
 
@@ -29,8 +31,28 @@ const hold = statement<{ name: string; user_id: string; until: number }>(
     }),
 );
 
-/** Holds a name that its user gives up. */
+const dropOldest = statement<{ user_id: string }>(
+  build
+    .delete(former_usernames)
+    .where(
+      and(
+        eqParam(former_usernames.user_id),
+        notInArray(
+          former_usernames.name,
+          build
+            .select({ name: former_usernames.name })
+            .from(former_usernames)
+            .where(eqParam(former_usernames.user_id))
+            .orderBy(desc(former_usernames.until), former_usernames.name)
+            .limit(MAX_HELD),
+        ),
+      ),
+    ),
+);
+
+/** Holds a name that its user gives up, with their last ones before it. */
 export const holdUsername = (user: { readonly id: string; readonly username: string }, now: number): Statement[] => [
   dropExpired({ now }),
   hold({ name: user.username.toLowerCase(), user_id: user.id, until: now + HOLD_MS }),
+  dropOldest({ user_id: user.id }),
 ];

@@ -1,12 +1,14 @@
 // External workers as real second processes: they take builds, share them, die, hang, return.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { uuid } from "#base/ids.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { ProvisionerDaemon } from "#schema/templates/provisioner.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
+import { parseImport } from "#src/provisioners/external/import-result.ts";
 import { toProgramCommand } from "#test/support/program.ts";
 import { ADMIN, readAnnouncedUrl, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
@@ -282,4 +284,18 @@ test("[PV-14] no log of worker or server contains tokens or the key", async () =
     expect(worker.errors()).not.toContain(secret);
     expect((await loadLog(world.admin, latest_build.id)).join("\n")).not.toContain(secret);
   }
+});
+
+test("[PV-18] a worker that names a file of the deployment as the modules of its import does not get it", () => {
+  const terraform = {
+    ...{ program: "terraform", version: "1.9.0", is_dynamic: false, has_external_agent: false },
+    ...{ has_snapshot_module: true, needs: [], names: [], targets: [], workspace_tags: {} },
+  };
+  const manifest = {
+    ...{ provisioner: "terraform", parameters: [], variables: [], presets: [], external_auth: [], ai_task: false },
+    ...{ resources: [], stop_resources: [], terraform },
+  };
+  const hostile = { ...manifest, terraform: { ...terraform, cache_file: uuid() }, repository: {}, worker: "x" };
+  const parsed = parseImport(JSON.stringify({ manifest: hostile, cache: null }));
+  expect(JSON.stringify(parsed)).toBe(JSON.stringify({ manifest }));
 });

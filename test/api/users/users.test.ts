@@ -4,6 +4,7 @@ import { systemClock } from "#base/clock.ts";
 import type { User } from "#schema/users/user.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
@@ -41,6 +42,22 @@ test("[ID-34] a name that becomes free is held for its former user for 90 days; 
     { sql: "update former_usernames set until = until - ?", rows: [[90 * 86_400_000]] },
   ]);
   expect(await rename(eve.client, "ada")).toBe(200);
+});
+
+test("[ID-34] a person holds the last three of many former names", async () => {
+  const clock = new ManualClock();
+  await using server = await startTestServer({ clock });
+  const chief = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const [collector, other] = [await newPerson(chief, "collector"), await newPerson(chief, "other")];
+  const rename = (who: Client, username: string): Promise<number> =>
+    fetchStatus(who, "PUT", "/users/me/profile", { username, name: "" });
+  for (const name of ["one", "two", "three", "four", "five"]) {
+    clock.advance(1_000);
+    expect(await rename(collector.client, name)).toBe(200);
+  }
+  const statuses = [];
+  for (const name of ["two", "three", "four", "one", "collector"]) statuses.push(await rename(other.client, name));
+  expect(statuses).toEqual([409, 409, 409, 200, 200]);
 });
 
 describe("the list", () => {
