@@ -151,7 +151,8 @@ const makeHandler = (
         const response = await runOnBehalf(request, identity, behalf, () => app.fetch(request));
         if (options.checkAnswers)
           await checkAnswer(request, response, { operations, mismatches: ctx.requests.mismatches });
-        return ctx.requests.pages.finish(request, await compress(request, response));
+        const { pages } = ctx.requests;
+        return pages.finish(request, await compress(request, response, pages.isSentInParts(request)));
       });
     } catch (error) {
       ctx.requests.pages.drop(request);

@@ -63,15 +63,20 @@ const compressors: Record<Coding, (body: Uint8Array<ArrayBuffer>) => Promise<Uin
 
 /**
  * Compresses a response if it is JSON for a page and large enough. Only for reads: the response to a write can contain a secret next to
- * attacker-controlled input (BREACH).
+ * attacker-controlled input (BREACH). `isSentInParts`: the body is compressed as its client reads it.
  */
-export const compress = async (request: Request, response: Response): Promise<Response> => {
+export const compress = async (request: Request, response: Response, isSentInParts = false): Promise<Response> => {
   if (request.method !== "GET" || response.status !== 200 || response.headers.has("content-encoding")) return response;
   if (!response.headers.get("content-type")?.startsWith("application/json")) return response;
   const coding = chooseEncoding(request.headers.get("accept-encoding"), ["zstd", "gzip", "br"] as const);
   if (!coding) return response;
   const { headers, status } = response;
   headers.append("vary", "accept-encoding");
+  if (isSentInParts) {
+    headers.set("content-encoding", coding);
+    const parts = response.body?.pipeThrough(new CompressionStream(coding === "br" ? "brotli" : coding));
+    return new Response(parts, { status, headers });
+  }
   const body = new Uint8Array(await response.arrayBuffer());
   if (body.length < MIN_COMPRESSED_BYTES) return new Response(body, { status, headers });
   headers.set("content-encoding", coding);

@@ -12,6 +12,7 @@ import { hasScope } from "#schema/users/scopes.ts";
 import { Build, BuildTimings, CreateBuild, RestartWorkspace } from "#schema/workspaces/build.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
+import { JSON_HEADERS, presentList } from "../http/answers/large-list.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageQuery, toPage } from "../http/paging.ts";
@@ -92,7 +93,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
     )
     .get(
       "/:workspace/builds",
-      async ({ caller, params, query }) => {
+      async ({ caller, params, query, request }) => {
         const place = await workspaceAt(ctx, params.workspace, caller);
         const after = query.after_id && (await ctx.store.get(findBuild({ id: query.after_id.toLowerCase() })));
         if (query.after_id && (!after || after.workspace_id !== place.id)) {
@@ -108,10 +109,16 @@ export const workspaceBuilds = (ctx: ApiContext) =>
             ...toPage(query),
           }),
         );
-        const build_ids = JSON.stringify(ids.map(({ id }) => id));
-        const views = await ctx.store.scan(listBuildViews({ workspace_id: place.id, build_ids }));
-        views.sort((a, b) => b.build.build_number - a.build.build_number);
-        return presentBuilds(ctx, views, caller.compat, { all: (one) => ctx.store.scan(one) });
+        const present = async (some: readonly string[]): Promise<Map<string, string>> => {
+          const build_ids = JSON.stringify(some);
+          const views = await ctx.store.scan(listBuildViews({ workspace_id: place.id, build_ids }));
+          const builds = await presentBuilds(ctx, views, caller.compat, { all: (one) => ctx.store.scan(one) });
+          return new Map(builds.map((build) => [build.id, JSON.stringify(build)]));
+        };
+        const list = { head: "[", ids: ids.map(({ id }) => id), tail: "]", present };
+        const { clock, requests } = ctx;
+        const answer = await presentList(list, { pages: requests.pages, clock, request, holder: caller.user_id });
+        return new Response(answer, { headers: JSON_HEADERS });
       },
       {
         user: true,

@@ -5,6 +5,7 @@ import { canSeeWorkspace } from "#domain/access.ts";
 import { workspaceGone } from "#domain/workspaces/find.ts";
 import { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
+import { JSON_HEADERS } from "../http/answers/large-list.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageQuery, searchQuery, toPage } from "../http/paging.ts";
@@ -35,8 +36,6 @@ import { watch } from "./watch.ts";
 import { watchAll } from "./watch-all.ts";
 
 const tags = ["Workspaces"];
-
-const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" };
 
 export const workspaces = (ctx: ApiContext) => {
   const cache = new WorkspaceCache(ctx);

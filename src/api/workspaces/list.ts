@@ -9,20 +9,12 @@ import { presentWorkspaces, type Viewer } from "#domain/workspaces/present.ts";
 import { parseWorkspaceFilter } from "#domain/workspaces/search.ts";
 import type { Page } from "#schema/page.ts";
 import type { ApiContext } from "../context.ts";
+import { JSON_HEADERS, LARGE_CHARS, presentList } from "../http/answers/large-list.ts";
 import type { UserCaller } from "../http/caller.ts";
 import type { CachedJson, WorkspaceCache } from "./cache.ts";
 
-const HEADERS = { "content-type": "application/json; charset=utf-8" };
-
 /** Maximum bytes of cached pages; the oldest are evicted first. */
 const MAX_PAGES_BYTES = 8 * 1024 * 1024;
-/** Workspaces presented at a time, fewer if they are large, and at first. */
-const STEP = 50;
-const FIRST_STEP = 10;
-/** About the bytes of the workspaces presented at a time, if one workspace isn't larger. */
-const STEP_BYTES = 2 * 1024 * 1024;
-/** A larger page needs a slot until it has been sent (rule HT-51). */
-const LARGE_BYTES = 1024 * 1024;
 /** Maximum age of a cached page. */
 const PAGE_TTL_MS = 10_000;
 
@@ -52,29 +44,33 @@ export class WorkspaceLists {
 
   /** Returns the page of workspaces that the caller can see and that match `q`, with the total count. Rejects an invalid `q` with 400. */
   async answer(caller: UserCaller, q: string, page: WorkspacePage, request: Request): Promise<Response> {
-    const json = await this.#load(caller, q, page, request);
-    return new Response(json, { headers: HEADERS });
+    return new Response(await this.#load(caller, q, page, request), { headers: JSON_HEADERS });
   }
 
-  async #load(caller: UserCaller, q: string, page: WorkspacePage, request: Request): Promise<string> {
-    const slot = new LargeAnswer(() => this.#ctx.requests.pages.takeForAnswer(request, caller.user_id));
+  async #load(
+    caller: UserCaller,
+    q: string,
+    page: WorkspacePage,
+    request: Request,
+  ): Promise<string | ReadableStream<Uint8Array>> {
     const now = this.#ctx.clock.now();
     const filter = parseWorkspaceFilter(q, caller, now);
     const { shownVersion: version, listedVersion: listed } = this.#ctx.store;
     const key = JSON.stringify([caller.user_id, caller.compat, q, page, filter.scope]);
     const known = this.#pages.get(key);
     if (known && known.version === version && now < known.until) {
-      await slot.grow(known.json.length);
+      if (known.json.length >= LARGE_CHARS) await this.#ctx.requests.pages.takeForAnswer(request, caller.user_id);
       return known.json;
     }
     const isFound = known && listed !== undefined && known.listed === listed && now < known.found_at + PAGE_TTL_MS;
     const found = isFound ? known.found : await this.#find(caller, filter, page);
-    const made = await this.#make(caller, found, slot);
+    const made = await this.#make(caller, found, request);
+    if (typeof made.json !== "string") return made.json;
     const movesWithTime = filter.has_agent !== undefined || filter.healthy !== undefined;
     if (version !== undefined && !movesWithTime) {
       const found_at = isFound ? known.found_at : now;
       this.#cachePage(key, {
-        ...made,
+        json: made.json,
         version,
         found,
         listed,
@@ -93,43 +89,33 @@ export class WorkspaceLists {
     return { ids: rows.flatMap(({ id }) => id ?? []).slice(offset, offset + limit), count: rows[0]?.count ?? 0 };
   }
 
-  async #make(viewer: Viewer, { ids, count }: FoundPage, slot: LargeAnswer): Promise<CachedJson> {
-    const shown = await this.#render(ids, viewer, slot);
-    await slot.grow(shown.reduce((sum, { json }) => sum + json.length, 0));
-    return {
-      json: `{"workspaces":[${shown.map(({ json }) => json).join(",")}],"count":${count}}`,
-      until: Math.min(Number.MAX_SAFE_INTEGER, ...shown.map(({ until }) => until)),
-    };
-  }
-
   /** Keeps the given order; workspaces deleted in the meantime are left out. */
-  async #render(ids: readonly string[], viewer: Viewer, slot: LargeAnswer): Promise<CachedJson[]> {
-    if (ids.length === 0) return [];
-    const { store } = this.#ctx;
+  async #make(viewer: Viewer & UserCaller, { ids, count }: FoundPage, request: Request) {
+    const { store, requests, clock } = this.#ctx;
     const stamps = await this.#cache.loadStamps(ids);
-    const made = new Map<string, CachedJson>();
-    const missing: WorkspaceStamp[] = [];
-    for (const stamp of stamps.values()) {
-      const known = this.#cache.find(stamp, viewer);
-      if (known) made.set(stamp.id, known);
-      else missing.push(stamp);
-    }
-    // In steps, so that a long list does not block other requests.
-    let bytes = 0;
-    for (let at = 0, step = FIRST_STEP; at < missing.length; at += step, step = toStep(bytes / at)) {
-      const ids = missing.slice(at, at + step).map(({ id }) => id);
-      const views = await store.scan(listWorkspaceViews({ ids: JSON.stringify(ids) }));
-      const workspaces = await presentWorkspaces(this.#ctx, views, viewer, { all: (query) => store.scan(query) });
-      for (const workspace of workspaces) {
-        const stamp = stamps.get(workspace.id);
-        if (!stamp) continue;
-        const one = this.#cache.store(stamp, viewer, workspace);
-        made.set(workspace.id, one);
-        bytes += one.json.length;
-      }
-      await slot.grow(bytes);
-    }
-    return ids.flatMap((id) => made.get(id) ?? []);
+    let until = Number.MAX_SAFE_INTEGER;
+    const use = (entry: CachedJson): string => {
+      until = Math.min(until, entry.until);
+      return entry.json;
+    };
+    const list = {
+      head: '{"workspaces":[',
+      ids: ids.filter((id) => stamps.has(id)),
+      tail: `],"count":${count}}`,
+      find: (id: string): string | undefined => {
+        const known = this.#cache.find(stamps.get(id) as WorkspaceStamp, viewer);
+        return known && use(known);
+      },
+      present: async (missing: readonly string[]): Promise<Map<string, string>> => {
+        const views = await store.scan(listWorkspaceViews({ ids: JSON.stringify(missing) }));
+        const workspaces = await presentWorkspaces(this.#ctx, views, viewer, { all: (query) => store.scan(query) });
+        return new Map(
+          workspaces.map((one) => [one.id, use(this.#cache.store(stamps.get(one.id) as WorkspaceStamp, viewer, one))]),
+        );
+      },
+    };
+    const json = await presentList(list, { pages: requests.pages, clock, request, holder: viewer.user_id });
+    return { json, until };
   }
 
   #cachePage(key: string, page: CachedPage): void {
@@ -145,25 +131,5 @@ export class WorkspaceLists {
   #drop(key: string): void {
     this.#bytes -= this.#pages.get(key)?.json.length ?? 0;
     this.#pages.delete(key);
-  }
-}
-
-/** Returns how many workspaces of an average size are presented next. */
-const toStep = (average: number): number => Math.min(STEP, Math.max(1, Math.floor(STEP_BYTES / Math.max(average, 1))));
-
-/** Takes a slot as soon as an answer is known to be large. */
-class LargeAnswer {
-  readonly #take: () => Promise<void>;
-  #isTaken = false;
-
-  constructor(take: () => Promise<void>) {
-    this.#take = take;
-  }
-
-  /** Resolves when an answer of this size may be read on. */
-  async grow(bytes: number): Promise<void> {
-    if (this.#isTaken || bytes < LARGE_BYTES) return;
-    this.#isTaken = true;
-    await this.#take();
   }
 }

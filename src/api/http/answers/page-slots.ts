@@ -34,6 +34,7 @@ export type FreeSlot = (bytes: number) => void;
 export class PageSlots {
   readonly #slots: FairSlots;
   readonly #answers = new WeakMap<Request, FreeSlot>();
+  readonly #sentInParts = new WeakSet<Request>();
   /** Bytes of pages since the last collection. */
   #sent = 0;
   readonly #clock: Clock;
@@ -74,6 +75,18 @@ export class PageSlots {
     const free = await this.take(holder);
     if (request.signal.aborted) free(0);
     else this.#answers.set(request, free);
+  }
+
+  /** Returns the function that frees the slot of a request whose answer is sent while it is made; `finish` then leaves it alone. */
+  takeOver(request: Request): FreeSlot {
+    this.#sentInParts.add(request);
+    const free = this.#answers.get(request) ?? (() => {});
+    this.#answers.delete(request);
+    return free;
+  }
+
+  isSentInParts(request: Request): boolean {
+    return this.#sentInParts.has(request);
   }
 
   /** Returns the response to a request, which frees its slot when the client has read it or has disconnected. */
