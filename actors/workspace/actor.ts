@@ -1,10 +1,11 @@
 // The actor of one workspace: the only writer of its row, its builds and their jobs. Decides with state.ts, commits, announces, and starts
 // builds outside of its mailbox; their reports name the job they belong to (rules WK-1 to WK-8).
 import { AppError, conflict } from "#base/errors.ts";
+import { failpoint } from "#base/failpoint.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import { clearTimer, findActorTimer, moveTimer, setTimer } from "#db/engine/timers.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { findTemplateEvenDeleted, guardTemplate } from "#db/templates/templates.ts";
 import { guardUser } from "#db/users/users.ts";
@@ -12,6 +13,7 @@ import { findBuild, updateBuild } from "#db/workspaces/builds.ts";
 import { listForksUnderWay } from "#db/workspaces/forks.ts";
 import { findJob, updateJob } from "#db/workspaces/jobs.ts";
 import { listAbandonedPortShares, listStoredPortShares } from "#db/workspaces/port-shares.ts";
+import { LOST_ACCESS } from "#db/workspaces/sharing.ts";
 import { findSnapshot, listRestoring, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
 import { listTrashByOwner } from "#db/workspaces/trash.ts";
 import { findWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
@@ -462,17 +464,36 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
 
   /** Changes properties without a build; "stale" when unchanged. Rejects with 409 for a taken name, 410 for a deleted workspace. */
   edit(edit: WorkspaceEdit): Promise<LateResult> {
+    return this.handle(async (state) => this.#settleDecision(state, await this.#decideEdit(state, edit))).catch(
+      nameTaken,
+    );
+  }
+
+  /** Handles the timer `lost_access`: someone has lost access without a change of the shares (rule AG-28). */
+  handleLostAccess(_: Record<string, never>): Promise<LateResult> {
     return this.handle(async (state) => {
-      const { store, clock } = this.#deps;
-      const now = clock.now();
-      const decision = editWorkspace(state, edit, now);
-      if (decision.kind !== "change") return this.#settleDecision(state, decision);
-      const { id: workspace_id, access_lost_at, user_acl, group_acl } = decision.state.workspace;
-      if (access_lost_at === state.workspace.access_lost_at) return this.#settleDecision(state, decision);
-      const acl = { user_acl: JSON.stringify(user_acl), group_acl: JSON.stringify(group_acl) };
-      const abandoned = await store.all(listAbandonedPortShares({ workspace_id, ...acl }));
-      return this.#settleDecision(state, withExtraWrites(decision, endPortShares(state, abandoned, now)));
-    }).catch(nameTaken);
+      failpoint("access_lost");
+      // Read before the shared ports: another loss in the meantime keeps the timer due.
+      const seen = (await this.#deps.store.get(findActorTimer("workspace", this.id, LOST_ACCESS)))?.due;
+      if (seen === undefined) return { state, reply: "stale" };
+      const done = moveTimer("workspace", this.id, LOST_ACCESS, { due: undefined, seen });
+      if (state.workspace.deleted) return { state, writes: [done], reply: "stale" };
+      const decision = await this.#decideEdit(state, { type: "lose_access" });
+      return this.#settleDecision(state, decision.kind === "change" ? withExtraWrites(decision, [done]) : decision);
+    });
+  }
+
+  /** Also ends what people shared who have lost access. */
+  async #decideEdit(state: WorkspaceState, edit: WorkspaceEdit): Promise<Decision> {
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    const decision = editWorkspace(state, edit, now);
+    if (decision.kind !== "change") return decision;
+    const { id: workspace_id, access_lost_at, user_acl, group_acl } = decision.state.workspace;
+    if (access_lost_at === state.workspace.access_lost_at) return decision;
+    const acl = { user_acl: JSON.stringify(user_acl), group_acl: JSON.stringify(group_acl) };
+    const abandoned = await store.all(listAbandonedPortShares({ workspace_id, ...acl }));
+    return withExtraWrites(decision, endPortShares(state, abandoned, now));
   }
 
   /** Shares a port or changes its share. Rejects with 400 as in facts/platform 3.5, 409 when the template changes at the same time. */

@@ -75,21 +75,22 @@ export const listDueTimers = query(
 );
 
 const INSERT_FOR_WORKSPACES = `insert into timers (id, actor, actor_id, name, due)
-  select 'workspace/' || id || '/' || ?1, 'workspace', id, ?1, ?2 from workspaces`;
+  select 'workspace/' || id || '/' || ?1, 'workspace', id, ?1, ?2 from workspaces where deleted = 0`;
 // Changes even a timer that is already due, because an actor may have read it and be about to move it.
 const ON_CONFLICT_EARLIEST =
   "on conflict (id) do update set due = case when timers.due > excluded.due then excluded.due else timers.due - 1 end";
 
-/** The same for every workspace of a template that is not deleted, in the batch that changes the template. */
-export const setTimersOfTemplate = (template_id: string, name: string, due: number): Statement => ({
+/** Sets the timer `name` for every workspace that is not deleted and meets the condition, whose parameters are `values` from `?3` on. */
+export const setTimersWhere = (condition: string, values: readonly string[], name: string, due: number): Statement => ({
   touches: [],
-  sql: `${INSERT_FOR_WORKSPACES} where template_id = ?3 and deleted = 0 ${ON_CONFLICT_EARLIEST}`,
-  rows: [[name, due, template_id]],
+  sql: `${INSERT_FOR_WORKSPACES} and ${condition} ${ON_CONFLICT_EARLIEST}`,
+  rows: [[name, due, ...values]],
 });
 
+/** The same for every workspace of a template, in the batch that changes the template. */
+export const setTimersOfTemplate = (template_id: string, name: string, due: number): Statement =>
+  setTimersWhere("template_id = ?3", [template_id], name, due);
+
 /** The same for every workspace of a user. */
-export const setTimersOfOwner = (owner_id: string, name: string, due: number): Statement => ({
-  touches: [],
-  sql: `${INSERT_FOR_WORKSPACES} where owner_id = ?3 and deleted = 0 ${ON_CONFLICT_EARLIEST}`,
-  rows: [[name, due, owner_id]],
-});
+export const setTimersOfOwner = (owner_id: string, name: string, due: number): Statement =>
+  setTimersWhere("owner_id = ?3", [owner_id], name, due);

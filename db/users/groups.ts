@@ -4,6 +4,7 @@ import { and, asc, count, eq, ne, sql } from "drizzle-orm";
 import { build, deleteBy, eqParam, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { group_members, groups } from "../schema/groups.ts";
 import { organization_members, users } from "../schema/users.ts";
+import { markLossesOfGroup } from "../workspaces/sharing.ts";
 
 export type GroupRow = typeof groups.$inferSelect;
 
@@ -69,8 +70,12 @@ export const updateGroup = updateBy(groups, groups.id);
 const deleteMembers = deleteBy(group_members, group_members.group_id);
 const deleteOne = deleteBy(groups, groups.id);
 
-/** Deletes the group with its memberships. */
-export const deleteGroup = (id: string): Statement[] => [deleteMembers(id), deleteOne(id)];
+/** Deletes the group with its memberships, and records the loss of access (rule AG-28). */
+export const deleteGroup = (id: string, now: number): Statement[] => [
+  markLossesOfGroup(id, now),
+  deleteMembers(id),
+  deleteOne(id),
+];
 
 type Membership = { readonly group_id: string; readonly organization_id: string; readonly user_id: string };
 
@@ -98,10 +103,15 @@ const guardMember = statement<Membership>(
 export const addToGroup = (memberships: readonly Membership[]): Statement[] =>
   memberships.length === 0 ? [] : [guardMember(memberships), insertMember(memberships)];
 
-/** Removes a user. Does nothing if they are not in the group. */
-export const removeFromGroup = statement<{ readonly group_id: string; readonly user_id: string }>(
+const deleteMember = statement<{ readonly group_id: string; readonly user_id: string }>(
   build.delete(group_members).where(and(eqParam(group_members.group_id), eqParam(group_members.user_id))),
 );
+
+/** Removes users, and records the loss of access (rule AG-28). Ignores users who are not in the group. */
+export const removeFromGroup = (group_id: string, user_ids: readonly string[], now: number): Statement[] =>
+  user_ids.length === 0
+    ? []
+    : [markLossesOfGroup(group_id, now), deleteMember(user_ids.map((user_id) => ({ group_id, user_id })))];
 
 /** The sum of a user's allowances from their groups in an organization, including the group of all members: {organization_id, user_id}. */
 export const sumAllowance = query(

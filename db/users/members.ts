@@ -4,6 +4,7 @@ import { build, eqParam, insertInto, query, type Statement, statement } from "..
 import type { Store } from "../engine/store.ts";
 import { group_members } from "../schema/groups.ts";
 import { organization_members, organizations, users } from "../schema/users.ts";
+import { markLossesOfMember } from "../workspaces/sharing.ts";
 
 export type Member = typeof organization_members.$inferSelect;
 
@@ -102,10 +103,15 @@ const removeFromGroups = statement<Pair>(
 );
 
 /**
- * Ends a membership, including the organization's groups (rule GR-3). Rejected as stale when none exists. The membership must come first: a
- * transaction that adds the member to a group holds its row until the group membership is visible.
+ * Ends a membership, including the organization's groups (rule GR-3), and records the loss of access (rule AG-28). Rejected as stale when
+ * none exists. The membership must come first: a transaction that adds the member to a group holds its row until the group membership is
+ * visible.
  */
-export const endMembership = (pair: Pair): Statement[] => [deleteMember(pair), removeFromGroups(pair)];
+export const endMembership = (pair: Pair, now: number): Statement[] => [
+  deleteMember(pair),
+  markLossesOfMember(pair, now),
+  removeFromGroups(pair),
+];
 
 /** A guard: rejects the batch as `stale` when this is the person's only membership. */
 export const guardOtherMembership = statement<Pair>(

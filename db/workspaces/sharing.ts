@@ -2,6 +2,7 @@
 // here changes a workspace.
 import { and, eq, sql } from "drizzle-orm";
 import { build, eqParam, query, type Statement, statement } from "../engine/sql.ts";
+import { setTimersWhere } from "../engine/timers.ts";
 import { settings } from "../schema/core.ts";
 import { organizations } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -62,25 +63,6 @@ export const listWorkspacesSharedWith = query(
     .limit(10_000),
 );
 
-/** Workspaces that are shared with any of these users, groups and organizations: {subjects}, a JSON array of IDs. For `scan`. */
-export const listWorkspacesSharedWithAny = query(
-  build
-    .select({ id: workspaces.id })
-    .from(workspaces)
-    .where(
-      and(
-        eq(workspaces.deleted, false),
-        // Must match the definition of the index `workspaces_shared` word for word.
-        sql`(${workspaces.user_acl} <> '{}' or ${workspaces.group_acl} <> '{}')`,
-        sql`(exists (select 1 from json_each(${workspaces.user_acl}) e where e.key in
-            (select value from json_each(${sql.placeholder("subjects")})))
-          or exists (select 1 from json_each(${workspaces.group_acl}) e where e.key in
-            (select value from json_each(${sql.placeholder("subjects")}))))`,
-      ),
-    )
-    .limit(10_000),
-);
-
 /** Workspaces that are shared although sharing is disabled: {organization_id}, null for all. For `scan`. */
 export const listForbiddenSharing = query(
   build
@@ -98,3 +80,44 @@ export const listForbiddenSharing = query(
     )
     .limit(10_000),
 );
+
+/** The timer of a workspace to which someone has lost access without a change of its shares. */
+export const LOST_ACCESS = "lost_access";
+
+// Must match the definition of the index `workspaces_shared`.
+const IS_SHARED = "(user_acl <> '{}' or group_acl <> '{}')";
+
+const hasKey = (acl: "user_acl" | "group_acl", keys: string): string =>
+  `exists (select 1 from json_each(${acl}) e where e.key in (${keys}))`;
+
+/** Sets the timer for every workspace that is shared with the user or their groups, in the batch that ends the account. */
+export const markLossesOfUser = (user_id: string, now: number): Statement =>
+  setTimersWhere(
+    `${IS_SHARED} and (${hasKey("user_acl", "?3")} or ${hasKey(
+      "group_acl",
+      `select group_id from group_members where user_id = ?3
+        union all select organization_id from organization_members where user_id = ?3`,
+    )})`,
+    [user_id],
+    LOST_ACCESS,
+    now,
+  );
+
+/** The same for those of one organization, in the batch that ends the membership, before the user's groups there end. */
+export const markLossesOfMember = (
+  { organization_id, user_id }: { readonly organization_id: string; readonly user_id: string },
+  now: number,
+): Statement =>
+  setTimersWhere(
+    `organization_id = ?4 and ${IS_SHARED} and (${hasKey("user_acl", "?3")} or ${hasKey(
+      "group_acl",
+      "select ?4 union all select group_id from group_members where user_id = ?3 and organization_id = ?4",
+    )})`,
+    [user_id, organization_id],
+    LOST_ACCESS,
+    now,
+  );
+
+/** The same for those that are shared with a group, in the batch that removes members or the group. */
+export const markLossesOfGroup = (group_id: string, now: number): Statement =>
+  setTimersWhere(`${IS_SHARED} and ${hasKey("group_acl", "?3")}`, [group_id], LOST_ACCESS, now);

@@ -20,6 +20,9 @@ export const BUILD_FAILPOINTS = [
   "build_forget",
 ] as const;
 
+/** Failpoints after someone lost access to a workspace, before its agents get new tokens; their test reads this list. */
+export const ACCESS_FAILPOINTS = ["access_lost"] as const;
+
 /** Failpoints of a move into a data directory: rows, uploads, and each renamed file; its test reads this list. */
 export const MOVE_FAILPOINTS = ["move_row", "move_upload", "move_name"] as const;
 
@@ -86,6 +89,7 @@ export const STOPPOINTS = ["after_guard"] as const;
 const ALL_FAILPOINTS = [
   ...FAILPOINTS,
   ...BUILD_FAILPOINTS,
+  ...ACCESS_FAILPOINTS,
   ...MOVE_FAILPOINTS,
   ...SNAPSHOT_FAILPOINTS,
   ...MODULE_FAILPOINTS,

@@ -36,6 +36,7 @@ import { readAttachment } from "#db/chats/files.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Timer } from "#db/engine/timers.ts";
 import { findOwnRows } from "#db/own-rows.ts";
+import { LOST_ACCESS } from "#db/workspaces/sharing.ts";
 import { AgentsDialer } from "#domain/agents/dialer.ts";
 import { automaticBuilds } from "#domain/builds/automatic.ts";
 import type { BuildDeps } from "#domain/builds/new-build.ts";
@@ -161,6 +162,7 @@ const deliverToWorkspace = async (workspaces: Directory<WorkspaceActor>, { actor
   if (name === "reap") await workspaces.ask(actor_id, "reap", {});
   if (name === EMPTY_TRASH) await workspaces.ask(actor_id, "emptyTrash", {});
   if (name === "schedule") await workspaces.ask(actor_id, "runSchedule", {});
+  if (name === LOST_ACCESS) await workspaces.ask(actor_id, "handleLostAccess", {});
   if (name === "reset_used" || name === "reset_dormant") await workspaces.ask(actor_id, "resetTimes", { name });
 };
 

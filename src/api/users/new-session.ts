@@ -4,7 +4,6 @@ import type { User } from "#db/users/users.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import { endKeysOfFormerOwner } from "#domain/users/keys-change.ts";
 import { type NewSession, type ProvenFactors, startSession } from "#domain/users/sign-in.ts";
-import { whileRecordingLosses } from "#domain/workspaces/lost-access.ts";
 import type { ApiContext } from "../context.ts";
 import { formatCookieAttributes, SESSION_COOKIE, toHostCookie } from "../http/cookies.ts";
 import { toSeen } from "../http/identify.ts";
@@ -30,10 +29,8 @@ export const openSession = async (
   guards: readonly Statement[],
   { login_type = "password", keeps, revokesKeys = false }: SessionOptions = {},
 ): Promise<{ token: string; cookie: string }> => {
-  const start = (): Promise<string> =>
-    startSession(ctx, user, { seen: toSeen(request, ctx.addresses), proved, guards, login_type, keeps });
-  // A provider's sign-in may change memberships.
-  const token = await (login_type === "oidc" ? whileRecordingLosses(ctx, user.id, start) : start());
+  const seen = toSeen(request, ctx.addresses);
+  const token = await startSession(ctx, user, { seen, proved, guards, login_type, keeps });
   if (revokesKeys) ctx.topics.publish("key_gone", user.id, {});
   if (login_type === "oidc") {
     // The batch may have changed the user's access.

@@ -23,7 +23,6 @@ import { canManageGroups } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { anyUserAt } from "../users/find.ts";
 import { toTakenConflict } from "../users/name-conflicts.ts";
-import { recordLostAccess } from "../workspaces/lost-access.ts";
 import { type FoundGroup, isEveryone } from "./find.ts";
 
 const NAMES = { groups_name: "name" };
@@ -90,7 +89,7 @@ export const changeGroup = async (
       ...(await writeGroup(ctx, group, next)),
       ...added.map((id) => guardUser({ id })),
       ...addToGroup(added.map((user_id) => ({ group_id: group.id, organization_id: organization.id, user_id }))),
-      ...removed.map((user_id) => removeFromGroup({ group_id: group.id, user_id })),
+      ...removeFromGroup(group.id, removed, now),
       writeAuditEntry(group, { action: "write", ...(await describeChange(ctx, group, next, added, removed)), now }),
     ])
     .catch((error) => {
@@ -103,7 +102,6 @@ export const changeGroup = async (
       throw toTakenConflict(error, NAMES);
     });
   for (const user_id of [...added, ...removed]) ctx.topics.publish("access_changed", user_id, {});
-  if (removed.length > 0) await recordLostAccess(ctx, [group.id]);
   if (next.name !== group.name) ctx.topics.publish("shown_changed", group.id, {});
   return { group: next, organization };
 };
@@ -117,12 +115,12 @@ export const removeGroup = async (
   if (!canManageGroups(caller, organization.id)) throw forbidden("You may not delete the groups of this organization.");
   if (isEveryone(group)) throw invalid("The group of all members cannot be deleted.");
   const members = await ctx.store.scan(listGroupMemberIds({ group_id: group.id }));
+  const now = ctx.clock.now();
   await ctx.store.commit([
-    ...deleteGroup(group.id),
-    writeAuditEntry(group, { action: "delete", before: group, now: ctx.clock.now() }),
+    ...deleteGroup(group.id, now),
+    writeAuditEntry(group, { action: "delete", before: group, now }),
   ]);
   for (const { user_id } of members) ctx.topics.publish("access_changed", user_id, {});
-  await recordLostAccess(ctx, [group.id]);
 };
 
 /** The group of all members gets a row with its first change. */

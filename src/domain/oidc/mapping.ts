@@ -97,7 +97,7 @@ const applyMemberships = async (
     if (known && !roles) {
       lost.push(`the organization ${name}`);
       const before = { ...pair, username: user.username, roles: known };
-      statements.push(...endMembership(pair), insertAudit({ ...auditFields, action: "delete", before }));
+      statements.push(...endMembership(pair, now), insertAudit({ ...auditFields, action: "delete", before }));
     } else if (!known && roles) {
       // A former member must not regain what was shared with them before.
       if (!memberships) await endSharesWith(ctx, pair);

@@ -12,7 +12,6 @@ import { type OidcClient, OidcError, type SignInResult } from "#src/authenticati
 import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";
 import { endKeysOfFormerOwner } from "../users/keys-change.ts";
-import { whileRecordingLosses } from "../workspaces/lost-access.ts";
 import { admitPerson } from "./admit.ts";
 import { toIdentity } from "./identity.ts";
 import { openTokens, toTokenColumns } from "./session.ts";
@@ -72,7 +71,7 @@ const applyRecheck = async (
   }
   const { user, changes } = await admitPerson(ctx, client, toIdentity(client, claims));
   if (user.id !== user_id) throw new AppError("forbidden", "The provider names another person.");
-  await whileRecordingLosses(ctx, user.id, () => ctx.store.commit([kept, ...changes]));
+  await ctx.store.commit([kept, ...changes]);
   if (changes.length === 0) return;
   for (const topic of ["access_changed", "shown_changed", "notified"] as const) ctx.topics.publish(topic, user.id, {});
   await endKeysOfFormerOwner(ctx, user.id);

@@ -24,7 +24,6 @@ import { requireOwnKey } from "../factors/proof.ts";
 import { anyUserAt } from "../users/find.ts";
 import { presentRole } from "../users/present.ts";
 import { checkOrganizationRoles } from "../users/site-roles.ts";
-import { whileRecordingLosses } from "../workspaces/lost-access.ts";
 import { endSharesWith } from "./end-shares.ts";
 
 type Pair = { readonly organization_id: string; readonly user_id: string };
@@ -132,19 +131,18 @@ export const removeMember = async (
   if (!leaves && roles.length > 0 && !canGiveOrganizationRoles(caller, organization_id))
     throw forbidden("You may not remove members who have roles in this organization.");
   const before = { ...pair, username, roles: roles.map(({ name }) => name) };
+  const now = ctx.clock.now();
   const statements = [
     ...(leaves ? [guardOtherMembership(pair)] : []),
-    ...endMembership(pair),
-    writeAuditEntry(pair, username, { action: "delete", before, now: ctx.clock.now() }),
+    ...endMembership(pair, now),
+    writeAuditEntry(pair, username, { action: "delete", before, now }),
   ];
-  await whileRecordingLosses(ctx, pair.user_id, async () => {
-    await ctx.store.commit(statements).catch((error) => {
-      if (!leaves || !(error instanceof CommitError) || error.reason !== "stale") throw error;
-      const words = "You cannot leave your only organization.";
-      throw canManageMembers(caller, organization_id) ? invalid(words) : forbidden(words);
-    });
-    ctx.topics.publish("access_changed", pair.user_id, {});
+  await ctx.store.commit(statements).catch((error) => {
+    if (!leaves || !(error instanceof CommitError) || error.reason !== "stale") throw error;
+    const words = "You cannot leave your only organization.";
+    throw canManageMembers(caller, organization_id) ? invalid(words) : forbidden(words);
   });
+  ctx.topics.publish("access_changed", pair.user_id, {});
   await endSharesWith(ctx, pair).catch((error) => {
     log("http").warn("could not end shares with a former member; they end when the user joins again: {error}", {
       error,

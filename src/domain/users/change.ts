@@ -7,12 +7,12 @@ import { deleteRowsOf } from "#db/removal.ts";
 import { deleteKeysByUser } from "#db/users/api-keys.ts";
 import { holdUsername } from "#db/users/former-usernames.ts";
 import { deleteUser, guardOwner, updateUser } from "#db/users/users.ts";
+import { markLossesOfUser } from "#db/workspaces/sharing.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canEditProfile, canGiveSiteRoles, canManageUser, isOwner } from "../access.ts";
 import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
-import { recordLostAccount } from "../workspaces/lost-access.ts";
 import { auditUserChanged, auditUserDeleted } from "./audit.ts";
 import { findUserInPath, type KnownUser } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
@@ -37,6 +37,7 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
     .commit([
       ...(isOwner(caller) ? [guardOwner({ id: caller.user_id })] : []),
       deleteUser({ id: user.id, now }),
+      markLossesOfUser(user.id, now),
       ...deleteRowsOf("user", user.id),
       ...holdUsername(user, now),
       auditUserDeleted(user, now),
@@ -47,7 +48,6 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
     });
   ctx.topics.publish("key_gone", user.id, {});
   ctx.topics.publish("shown_changed", user.id, {});
-  await recordLostAccount(ctx, user.id);
   await endKeysCreatedBy(ctx, user.id);
 };
 
@@ -96,14 +96,13 @@ export const setSuspended = async (
   if (user.status === status) return user;
   await ctx.store.commit([
     updateUser(user.id, { status, updated_at: now }),
-    ...(isSuspended ? [deleteKeysByUser({ user_id: user.id, except: "" })] : []),
+    ...(isSuspended ? [deleteKeysByUser({ user_id: user.id, except: "" }), markLossesOfUser(user.id, now)] : []),
     // The workspaces of a suspended user stop (rule TI-16).
     setTimersOfOwner(user.id, "schedule", now),
     auditUserChanged(user, { status }, now),
   ]);
   if (isSuspended) {
     ctx.topics.publish("key_gone", user.id, {});
-    await recordLostAccount(ctx, user.id);
     await endKeysCreatedBy(ctx, user.id);
   }
   return findUserInPath(ctx.store, user.id, caller);

@@ -14,6 +14,7 @@ import { type ApiKey, deleteKey, deleteKeysByUser, findKey, findKeyByName, listA
 import { insertMember } from "#db/users/members.ts";
 import { type ListedUser, searchUsers } from "#db/users/search.ts";
 import { findUser, findUserByName, insertUser, type User, updateUser } from "#db/users/users.ts";
+import { markLossesOfUser } from "#db/workspaces/sharing.ts";
 import { auditKeyChanged, auditUserChanged, auditUserCreated } from "./audit.ts";
 import { findAccountByEmail, toStoredEmail } from "./email.ts";
 import { createFirstUser, getDefaultOrganization, hasAnyUser, PREBUILDS_USER_ID } from "./first-user.ts";
@@ -107,7 +108,7 @@ export class MachineAccounts {
     const now = this.#clock.now();
     await this.#store.commit([
       updateUser(user.id, { status, updated_at: now }),
-      ...(suspended ? [deleteKeysByUser({ user_id: user.id, except: "" })] : []),
+      ...(suspended ? [deleteKeysByUser({ user_id: user.id, except: "" }), markLossesOfUser(user.id, now)] : []),
       // The workspaces of a suspended user stop at the next start (rule TI-16).
       setTimersOfOwner(user.id, "schedule", now),
       runAsMachine(() => auditUserChanged(user, { status }, now)),

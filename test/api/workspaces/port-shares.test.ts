@@ -113,7 +113,7 @@ test("[SH-14] ports that a guest shared are unshared when they lose access, and 
   await owner.patch(`${path}/acl`, { user_roles: { [idOf("amy")]: "" } });
   expect(await levels(owner, path)).toEqual(["4000 dev public", "8080 dev public"]);
   await admin.patch(`/api/v2/groups/${group}`, { remove_users: [idOf("bob")] });
-  expect(await levels(owner, path)).toEqual(["8080 dev public"]);
+  await until(async () => (await levels(owner, path)).join() === "8080 dev public");
   const { audit_logs } = await clients["site owner"].get<{ audit_logs: { action: string }[] }>(
     "/api/v2/audit?limit=50&q=resource_type:port_share",
   );

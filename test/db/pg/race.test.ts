@@ -220,7 +220,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
       insertMember({ organization_id: "org", user_id: `id-of-${n}`, ...TIMES }),
     ],
     wanted: [
-      endMembership({ organization_id: "org", user_id: `id-of-${n}` }),
+      endMembership({ organization_id: "org", user_id: `id-of-${n}` }, 2),
       addToGroup([{ group_id: n, organization_id: "org", user_id: `id-of-${n}` }]),
     ],
     async check([ended]) {
