@@ -12,6 +12,7 @@ import { insertAgentScript } from "#db/agents/scripts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { deleteResources, insertResource } from "#db/workspaces/resources.ts";
 import type { Manifest, ManifestAgent, ManifestResource, ManifestScript } from "#schema/templates/manifest.ts";
+import { parsePlan } from "#schema/templates/repository.ts";
 import { toIcon, toLine, toLink } from "#schema/text.ts";
 import type { Dotfiles } from "#schema/users/dotfiles.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
@@ -100,7 +101,8 @@ export const buildAgentRows = (input: AgentRowsInput): CreatedAgents => {
       // A token set by the template always belongs to the newest agent.
       const kept = input.kept?.get(agent.name);
       if (kept ?? agent.token) rows.push(releaseToken(kept ?? sha256(made.token)));
-      const seal = sealSecretTexts(input.encryption, made.id, secrets);
+      const isPrivate = agent.repository !== undefined && parsePlan(agent.repository) !== undefined;
+      const seal = sealSecretTexts(input.encryption, made.id, isPrivate ? "all" : secrets);
       rows.push(toAgentRow(agent, made, place, input, seal), ...toAgentItems(agent, made.id, keys, input, seal));
     }
   }

@@ -308,6 +308,49 @@ testNeeding(
   },
 );
 
+testNeeding(
+  [needs.git, requireSingleServer("local")],
+  "[RW-32] administrators who may not enter a workspace get its repository's link instead of the plan, whose texts are hidden, and keep the plan",
+  async () => {
+    await open.publish("inner", {
+      ".devcontainer.json":
+        '{"image":"w","postCreateCommand":"echo inner-command","remoteEnv":{"INNER":"inner-value"}}',
+    });
+    const link = open.link("inner");
+    const lead = await newPerson(admin, "lead");
+    await admin.put("/api/v2/organizations/default/members/lead/roles", { roles: ["organization-admin"] });
+    const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
+      name: "inner",
+      repository: { url: link, branch: "main" },
+    });
+    const isOver = ({ latest_build }: Workspace): boolean => latest_build.job.status === "succeeded";
+    await awaitWorkspace(admin, id, isOver);
+    const listValues = async (client: Client): Promise<string[]> => {
+      const { latest_build } = await client.get<Workspace>(`/api/v2/workspaces/${id}`);
+      const values = await client.get<{ value: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/parameters`);
+      return values.map(({ value }) => value);
+    };
+    const [plan = ""] = await listValues(admin);
+    expect([plan.includes("inner-command"), plan.includes('"refs/heads/main"')]).toEqual([true, true]);
+    expect(await listValues(lead.client)).toEqual([link]);
+    const { key: limited } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {
+      scopes: ["workspace:read"],
+    });
+    expect(await listValues(admin.withToken(limited))).toEqual([link]);
+    const { latest_build } = await lead.client.get<Workspace>(`/api/v2/workspaces/${id}`);
+    const [agent] = latest_build.resources[0]?.agents ?? [];
+    expect(agent?.environment_variables.INNER).toBe("(hidden)");
+    expect(agent?.scripts.map(({ script }) => script)).toContain("(hidden)");
+    expect(JSON.stringify(latest_build)).not.toMatch(/inner-(?:command|value)/);
+    await createBuild(lead.client, id, "start", {
+      rich_parameter_values: [{ name: "repository", value: link }],
+    } as never);
+    await awaitWorkspace(admin, id, isOver);
+    expect(await listValues(admin)).toEqual([plan]);
+    await removeWorkspace(admin, id);
+  },
+);
+
 test("[RW-21] someone who is not in the default organization opens repositories in one of their own", async () => {
   const env = Object.assign({ SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" }, LOCAL);
   await using own = await openWorld({ env });

@@ -3,12 +3,13 @@ import { t } from "elysia";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
-import { canStartStop, isOwner } from "#domain/access.ts";
+import { canStartStop, canUseWorkspace, isOwner } from "#domain/access.ts";
 import { makeAgentView } from "#domain/agents/present.ts";
 import { buildAt } from "#domain/builds/find.ts";
 import { presentBuilds } from "#domain/builds/present.ts";
 import { loadResources } from "#domain/builds/resources.ts";
 import { loadTimings } from "#domain/builds/timings.ts";
+import { hidePlan } from "#schema/templates/repository.ts";
 import { Build, BuildTimings, ParameterValue } from "#schema/workspaces/build.ts";
 import { Resource } from "#schema/workspaces/resource.ts";
 import { logRequest } from "../agents/log-query.ts";
@@ -105,8 +106,10 @@ export const builds = (ctx: ApiContext) =>
     .get(
       "/:workspacebuild/parameters",
       async ({ caller, params }) => {
-        const { build } = await buildAt(ctx, params.workspacebuild, caller);
-        return ctx.store.all(listBuildParameters({ build_id: build.id }));
+        const { build, workspace } = await buildAt(ctx, params.workspacebuild, caller);
+        const values = await ctx.store.all(listBuildParameters({ build_id: build.id }));
+        const canReadPlans = canUseWorkspace(caller, workspace) && caller.scopes.includes("all");
+        return canReadPlans ? values : values.map(({ name, value }) => ({ name, value: hidePlan(value) }));
       },
       {
         user,
@@ -116,6 +119,8 @@ export const builds = (ctx: ApiContext) =>
           tags,
           operationId: "listBuildParameters",
           summary: "List parameter values of a build",
+          description:
+            "Callers who may not enter the workspace, applications and keys with scopes get the link of a repository instead of its plan, which may contain parts of a private repository.",
           access: "owner",
           scope: "workspace:read",
           placement: "build",

@@ -32,13 +32,15 @@ export class BuildSecrets {
 }
 
 /**
- * Encrypts texts of one agent that contain a secret. A text that looks encrypted is encrypted again, so that a caller cannot make the server
+ * Encrypts texts of one agent that contain a secret, or all of them. A text that looks encrypted is encrypted again, so that a caller cannot make the server
  * decrypt a text it did not encrypt.
  */
 export const sealSecretTexts =
-  (encryption: Encryption, agent_id: string, secrets: BuildSecrets): TextChange =>
+  (encryption: Encryption, agent_id: string, secrets: BuildSecrets | "all"): TextChange =>
   (text) =>
-    secrets.isIn(text) || text.startsWith(encryption.prefix) ? encryption.seal(text, toSealContext(agent_id)) : text;
+    secrets === "all" || secrets.isIn(text) || text.startsWith(encryption.prefix)
+      ? encryption.seal(text, toSealContext(agent_id))
+      : text;
 
 /** Reverses `sealSecretTexts`. Throws `UnsealError` when an encrypted text was altered or belongs to another agent. */
 export const openSecretTexts = (encryption: Encryption, agent_id: string): TextChange => {

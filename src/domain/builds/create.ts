@@ -11,6 +11,7 @@ import { findJob } from "#db/workspaces/jobs.ts";
 import type { SnapshotRow } from "#db/workspaces/snapshots.ts";
 import { findBuildView } from "#db/workspaces/views.ts";
 import { findWorkspace, findWorkspaceByName, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
+import { hidePlan } from "#schema/templates/repository.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { type Build, CALLER_REASONS, type CreateBuild, type RestartWorkspace } from "#schema/workspaces/build.ts";
 import { toJobStatus } from "#schema/workspaces/job.ts";
@@ -191,9 +192,14 @@ const planBuild = async (
   const values = await store.all(listBuildParameters({ build_id: last.id }));
   const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
   const mayEnter = canUseWorkspace(caller, workspace);
-  const isChanged = version.row.id !== last.template_version_id || hasChangedInput(body);
+  // Callers who got a link instead of a repository's plan send it back, which changes nothing.
+  const isKeptPlan = ({ name, value }: { readonly name: string; readonly value: string }): boolean =>
+    !mayEnter && previous[name]?.startsWith("{") === true && value === hidePlan(previous[name]);
+  const rich_parameter_values = body.rich_parameter_values?.filter((one) => !isKeptPlan(one)) ?? [];
+  const isChanged = version.row.id !== last.template_version_id || hasChangedInput({ ...body, rich_parameter_values });
   const input = {
     ...body,
+    rich_parameter_values,
     owner_id: workspace.owner_id,
     initiator_id: caller.user_id,
     reason: toReason(body),

@@ -239,6 +239,16 @@ export const parsePlan = (value: string): RepositoryPlan | undefined => {
 };
 
 /**
+ * Returns the link of a plan, which may contain parts of a private repository, for people who may not enter the workspace; a plan of another
+ * version without a link becomes empty. Other parameter values are unchanged.
+ */
+export const hidePlan = (value: string): string => {
+  if (!value.startsWith("{") || !value.includes('"ref_kind":')) return value;
+  const plan = tryParseJson(value) as { readonly url?: unknown } | undefined;
+  return typeof plan?.url === "string" && isWebAddress(plan.url) ? plan.url : "";
+};
+
+/**
  * Only web URLs are cloned; an unparsable URL would fail a build without a readable error. Plans are shown to people, so none may contain a
  * password.
  */
