@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
+import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 import { clearTimer, moveTimer, setTimer, type Timer } from "#db/engine/timers.ts";
 import {
@@ -14,6 +15,7 @@ import {
 } from "#db/templates/repository-prebuilds.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
+import type { Events } from "../runtime/events.ts";
 import { CheckQueue } from "../runtime/serialized-checks.ts";
 import type { Service } from "../runtime/service.ts";
 import { nextCheckTime, withBuilt } from "./retention.ts";
@@ -33,6 +35,7 @@ const MAX_LINE = 500;
 export type ImagePrebuildDeps = {
   readonly store: Store;
   readonly clock: Clock;
+  readonly topics: Topics<Events>;
   /** Returns the newest commit of the default branch, read as the person who added the prebuild. Throws AppError. */
   readonly plan: (row: RepositoryPrebuildRow) => Promise<RepositoryPlan>;
   /** Builds or finds the images of a plan and returns their names. Rejects with an Error for people. */
@@ -141,6 +144,7 @@ export class ImagePrebuildKeeper implements Service {
     const late = new Error(`The build took longer than ${BUILD_TIMEOUT_MS / 60_000} minutes.`);
     const timer = clock.after(BUILD_TIMEOUT_MS, () => limit.abort(late));
     const signal = AbortSignal.any([this.#ended.signal, limit.signal]);
+    const leave = this.#watchRemoval(row, () => limit.abort(new Error("The prebuild was removed.")));
     const report: Report = {
       log: (_level, _stage, line) => {
         lines.push(line.slice(0, MAX_LINE));
@@ -165,7 +169,29 @@ export class ImagePrebuildKeeper implements Service {
       return { status: "failed", error: message.slice(0, 2_000) };
     } finally {
       timer.cancel();
+      leave();
     }
+  }
+
+  /** Calls `end` once the prebuild is removed, also with its organization. Returns a function that stops watching. */
+  #watchRemoval({ id, organization_id }: RepositoryPrebuildRow, end: () => void): () => void {
+    const { store, topics } = this.#deps;
+    const check = (): void => {
+      store.get(findRepositoryPrebuild({ id })).then(
+        (found) => found ?? end(),
+        (error) => log("prebuilds").warn("cannot read repository prebuild {id}: {error}", { id, error }),
+      );
+    };
+    const leaves = [
+      topics.subscribe("access_changed", id, check),
+      topics.subscribe("access_changed", organization_id, check),
+      topics.subscribe("missed", "", check),
+    ];
+    // It may have been removed before the subscription.
+    check();
+    return () => {
+      for (const leave of leaves) leave();
+    };
   }
 
   #write({ id }: RepositoryPrebuildRow, patch: Partial<RepositoryPrebuildRow>): Promise<void> {

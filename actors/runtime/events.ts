@@ -42,7 +42,10 @@ export type Events = {
   agent_metadata: Record<string, never>;
   /** An API key was revoked, or every key of a user except one. Streams opened with it end. The topic's ID is the key's or the user's. */
   key_gone: { except?: string };
-  /** Access to a workspace or chat, or a user's permissions, have changed, so streams check again. The topic's ID is any of theirs. */
+  /**
+   * Access to a workspace, chat or organization, or a user's permissions, have changed, or a repository prebuild was removed, so streams and
+   * running work check again. The topic's ID is any of theirs.
+   */
   access_changed: Record<string, never>;
   /** Events of other nodes may have been missed, so subscribers must check their state. The topic's ID is empty. */
   missed: Record<string, never>;

@@ -35,6 +35,14 @@ export const guardMcpServer = statement<Pick<McpServerRow, "id" | "version">>(
   { expect: 1 },
 );
 
+/** Deletes everyone's sign-ins to the MCP servers of an organization, in the batch that deletes it, before the servers. */
+export const deleteMcpLinksOf = (organization_id: string): Statement => ({
+  touches: [],
+  sql: `delete from external_auth_links where provider_id in
+    (select 'mcp:' || id from mcp_servers where organization_id = ?1)`,
+  rows: [[organization_id]],
+});
+
 const remove = deleteBy(mcp_servers, mcp_servers.id);
 /** Includes the tokens of everyone who signed in to the server. */
 export const deleteMcpServer = (id: string): Statement[] => [

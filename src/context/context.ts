@@ -367,7 +367,7 @@ export class Context implements ApiContext, AsyncDisposable {
     });
     this.chats = chats;
     this.tasks = new TaskKeeper({ store, clock, topics, ...makeTaskChats(this) });
-    const imagePrebuilds = new ImagePrebuildKeeper({ store, clock, ...toImagePrebuildDeps(this) });
+    const imagePrebuilds = new ImagePrebuildKeeper({ store, clock, topics, ...toImagePrebuildDeps(this) });
     this.forks = new ForkKeeper({ store, clock, topics, workspaces: this.workspaces, chats });
     this.trials = new TrialKeeper({ store, clock, topics, workspaces: this.workspaces, chats, ...trialWork(this) });
     this.generations = generations;

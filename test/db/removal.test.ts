@@ -19,7 +19,9 @@ const OWNED = "a user who owns one that exists cannot be deleted";
 const SHARED = "other users go on using it";
 const CHATS = "belongs to the user's chats, which an administrator can still read";
 const SHORT = "deleted when the work is done";
-const NOT_EMPTY = "an organization that has one cannot be deleted";
+const DELETED_BEFORE =
+  "must be deleted before the organization; the rows of deleted ones are the history of their builds";
+const LEFT_CHATS = "belongs to a former member's chats, which its owner can read but not continue";
 const KEEPER = "its keeper deletes it when the work is done";
 const HISTORY = "the history of a deleted workspace can be read";
 const SLICES = "deleted by actors/chat/storage/purge.ts, in slices or with more than the row";
@@ -33,16 +35,13 @@ const STAYS: Readonly<Record<Parent, Readonly<Record<string, string>>>> = {
     "connection_logs.user_id": REPORT,
     "files.created_by": SHARED,
     "former_usernames.user_id": "the name stays held for a while",
-    "group_members.user_id": "lists of members leave deleted users out",
     "hook_dispatches.owner_id": SHORT,
-    "invitations.invited_by": "it is refused once its sender is deleted",
     "model_reservations.user_id": SHORT,
     "model_spend.user_id": REPORT,
     "notification_deliveries.user_id": SHORT,
-    "notification_preferences.user_id": "harmless: no notification is sent to a deleted user",
     "oauth2_grants.user_id": "deleted with its key",
-    "organization_members.user_id": "lists of members leave deleted users out",
-    "repository_prebuilds.owner_id": SHARED,
+    "repository_prebuilds.owner_id":
+      "belongs to the organization, whose managers see that it fails without its owner, and remove it",
     "tasks.owner_id": OWNED,
     "template_versions.created_by": SHARED,
     "templates.created_by": SHARED,
@@ -53,22 +52,20 @@ const STAYS: Readonly<Record<Parent, Readonly<Record<string, string>>>> = {
   },
   organization: {
     "audit_logs.organization_id": REPORT,
-    "chat_files.organization_id": CHATS,
-    "chats.organization_id": CHATS,
+    "chat_files.organization_id": LEFT_CHATS,
+    "chats.organization_id": LEFT_CHATS,
     "connection_logs.organization_id": REPORT,
-    "invitations.organization_id": "accepting one says that the organization was deleted",
-    "jobs.organization_id": REPORT,
-    "mcp_servers.organization_id": "chats of the organization name it",
+    "jobs.organization_id": "a report about the past; one that still runs ends by itself, and nothing uses its result",
     "model_reservations.organization_id": SHORT,
     "model_spend.organization_id": REPORT,
     "provisioner_daemons.organization_id": REPORT,
-    "repository_prebuilds.organization_id": NOT_EMPTY,
-    "tasks.organization_id": NOT_EMPTY,
-    "template_versions.organization_id": NOT_EMPTY,
-    "templates.organization_id": NOT_EMPTY,
-    "trials.organization_id": CHATS,
-    "workspace_forks.organization_id": NOT_EMPTY,
-    "workspaces.organization_id": NOT_EMPTY,
+    "tasks.organization_id": "has a workspace, and is deleted with it",
+    "template_versions.organization_id":
+      "the history of deleted workspaces names them, and nothing can be built from them without the organization",
+    "templates.organization_id": DELETED_BEFORE,
+    "trials.organization_id": LEFT_CHATS,
+    "workspace_forks.organization_id": "has a workspace while it runs, and its keeper deletes it",
+    "workspaces.organization_id": DELETED_BEFORE,
   },
   workspace: {
     "agents.workspace_id": HISTORY,

@@ -151,6 +151,29 @@ testNeeding(
 );
 
 testNeeding(
+  [needs.docker, needs.git, requireSingleServer("engine")],
+  "[IB-10] the deletion of its organization removes a prebuild and stops its build, so that the next one begins",
+  async () => {
+    const { id: organization_id } = await admin.post<{ id: string }>("/api/v2/organizations", { name: "closing" });
+    await git.publish("endless", { Dockerfile: "FROM slipway-test:1\nRUN sleep 3000\n" });
+    const added = { url: git.link("endless"), organization_id };
+    const { prebuild, secret } = await admin.post<CreatedRepositoryPrebuild>(PATH, added);
+    await until(async () => (await read(prebuild.id)).status === "building");
+    const app = await git.publish("waiting", { Dockerfile: dockerfile(crypto.randomUUID()) });
+    const next = await admin.post<CreatedRepositoryPrebuild>(PATH, { url: git.link("waiting") });
+    await admin.delete("/api/v2/organizations/closing");
+    const headers = {
+      "x-github-event": "push",
+      "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update("{}").digest("hex")}`,
+    };
+    expect((await push(prebuild.webhook_url, headers)).status).toBe(404);
+    await awaitBuilt(next.prebuild.id, app.git("rev-parse", "HEAD").trim());
+    expect((await admin.get<RepositoryPrebuild[]>(PATH)).map(({ name }) => name)).toEqual(["waiting"]);
+    await admin.delete(`${PATH}/${next.prebuild.id}`);
+  },
+);
+
+testNeeding(
   [needs.docker, needs.git, requireSingleServer("engine"), requireSingleServer("localOfProcess")],
   "[IB-9] a server that is killed at each failpoint has built the image once after its next start, and leaves nothing unfinished",
   async () => {

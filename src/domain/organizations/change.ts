@@ -4,6 +4,7 @@ import { revokeForbiddenShares } from "#actors/workspace/sharing-limits.ts";
 import { conflict, forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
+import { deleteMcpLinksOf } from "#db/models/mcp-servers.ts";
 import { deleteRowsOf } from "#db/removal.ts";
 import { type AuditedChange, insertAudit } from "#db/reports/audit/audit.ts";
 import { listProvisionerKeys } from "#db/templates/provisioners.ts";
@@ -79,7 +80,7 @@ export const changeOrganization = async (
 };
 
 /**
- * Disconnects the organization's workers. Rejects with 400 for the default organization, with 403, and with 409 while it has templates or
+ * Disconnects the organization's workers, and stops its chats and image builds. Rejects with 400 for the default organization, with 403, and with 409 while it has templates or
  * workspaces.
  */
 export const removeOrganization = async (
@@ -94,6 +95,7 @@ export const removeOrganization = async (
   await store
     .commit([
       deleteOrganization({ id: row.id, now }),
+      deleteMcpLinksOf(row.id),
       ...deleteRowsOf("organization", row.id),
       writeAuditEntry(row, { action: "delete", before: row, now }),
     ])

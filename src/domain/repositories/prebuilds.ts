@@ -114,7 +114,7 @@ export const buildRepositoryPrebuild = async (ctx: DomainContext, caller: UserCa
   await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER, ctx.clock.now())], { of: "deployment" });
 };
 
-/** Removes the prebuild. Its images stay until the cleanup of old images removes them. Rejects with 404. */
+/** Removes the prebuild and stops its build. Its images stay until the cleanup of old images removes them. Rejects with 404. */
 export const removeRepositoryPrebuild = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
   const row = await find(ctx, caller, id);
   const now = ctx.clock.now();
@@ -124,6 +124,7 @@ export const removeRepositoryPrebuild = async (ctx: DomainContext, caller: UserC
     audit(row, { now, action: "delete", before: row }),
   ];
   await ctx.store.commit(batch, { of: "deployment" });
+  ctx.topics.publish("access_changed", row.id, {});
 };
 
 /**

@@ -1,9 +1,15 @@
 // Organizations and their members.
 import { describe, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import { insertRepositoryPrebuild } from "#db/templates/repository-prebuilds.ts";
+import { upsertLink } from "#db/users/external-auth.ts";
 import type { Member } from "#schema/users/member.ts";
 import type { Organization } from "#schema/users/organization.ts";
 import type { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
+import { getContext } from "#test/support/seed.ts";
+import { openWorld } from "#test/support/workspaces.ts";
 import { fetchStatus, newPerson } from "../users/people.ts";
 
 const { admin } = await serverForFile();
@@ -13,6 +19,8 @@ const outsider = await newPerson(admin, "outsider");
 const team = await admin.post<Organization>("/api/v2/organizations", { name: "team", display_name: "The team" });
 await admin.post("/api/v2/organizations/team/members/lead");
 await admin.put("/api/v2/organizations/team/members/lead/roles", { roles: ["organization-admin"] });
+
+const LINK = { sealed_tokens: "sealed", expires_at: null, has_refresh_token: false };
 
 describe("an organization", () => {
   test("[ID-15] is found by ID and by case-insensitive name, and the default one as `default`", async () => {
@@ -45,6 +53,43 @@ describe("an organization", () => {
     await admin.post("/api/v2/organizations", { name: "short-lived" });
     expect(await fetchStatus(admin, "DELETE", "/organizations/short-lived")).toBe(200);
     expect(await fetchStatus(admin, "GET", "/organizations/short-lived")).toBe(404);
+  });
+
+  test("[ID-35] takes its MCP servers with everyone's sign-ins to them, its repository prebuilds and its invitations along", async () => {
+    await using world = await openWorld({ clock: systemClock });
+    const { store } = getContext(world.server);
+    const owner = world.admin;
+    const { id: organization_id } = await owner.post<Organization>("/api/v2/organizations", { name: "closing" });
+    const { id: server_id } = await owner.post<{ id: string }>("/api/v2/organizations/closing/mcp-servers", {
+      slug: "tracker",
+      url: "https://tracker.example.com/mcp",
+      auth_type: "api_key",
+      api_key: "key-of-the-tracker",
+    });
+    const { id: user_id } = await owner.get<{ id: string }>("/api/v2/users/me");
+    const now = Date.now();
+    const prebuild = {
+      ...{ id: uuid(), organization_id, owner_id: user_id, url: "https://git.example.com/app", name: "app", keep: 1 },
+      ...{ status: "waiting" as const, created_at: now },
+    };
+    await store.commit([
+      upsertLink({ user_id, provider_id: `mcp:${server_id}`, ...LINK, created_at: now, updated_at: now }),
+      insertRepositoryPrebuild(prebuild),
+    ]);
+    const people = [{ email: "newcomer@example.com" }];
+    await owner.post("/api/v2/invitations", { people, organization_id });
+    const countRows = () =>
+      store.get<number[]>({
+        sql: `select (select count(*) from mcp_servers where organization_id = ?1), (select count(*) from repository_prebuilds),
+          (select count(*) from invitations), (select count(*) from external_auth_links)`,
+        params: [organization_id],
+        map: (row) => row.map(Number),
+      });
+    expect(await countRows()).toEqual([1, 1, 1, 1]);
+    await owner.delete("/api/v2/organizations/closing");
+    expect(await countRows()).toEqual([0, 0, 0, 0]);
+    const again = await owner.post<{ skipped: unknown[] }>("/api/v2/invitations", { people });
+    expect(again.skipped).toEqual([]);
   });
 });
 
