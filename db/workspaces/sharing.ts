@@ -90,18 +90,31 @@ const IS_SHARED = "(user_acl <> '{}' or group_acl <> '{}')";
 const hasKey = (acl: "user_acl" | "group_acl", keys: string): string =>
   `exists (select 1 from json_each(${acl}) e where e.key in (${keys}))`;
 
-/** Sets the timer for every workspace that is shared with the user or their groups, in the batch that ends the account. */
-export const markLossesOfUser = (user_id: string, now: number): Statement =>
-  setTimersWhere(
-    `${IS_SHARED} and (${hasKey("user_acl", "?3")} or ${hasKey(
-      "group_acl",
-      `select group_id from group_members where user_id = ?3
-        union all select organization_id from organization_members where user_id = ?3`,
-    )})`,
-    [user_id],
+/** Sets the timer for every workspace that one of these users can enter. */
+const markLossesOf = (users: string, value: string, now: number): Statement => {
+  const isGroup = `select group_id from group_members where user_id in (${users})
+    union all select organization_id from organization_members where user_id in (${users})`;
+  const isOwner = `exists (select 1 from users u where u.id in (${users})
+    and exists (select 1 from json_each(u.roles) r where r.value = 'owner'))`;
+  return setTimersWhere(
+    `(owner_id in (${users}) or ${isOwner}
+      or (${IS_SHARED} and (${hasKey("user_acl", users)} or ${hasKey("group_acl", isGroup)})))`,
+    [value],
     LOST_ACCESS,
     now,
   );
+};
+
+/**
+ * Sets the timer for every workspace that the user can enter, before the change in the same batch: the end of their account, role, keys, or
+ * of an application's access.
+ */
+export const markLossesOfUser = (user_id: string, now: number): Statement =>
+  markLossesOf("select id from users where id = ?3", user_id, now);
+
+/** The same for all users who have authorized the application, in the batch that deletes it. */
+export const markLossesOfApp = (app_id: string, now: number): Statement =>
+  markLossesOf("select user_id from oauth2_grants where app_id = ?3", app_id, now);
 
 /** The same for those of one organization, in the batch that ends the membership, before the user's groups there end. */
 export const markLossesOfMember = (

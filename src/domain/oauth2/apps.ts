@@ -17,6 +17,7 @@ import {
 } from "#db/oauth2/apps.ts";
 import { deleteKeysOfApp, listKeysOfApp } from "#db/oauth2/grants.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
+import { markLossesOfApp } from "#db/workspaces/sharing.ts";
 import { type CreateOAuth2App, MAX_REDIRECTS, type UpdateOAuth2App } from "#schema/oauth2/app.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
@@ -120,10 +121,12 @@ export const changeApp = async (
 /** Its grants end immediately. */
 export const removeApp = async ({ store, clock, topics }: DomainContext, row: OAuth2AppRow): Promise<void> => {
   const keys = await store.all(listKeysOfApp({ app_id: row.id }));
+  const now = clock.now();
   await store.commit([
+    markLossesOfApp(row.id, now),
     deleteKeysOfApp({ app_id: row.id }),
     deleteOAuth2App(row.id),
-    insertAudit({ ...toAuditTarget(row, clock.now()), action: "delete", before: row }),
+    insertAudit({ ...toAuditTarget(row, now), action: "delete", before: row }),
   ]);
   for (const { key_id } of keys) topics.publish("key_gone", key_id, {});
 };

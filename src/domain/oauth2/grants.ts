@@ -5,11 +5,14 @@ import { findOAuth2App } from "#db/oauth2/apps.ts";
 import { deletePendingGrants, findGrant, findGrantByFamily } from "#db/oauth2/grants.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { deleteKey, findKey } from "#db/users/api-keys.ts";
+import { markLossesOfUser } from "#db/workspaces/sharing.ts";
+import { canEnterWorkspaces } from "#schema/users/scopes.ts";
 import type { DomainContext } from "../context.ts";
+import { listScopes } from "../users/keys.ts";
 import type { Client } from "./clients.ts";
 
 /**
- * Revokes a grant, everything opened with it, and the codes with which the application could get another one. Does nothing if it has
+ * Revokes a grant, everything opened with it, the agents' tokens that the application may have read (rule AG-28), and the codes with which the application could get another one. Does nothing if it has
  * already ended. `additional` is for the audit log.
  */
 export const endGrant = async (
@@ -20,11 +23,13 @@ export const endGrant = async (
   const [grant, key] = [await store.get(findGrant({ key_id })), await store.get(findKey({ id: key_id }))];
   if (!grant || !key) return;
   const app = await store.get(findOAuth2App({ id: grant.app_id }));
+  const now = clock.now();
   await store.commit([
+    ...(canEnterWorkspaces(listScopes(key)) ? [markLossesOfUser(grant.user_id, now)] : []),
     deleteKey(key_id),
     deletePendingGrants({ user_id: grant.user_id, app_id: grant.app_id }),
     insertAudit({
-      now: clock.now(),
+      now,
       action: "delete",
       resource_type: "api_key",
       target: app?.name ?? key_id,

@@ -7,6 +7,7 @@ import { insertAudit } from "#db/reports/audit/audit.ts";
 import { endMembership, insertMember, listMemberships, updateMember } from "#db/users/members.ts";
 import { findOrganizationByName } from "#db/users/organizations.ts";
 import { findOtherOwner, type User, updateUser } from "#db/users/users.ts";
+import { markLossesOfUser } from "#db/workspaces/sharing.ts";
 import type { DomainContext } from "../context.ts";
 import { endSharesWith } from "../organizations/end-shares.ts";
 import { auditUserChanged } from "../users/audit.ts";
@@ -65,7 +66,11 @@ const applyRoles = async (
   if (isSame(roles, user.roles)) return [];
   lost.push(...findMissing(user.roles, roles).map((role) => `the role ${role}`));
   const now = ctx.clock.now();
-  return [updateUser(user.id, { roles, updated_at: now }), auditUserChanged(user, { roles }, now)];
+  return [
+    ...(user.roles.includes("owner") && !roles.includes("owner") ? [markLossesOfUser(user.id, now)] : []),
+    updateUser(user.id, { roles, updated_at: now }),
+    auditUserChanged(user, { roles }, now),
+  ];
 };
 
 const applyMemberships = async (

@@ -10,6 +10,7 @@ import { findInvitationByEmail, findInvitationByToken, type InvitationRow } from
 import { insertMember, type Member } from "#db/users/members.ts";
 import { findAnyOidcLink, findOidcLink, guardUnlinked, insertOidcLink } from "#db/users/oidc-links.ts";
 import { findUser, findUserByEmail, insertUser, type User } from "#db/users/users.ts";
+import { markLossesOfUser } from "#db/workspaces/sharing.ts";
 import type { DomainContext } from "../context.ts";
 import { makeAccount } from "../invitations/accept.ts";
 import { auditUserCreated } from "../users/audit.ts";
@@ -101,6 +102,7 @@ const linkAccount = async (
   });
   const statements = [
     guardUnlinked({ user_id: user.id }),
+    markLossesOfUser(user.id, ctx.clock.now()),
     deleteKeysByUser({ user_id: user.id, except: "" }),
     ...writeLink(ctx, setting.issuer, identity, user),
     ...(keys.length > 0 ? [notice] : []),

@@ -122,6 +122,8 @@ export const setSiteRoles = async (
   const roles = checkSiteRoles(names);
   await ctx.store.commit([
     guardOwner({ id: caller.user_id }),
+    // An owner could enter every workspace.
+    ...(user.roles.includes("owner") && !roles.includes("owner") ? [markLossesOfUser(user.id, now)] : []),
     updateUser(user.id, { roles, updated_at: now }),
     auditUserChanged(user, { roles }, now),
   ]);

@@ -125,6 +125,7 @@ export class MachineAccounts {
     const now = this.#clock.now();
     await this.#store.commit([
       updateUser(user.id, { password_hash, password_reset_at: now, updated_at: now }),
+      markLossesOfUser(user.id, now),
       deleteKeysByUser({ user_id: user.id, except: "" }),
       runAsMachine(() => auditUserChanged(user, { password_hash }, now)),
     ]);

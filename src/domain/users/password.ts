@@ -3,6 +3,7 @@
 import { forbidden, invalidField } from "#base/errors.ts";
 import { deleteKeysByUser } from "#db/users/api-keys.ts";
 import { guardPassword, guardWithoutRoles, updateUser } from "#db/users/users.ts";
+import { markLossesOfUser } from "#db/workspaces/sharing.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canResetPassword, isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
@@ -46,6 +47,7 @@ export const setPassword = async (
     // A caller who may do this only to users without roles may not when the user has been given one in the meantime.
     ...(isSelf || isOwner(caller) ? [] : [guardWithoutRoles({ id: user.id })]),
     updateUser(user.id, { password_hash, updated_at: now, ...(isSelf ? {} : { password_reset_at: now }) }),
+    markLossesOfUser(user.id, now),
     deleteKeysByUser({ user_id: user.id, except }),
     auditUserChanged(user, { password_hash }, now),
   ]);

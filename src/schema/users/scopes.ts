@@ -95,6 +95,18 @@ export const hasScope = (scopes: readonly string[], needed: string): boolean => 
   return scopes.some((scope) => scope === `${resource}:*` || GROUPS[scope]?.some((part) => hasScope([part], needed)));
 };
 
+/** Scopes that let a program run commands in workspaces, itself or with a chat. */
+const ENTRY_SCOPES = [
+  "workspace:ssh",
+  "chat:create",
+  "chat:update",
+  "task:create",
+] as const satisfies readonly ActionScope[];
+
+/** Returns whether a program with these scopes can read what is in a workspace, such as its agent's token. */
+export const canEnterWorkspaces = (scopes: readonly string[]): boolean =>
+  ENTRY_SCOPES.some((scope) => hasScope(scopes, scope));
+
 const listActions = (wildcard: string): string[] => {
   const resource = wildcard.slice(0, -2) as keyof typeof ACTIONS;
   return (ACTIONS[resource] ?? []).map((action) => `${resource}:${action}`);

@@ -1,8 +1,13 @@
 // What ends a copy of an agent's token that someone took from a workspace while it was shared with them.
 import { expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import { insertOAuth2App } from "#db/oauth2/apps.ts";
+import { insertOAuth2Grant } from "#db/oauth2/grants.ts";
+import { insertKey } from "#db/users/api-keys.ts";
 import type { Client } from "#src/client.ts";
 import { openCast } from "#test/api/workspaces/cast.ts";
 import { toProgramCommand } from "#test/support/program.ts";
+import { getContext } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { startAgentProcess, TestTerminal } from "./reach.ts";
@@ -91,6 +96,51 @@ test("[AG-28] the same for a member who leaves a group, one whose account is sus
   const ofAmy = await readToken(clients["shared admin"]);
   await admin.delete(`/api/v2/organizations/${organization_id}/members/${idOf("amy")}`);
   await until(async () => (await statusWith(ofAmy)) === 401);
+});
+
+test("[AG-28] the same when the authorization of an application that could run commands ends, and when an owner loses the role", async () => {
+  await using story = await openStory();
+  const { clients, idOf, server, readToken, statusWith } = story;
+  const [now, user_id, app_id] = [Date.now(), idOf("ada"), uuid()];
+  const times = { created_at: now, updated_at: now };
+  const expires_at = now + 3_600_000;
+  const authorize = async (key_id: string, scopes: string[]): Promise<void> => {
+    const key = {
+      id: key_id,
+      user_id,
+      secret_hash: key_id,
+      login_type: "oauth2_provider_app",
+      scope: "limited",
+      scopes,
+    };
+    const grant = { key_id, app_id, user_id, scopes, redirect_uri: "", code_hash: key_id, code_challenge: "" };
+    await getContext(server).store.commit([
+      insertKey({ ...key, ...times, lifetime_seconds: 3_600, last_used: now, expires_at }),
+      insertOAuth2Grant({ ...grant, ...times, code_expires_at: expires_at, redeemed_at: now }),
+    ]);
+  };
+  await getContext(server).store.commit([
+    insertOAuth2App({ id: app_id, name: "Editor", redirect_uris: [], auth_method: "none", ...times }),
+  ]);
+  await authorize("reads00000", ["workspace:read"]);
+  await authorize("enters0000", ["workspace:ssh"]);
+  const copy = await readToken(clients.owner);
+  await clients.owner.delete("/api/v2/users/me/oauth2-grants/reads00000");
+  await clients.owner.delete("/api/v2/users/me/oauth2-grants/enters0000");
+  await until(async () => (await statusWith(copy)) === 401);
+  await until(async () => (await statusWith(await readToken(clients.owner))) === 200);
+  // Only the second application could enter.
+  const agents = await getContext(server).store.all({
+    sql: "select token_generation from agents where name = 'dev'",
+    params: [],
+    map: ([generation]) => Number(generation),
+  });
+  expect(agents).toEqual([1]);
+  const admin = clients["site owner"];
+  await admin.put(`/api/v2/users/${idOf("bob")}/roles`, { roles: ["owner"] });
+  const ofBob = await readToken(clients.member);
+  await admin.put(`/api/v2/users/${idOf("bob")}/roles`, { roles: [] });
+  await until(async () => (await statusWith(ofBob)) === 401);
 });
 
 test("[AG-28] a daemon that was not connected when someone lost access gets the new token with its next connection", async () => {
