@@ -116,6 +116,13 @@ export const markLossesOfUser = (user_id: string, now: number): Statement =>
 export const markLossesOfApp = (app_id: string, now: number): Statement =>
   markLossesOf("select user_id from oauth2_grants where app_id = ?3", app_id, now);
 
+/** The same for what a key of a user can enter: all that the user can, or its one workspace. */
+export const markLossesOfKey = (
+  { user_id, workspace_id }: { readonly user_id: string; readonly workspace_id: string | null },
+  now: number,
+): Statement =>
+  workspace_id === null ? markLossesOfUser(user_id, now) : setTimersWhere("id = ?3", [workspace_id], LOST_ACCESS, now);
+
 /** The same for those of one organization, in the batch that ends the membership, before the user's groups there end. */
 export const markLossesOfMember = (
   { organization_id, user_id }: { readonly organization_id: string; readonly user_id: string },

@@ -85,7 +85,7 @@ export const sessions = (ctx: ApiContext) =>
         const owner = await keysOwnerAt(ctx, params.user, caller);
         const key = await keyAt(ctx, owner, params.session);
         if (!isSignIn(key)) throw notFound();
-        await removeKey(ctx, key);
+        await removeKey(ctx, key, caller);
         return status(204, undefined);
       },
       {

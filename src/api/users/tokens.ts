@@ -188,7 +188,7 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys/:key/expire",
       async ({ caller, params, status }) => {
         const owner = await keysOwnerAt(ctx, params.user, caller);
-        await expireKey(ctx, await keyAt(ctx, owner, params.key));
+        await expireKey(ctx, await keyAt(ctx, owner, params.key), caller);
         return status(204, undefined);
       },
       {
@@ -210,7 +210,7 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys/:key",
       async ({ caller, params, status }) => {
         const owner = await keysOwnerAt(ctx, params.user, caller);
-        await removeKey(ctx, await keyAt(ctx, owner, params.key));
+        await removeKey(ctx, await keyAt(ctx, owner, params.key), caller);
         return status(204, undefined);
       },
       {

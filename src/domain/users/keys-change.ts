@@ -15,9 +15,10 @@ import {
   updateKey,
 } from "#db/users/api-keys.ts";
 import { findUser } from "#db/users/users.ts";
+import { markLossesOfKey, markLossesOfUser } from "#db/workspaces/sharing.ts";
 import type { CreateTokenRequest, UpdateTokenRequest } from "#schema/users/api-key.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { hasScope } from "#schema/users/scopes.ts";
+import { canEnterWorkspaces, hasScope } from "#schema/users/scopes.ts";
 import type { DomainContext } from "../context.ts";
 import { areWithin } from "./allowed-addresses.ts";
 import { computeSecondsLeft, parseScopeNames, requireNotOutlived, requireWithinOwn } from "./api-key.ts";
@@ -136,7 +137,9 @@ export const endKeysCreatedBy = async ({ store, topics, clock }: DomainContext, 
   const keys = await store.all(listKeysCreatedBy({ created_by }));
   if (keys.length === 0) return;
   const now = clock.now();
-  await store.commit(keys.flatMap((key) => [deleteKey(key.id), auditKeyChanged(key, { before: key }, now)]));
+  await store.commit(
+    keys.flatMap((key) => [...recordLoss(key, now), deleteKey(key.id), auditKeyChanged(key, { before: key }, now)]),
+  );
   for (const { id } of keys) topics.publish("key_gone", id, {});
 };
 
@@ -166,6 +169,7 @@ export const changeToken = async (
   const changed = { ...key, ...patch };
   await ctx.store.commit([
     guardKey({ id: caller.key_id, now }),
+    ...(canEnterWorkspaces(scopes) ? [] : recordLoss(key, now)),
     updateKey(key.id, patch, { expect: 1 }),
     auditKeyChanged(key, { before: key, after: changed }, now),
   ]);
@@ -177,13 +181,14 @@ export const changeToken = async (
 /**
  * Expires a key, which stays in the list of expired tokens. An application's grant is deleted instead, or its next refresh would renew it.
  */
-export const expireKey = async (ctx: DomainContext, key: ApiKey): Promise<void> => {
-  if (key.login_type === GRANTED) return removeKey(ctx, key);
+export const expireKey = async (ctx: DomainContext, key: ApiKey, caller: UserCaller): Promise<void> => {
+  if (key.login_type === GRANTED) return removeKey(ctx, key, caller);
   const { store, clock, topics } = ctx;
   const now = clock.now();
   const patch = { expires_at: now, updated_at: now };
   if (key.expires_at > now) {
     await store.commit([
+      ...recordLoss(key, now),
       updateKey(key.id, patch),
       auditKeyChanged(key, { before: key, after: { ...key, ...patch } }, now),
     ]);
@@ -192,10 +197,21 @@ export const expireKey = async (ctx: DomainContext, key: ApiKey): Promise<void> 
 };
 
 /** Deletes a token or a session. */
-export const removeKey = async ({ store, clock, topics }: DomainContext, key: ApiKey): Promise<void> => {
-  await store.commit([deleteKey(key.id), auditKeyChanged(key, { before: key }, clock.now())]);
+export const removeKey = async (
+  { store, clock, topics }: DomainContext,
+  key: ApiKey,
+  caller: UserCaller,
+): Promise<void> => {
+  const now = clock.now();
+  // A client that signs out with its own key is no reason to renew tokens: its person goes on using the workspaces.
+  const losses = key.id === caller.key_id ? [] : recordLoss(key, now);
+  await store.commit([...losses, deleteKey(key.id), auditKeyChanged(key, { before: key }, now)]);
   topics.publish("key_gone", key.id, {});
 };
+
+/** A program with the key may have copied tokens of agents, which end with it (rule AG-28). */
+const recordLoss = (key: ApiKey, now: number): Statement[] =>
+  canEnterWorkspaces(listScopes(key)) ? [markLossesOfKey(key, now)] : [];
 
 /** Revokes all sessions of the user except the caller's. Tokens are kept. */
 export const endOtherSessions = async (
@@ -207,6 +223,11 @@ export const endOtherSessions = async (
   const keys = await store.all(listSessions({ user_id: id, now }));
   const ended = keys.filter((key) => key.id !== caller.key_id);
   const entries = ended.map((key) => auditKeyChanged(key, { before: key }, now));
-  await store.commit([deleteSessionsByUser({ user_id: id, except: caller.key_id }), ...entries]);
+  // A person who ends all other sessions may have lost a device.
+  await store.commit([
+    ...(ended.length > 0 ? [markLossesOfUser(id, now)] : []),
+    deleteSessionsByUser({ user_id: id, except: caller.key_id }),
+    ...entries,
+  ]);
   for (const key of ended) topics.publish("key_gone", key.id, {});
 };

@@ -4,7 +4,7 @@ import { uuid } from "#base/ids.ts";
 import { insertOAuth2App } from "#db/oauth2/apps.ts";
 import { insertOAuth2Grant } from "#db/oauth2/grants.ts";
 import { insertKey } from "#db/users/api-keys.ts";
-import type { Client } from "#src/client.ts";
+import { Client } from "#src/client.ts";
 import { openCast } from "#test/api/workspaces/cast.ts";
 import { toProgramCommand } from "#test/support/program.ts";
 import { getContext } from "#test/support/seed.ts";
@@ -141,6 +141,28 @@ test("[AG-28] the same when the authorization of an application that could run c
   const ofBob = await readToken(clients.member);
   await admin.put(`/api/v2/users/${idOf("bob")}/roles`, { roles: [] });
   await until(async () => (await statusWith(ofBob)) === 401);
+});
+
+test("[AG-28] the same when a token or another session that could enter the workspace is deleted, but not when a person signs out", async () => {
+  await using story = await openStory();
+  const { clients, server, readToken, statusWith } = story;
+  const ada = clients.owner;
+  const createToken = async (scopes: string[]): Promise<string> =>
+    (await ada.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes })).key.split("-")[0] as string;
+  const [reads, enters] = [await createToken(["workspace:read"]), await createToken(["workspace:ssh"])];
+  const copy = await readToken(ada);
+  await ada.delete(`/api/v2/users/me/keys/${reads}`);
+  const second = await ada.post<{ key: string }>("/api/v2/users/me/keys");
+  await new Client(server.url, second.key).post("/api/v2/users/logout");
+  await ada.delete(`/api/v2/users/me/keys/${enters}`);
+  await until(async () => (await statusWith(copy)) === 401);
+  await until(async () => (await statusWith(await readToken(ada))) === 200);
+  const agents = await getContext(server).store.all({
+    sql: "select token_generation from agents where name = 'dev'",
+    params: [],
+    map: ([generation]) => Number(generation),
+  });
+  expect(agents).toEqual([1]);
 });
 
 test("[AG-28] a daemon that was not connected when someone lost access gets the new token with its next connection", async () => {
