@@ -9,7 +9,7 @@ export interface TestCase {
   reason?: string;
 }
 
-const REASON_CHARACTERS = 400;
+const REASON_CHARACTERS = 1_000;
 
 /** Returns every test of the report, in order. */
 export const readJunit = (xml: string): TestCase[] =>
