@@ -62,12 +62,12 @@ export const Budget = namedObject("Budget", {
   }),
   period: period(),
   unit: unit(),
-  amount: t.Integer(),
+  amount: t.Integer({ description: "The limit for each period, without `extra`." }),
   extra: t.Integer({ description: "The amount added for the current period." }),
   spent: t.Integer({ description: "The amount used in the current period." }),
   reserved: t.Integer({ description: "The amount reserved by active calls." }),
-  period_start: time(),
-  resets_at: time(),
+  period_start: time("The beginning of the current period."),
+  resets_at: time("The end of the current period, when `spent` and `extra` return to 0."),
 });
 export type Budget = Static<typeof Budget>;
 
@@ -82,8 +82,8 @@ export const BudgetPause = namedObject("ChatBudgetPause", {
   }),
   period: period(),
   unit: unit(),
-  limit: t.Integer(),
-  spent: t.Integer(),
+  limit: t.Integer({ description: "The limit for the current period, including amounts added to it." }),
+  spent: t.Integer({ description: "The amount used in the current period when the turn paused." }),
   suggested: t.Integer({ description: "A suggested amount to add." }),
   resets_at: time("The latest time at which the turn continues."),
   deciders: t.Array(Decider, { description: "Users who can raise the budget; at most 10." }),

@@ -26,7 +26,10 @@ const fields = {
     maxLength: 4_096,
     description: "The command that starts the agent, which uses the Agent Client Protocol over stdio.",
   }),
-  arguments: t.Array(t.String({ maxLength: 10_000 }), { maxItems: 100 }),
+  arguments: t.Array(t.String({ maxLength: 10_000 }), {
+    maxItems: 100,
+    description: "The arguments of the command. `$NAME` refers to an environment variable of the workspace.",
+  }),
   variables: t.Record(
     t.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]*$", maxLength: 256 }),
     t.String({ maxLength: 10_000 }),
@@ -80,7 +83,7 @@ export const CodingAgentInput = strictObject(fields);
 export type CodingAgentInput = Static<typeof CodingAgentInput>;
 
 export const CodingAgent = namedObject("CodingAgent", {
-  name: codingAgentName(),
+  name: codingAgentName("The name of the agent. Chats and tasks send it as `coding_agent`."),
   is_preset: t.Boolean({
     description: "Whether the agent ships with Slipway. Deleting a preset restores its original settings.",
   }),
@@ -93,7 +96,7 @@ export type CodingAgents = Static<typeof CodingAgents>;
 
 /** The default coding agent of a template for new chats and tasks. */
 export const DefaultAgent = namedObject("DefaultCodingAgent", {
-  name: t.String(),
+  name: t.String({ description: "The name to send as `coding_agent`." }),
   display_name: t.String({ description: "The agent's display name, or its name if it doesn't exist." }),
   problem: t.String({ description: "Why the agent can't be selected now, as a sentence; empty if it can." }),
 });
@@ -102,8 +105,18 @@ export type DefaultAgent = Static<typeof DefaultAgent>;
 /** The public data of an available coding agent. */
 export const AvailableAgents = namedObject("AvailableCodingAgents", {
   agents: t.Array(
-    t.Object({ name: t.String(), display_name: t.String(), icon: t.String(), dialect: oneOf(AGENT_DIALECTS) }),
+    t.Object({
+      name: t.String({ description: "The name to send as `coding_agent`." }),
+      display_name: t.String(),
+      icon: fields.icon,
+      dialect: fields.dialect,
+    }),
+    { description: "The enabled agents." },
   ),
-  default_agent: t.Optional(DefaultAgent),
+  default_agent: t.Optional({
+    ...DefaultAgent,
+    description:
+      "The default of the requested template, or of the template of the requested workspace; absent if it has none.",
+  }),
 });
 export type AvailableAgents = Static<typeof AvailableAgents>;

@@ -3,8 +3,10 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../shape-names.ts";
 
 export const AgentOption = namedObject("ChatAgentOption", {
-  id: t.String(),
-  name: t.String(),
+  id: t.String({
+    description: "The ID of the option, assigned by the coding agent. Used as the key in `agent_options` of an update.",
+  }),
+  name: t.String({ description: "The display name of the option." }),
   category: t.String({
     description:
       "The category of the option, as named by the agent, such as `mode`, `model` or `thought_level`; may be empty.",
@@ -12,7 +14,13 @@ export const AgentOption = namedObject("ChatAgentOption", {
   current: t.String({
     description: "The ID of the selected choice. It applies now or from the next message.",
   }),
-  choices: t.Array(t.Object({ id: t.String(), name: t.String(), description: t.String() })),
+  choices: t.Array(
+    t.Object({
+      id: t.String({ description: "The ID of the choice. Used as the value in `agent_options` of an update." }),
+      name: t.String({ description: "The display name of the choice." }),
+      description: t.String({ description: "The coding agent's explanation of the choice; may be empty." }),
+    }),
+  ),
 });
 export type AgentOption = Static<typeof AgentOption>;
 

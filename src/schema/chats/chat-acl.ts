@@ -10,15 +10,17 @@ const role = named(
   "ChatRole",
   oneOf(["read"], "The role on the chat. `read`: can see the chat, its messages and files, but can't write."),
 );
-const Roles = t.Record(t.String(), role);
+const toRoles = (description: string) => t.Record(t.String(), role, { description });
 
 export const ChatAcl = namedObject("ChatAcl", {
   users: t.Array(t.Object({ ...MinimalUser.properties, role }), {
     description: "The users with access, sorted by username.",
   }),
-  groups: t.Array(t.Object({ ...WorkspaceAcl.properties.groups.items.properties, role })),
-  user_roles: Roles,
-  group_roles: Roles,
+  groups: t.Array(t.Object({ ...WorkspaceAcl.properties.groups.items.properties, role }), {
+    description: WorkspaceAcl.properties.groups.description,
+  }),
+  user_roles: toRoles("The roles in `users`, by user ID."),
+  group_roles: toRoles("The roles in `groups`, by group ID."),
 });
 export type ChatAcl = Static<typeof ChatAcl>;
 

@@ -36,7 +36,7 @@ export const ChatConfig = {
 } satisfies Record<string, TSchema>;
 
 export const CompactionThreshold = namedObject("CompactionThreshold", {
-  model_config_id: t.String({ format: "uuid" }),
+  model_config_id: t.String({ format: "uuid", description: "The ID of the model that the threshold applies to." }),
   threshold_percent: t.Integer({
     description:
       "The percentage of the context window at which the history is compacted, 0 to 100. 100 disables compaction.",

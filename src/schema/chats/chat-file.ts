@@ -21,10 +21,12 @@ export const ChatFile = namedObject("ChatFile", {
   organization_id: t.String({ format: "uuid" }),
   owner_id: t.String({ format: "uuid" }),
   created_at: t.String({ format: "date-time" }),
-  mime_type: t.String(),
+  mime_type: t.String({ description: "The media type of the file, such as `image/png`." }),
   name: t.String(),
-  size_bytes: t.Integer(),
+  size_bytes: t.Integer({ description: "The size of the file, in bytes." }),
 });
 export type ChatFile = Static<typeof ChatFile>;
 
-export const UploadedChatFile = namedObject("UploadedChatFile", { id: t.String({ format: "uuid" }) });
+export const UploadedChatFile = namedObject("UploadedChatFile", {
+  id: t.String({ format: "uuid", description: "The ID of the file. Send it as `file_id` of a message part." }),
+});

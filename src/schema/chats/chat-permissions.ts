@@ -59,15 +59,21 @@ export const PermissionAnswers = named(
       named(
         "PermissionAnswer",
         strictObject({
-          tool_call_id: t.String({ maxLength: 1_024 }),
-          decision: oneOf(["allow", "deny"]),
+          tool_call_id: t.String({
+            maxLength: 1_024,
+            description: "The ID of a waiting call, as in `action_required`.",
+          }),
+          decision: oneOf(
+            ["allow", "deny"],
+            "`allow` runs the call; `deny` returns an error to the model, which continues.",
+          ),
           scope: t.Optional(
             oneOf(["once", "always"], "`always` also adds a rule before the chat's other rules; default `once`."),
           ),
           command: commandWords(),
         }),
       ),
-      { maxItems: 1_000 },
+      { maxItems: 1_000, description: "Exactly one answer for each waiting call." },
     ),
   }),
 );

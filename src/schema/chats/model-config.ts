@@ -6,7 +6,7 @@ import { strictObject } from "../strict.ts";
 import { lineText } from "../text.ts";
 import { MODEL_FEATURES } from "./model-feature.ts";
 import { ModelCost, ModelPrice } from "./model-price.ts";
-import { PROVIDER_KINDS } from "./model-provider.ts";
+import { providerKind } from "./model-provider.ts";
 
 /** From least to most. */
 export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
@@ -28,12 +28,18 @@ export const CallConfig = named(
     presence_penalty: number("The presence penalty, -2 to 2."),
     frequency_penalty: number("The frequency penalty, -2 to 2."),
     reasoning: absent(
-      strictObject({
-        default: effort("When a chat does not say how hard to think."),
-        max: effort("The maximum reasoning effort. Requests for more are capped."),
-      }),
+      strictObject(
+        {
+          default: effort("The reasoning effort of chats that choose none. If absent, the provider's default."),
+          max: effort("The maximum reasoning effort. Requests for more are capped."),
+        },
+        { description: "The reasoning effort of the model." },
+      ),
     ),
-    cost: absent(ModelCost),
+    cost: absent({
+      ...ModelCost,
+      description: "The price of the model. If absent, that of the provider's price list, if the model is in it.",
+    }),
     unsupported: absent(
       t.Array(oneOf(MODEL_FEATURES), {
         maxItems: MODEL_FEATURES.length,
@@ -56,38 +62,45 @@ export type CallConfig = Static<typeof CallConfig>;
 export const listAllowedEfforts = ({ reasoning }: CallConfig): Effort[] =>
   reasoning?.max ? EFFORTS.slice(0, EFFORTS.indexOf(reasoning.max) + 1) : [...EFFORTS];
 
+const contextLimit = t.Integer({ description: "The size of the model's context window in tokens; more than 0." });
+
 const fields = {
   model: lineText({
     maxLength: 256,
     description: "The provider's name for the model; unique within a provider (otherwise 409).",
   }),
-  display_name: lineText({ maxLength: 128 }),
-  enabled: t.Boolean(),
+  display_name: lineText({ maxLength: 128, description: "The display name of the model; default: `model`." }),
+  enabled: t.Boolean({ description: "Whether chats can use the model." }),
   is_default: t.Boolean({
     description:
       "Whether chats that name no model use this one. At most one model is the default, and only a model that responds can become it.",
   }),
-  context_limit: t.Integer({ description: "The maximum number of tokens in the history; more than 0." }),
+  context_limit: contextLimit,
   compression_threshold: t.Union([t.Integer(), t.Null()], {
     description:
       "The percentage of the context window at which the history is compacted, 0 to 100. If null, it depends on the size of the context window.",
   }),
-  model_config: CallConfig,
+  model_config: { ...CallConfig, description: "The settings of calls, and the price of the model." },
 };
 
 export const ModelConfig = namedObject("ModelConfig", {
   id: t.String({ format: "uuid" }),
-  provider: oneOf(PROVIDER_KINDS),
-  provider_id: t.String({ format: "uuid" }),
-  model: t.String(),
+  provider: providerKind,
+  provider_id: t.String({ format: "uuid", description: "The ID of the model's provider." }),
+  model: t.String({ description: "The provider's name for the model." }),
   display_name: t.String(),
-  enabled: t.Boolean(),
-  is_default: t.Boolean(),
-  context_limit: t.Integer(),
-  compression_threshold: absent(t.Integer()),
-  model_config: CallConfig,
+  enabled: fields.enabled,
+  is_default: t.Boolean({ description: "Whether chats that choose no model use this one." }),
+  context_limit: contextLimit,
+  compression_threshold: absent(
+    t.Integer({
+      description:
+        "The percentage of the context window at which the history is compacted. If absent, it depends on the size of the context window.",
+    }),
+  ),
+  model_config: fields.model_config,
   reasoning_efforts: t.Array(t.String(), { description: "The reasoning efforts that a chat can request." }),
-  price: absent(ModelPrice),
+  price: absent({ ...ModelPrice, description: "The price that calls are charged at; absent if unknown." }),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
 });
@@ -115,11 +128,11 @@ export type UpdateModelConfig = Static<typeof UpdateModelConfig>;
 
 /** The result of a test prompt to a model. */
 export const TriedModel = namedObject("TriedModel", {
-  works: t.Boolean(),
+  works: t.Boolean({ description: "Whether the model responded to a test prompt within a minute." }),
   answer: t.String({ description: "The text of the model's response, at most 400 characters." }),
   problem: absent(t.String({ description: "Why the model did not respond." })),
   first_ms: t.Integer({ description: "The time until the first token, in milliseconds." }),
-  total_ms: t.Integer(),
+  total_ms: t.Integer({ description: "The time until the end of the response, in milliseconds." }),
   output_tokens: t.Integer({
     description: "The number of output tokens, as reported by the provider; 0 if it doesn't report it.",
   }),
@@ -132,19 +145,24 @@ export const UNAVAILABLE_REASONS = ["missing_api_key", "fetch_failed", "user_api
 export const AvailableModels = namedObject("AvailableModels", {
   providers: t.Array(
     t.Object({
-      provider: oneOf(PROVIDER_KINDS),
+      provider: providerKind,
       display_name: t.String(),
-      available: t.Boolean(),
-      unavailable_reason: absent(oneOf(UNAVAILABLE_REASONS)),
+      available: t.Boolean({ description: "Whether chats can use the provider's models now." }),
+      unavailable_reason: absent(
+        oneOf(
+          UNAVAILABLE_REASONS,
+          "Why the provider is unavailable; absent if it is available. `missing_api_key`: an administrator must add its API key.",
+        ),
+      ),
       models: t.Array(
         t.Object({
           id: t.String({ format: "uuid", description: "The ID that chats send as `model_config_id`." }),
-          provider: oneOf(PROVIDER_KINDS),
-          model: t.String(),
+          provider: providerKind,
+          model: ModelConfig.properties.model,
           display_name: t.String(),
-          is_default: t.Boolean(),
-          context_limit: t.Integer(),
-          reasoning_efforts: t.Array(t.String()),
+          is_default: ModelConfig.properties.is_default,
+          context_limit: contextLimit,
+          reasoning_efforts: ModelConfig.properties.reasoning_efforts,
         }),
       ),
     }),

@@ -8,6 +8,13 @@ export const OVERRIDE_CONTEXTS = ["root", "general", "explore"] as const;
 export type OverrideContext = (typeof OVERRIDE_CONTEXTS)[number];
 export const OVERRIDE_MODES = ["deployment_default", "chat_default", "model"] as const;
 
+const modelConfigId = t.Optional(
+  t.String({ format: "uuid", description: "The ID of the model. Only for the mode `model`." }),
+);
+const chosenEffort = t.Optional(
+  t.String({ description: "The reasoning effort. Only for the mode `model`; absent for the model's default." }),
+);
+
 const mode = named(
   "ModelOverrideMode",
   oneOf(
@@ -17,18 +24,19 @@ const mode = named(
 );
 
 export const ModelOverride = namedObject("ModelOverride", {
-  context: oneOf(OVERRIDE_CONTEXTS),
+  context: oneOf(
+    OVERRIDE_CONTEXTS,
+    "The chats that the choice is for. `root`: chats that you start. `explore`: sub-chats that only read. `general`: other sub-chats.",
+  ),
   mode,
-  model_config_id: t.Optional(t.String({ format: "uuid" })),
-  reasoning_effort: t.Optional(t.String()),
+  model_config_id: modelConfigId,
+  reasoning_effort: chosenEffort,
 });
 export type ModelOverride = Static<typeof ModelOverride>;
 
 export const PutModelOverride = namedObject("PutModelOverride", {
   mode,
-  model_config_id: t.Optional(
-    t.String({ format: "uuid", description: "The ID of the model. Only for the mode `model`." }),
-  ),
+  model_config_id: modelConfigId,
   reasoning_effort: t.Optional(
     t.String({
       maxLength: 64,
@@ -52,10 +60,13 @@ const organizationMode = named(
 );
 
 export const OrganizationOverride = namedObject("OrganizationOverride", {
-  context: oneOf(ORGANIZATION_CONTEXTS),
+  context: oneOf(
+    ORGANIZATION_CONTEXTS,
+    "What the model is used for. `explore`: sub-chats that only read. `general`: other sub-chats. `title_generation`: titles of chats. `compaction`: summaries that replace the history.",
+  ),
   mode: organizationMode,
-  model_config_id: t.Optional(t.String({ format: "uuid" })),
-  reasoning_effort: t.Optional(t.String()),
+  model_config_id: modelConfigId,
+  reasoning_effort: chosenEffort,
 });
 export type OrganizationOverride = Static<typeof OrganizationOverride>;
 

@@ -6,6 +6,10 @@ import { lineText } from "../text.ts";
 
 export const PROVIDER_KINDS = ["anthropic", "openai", "google", "openai-compat", "demo"] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
+export const providerKind = oneOf(
+  PROVIDER_KINDS,
+  "The provider's kind. `openai-compat`: any server with OpenAI's API. `demo`: the built-in demo, not a real model.",
+);
 
 const fields = {
   display_name: lineText({
@@ -25,11 +29,11 @@ const fields = {
 
 export const ModelProvider = namedObject("ModelProvider", {
   id: t.String({ format: "uuid" }),
-  provider: oneOf(PROVIDER_KINDS),
+  provider: providerKind,
   display_name: t.String(),
-  base_url: t.String(),
-  enabled: t.Boolean(),
-  has_api_key: t.Boolean(),
+  base_url: t.String({ description: "The base URL of the provider's API; empty for the provider's own URL." }),
+  enabled: fields.enabled,
+  has_api_key: t.Boolean({ description: "Whether an API key is stored." }),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
 });
@@ -68,7 +72,9 @@ export type TryModelProvider = Static<typeof TryModelProvider>;
 
 /** The result of testing a provider that is not saved yet. */
 export const TriedProvider = namedObject("TriedProvider", {
-  works: t.Boolean(),
+  works: t.Boolean({
+    description: "Whether the provider accepts the key and, if a model is given, the model responds.",
+  }),
   models: t.Array(t.String(), { description: "The models that the provider lists; empty if it doesn't list models." }),
   answer: t.Optional(t.String({ description: "The text of the model's response." })),
   problem: t.Optional(t.String({ description: "Why the provider does not work." })),

@@ -30,9 +30,9 @@ const TrialCheck = namedObject("TrialCheck", {
   exit_code: t.Union([t.Integer(), t.Null()], {
     description: "The exit code of the check; null if it was stopped before it exited.",
   }),
-  timed_out: t.Boolean(),
+  timed_out: t.Boolean({ description: "Whether the check was stopped because its timeout passed." }),
   output: t.String({ description: `The end of the check's output, at most ${CHECK_OUTPUT_BYTES} bytes.` }),
-  duration_ms: t.Integer({ minimum: 0 }),
+  duration_ms: t.Integer({ minimum: 0, description: "The duration of the check, in milliseconds." }),
 });
 export type TrialCheck = Static<typeof TrialCheck>;
 
@@ -44,7 +44,11 @@ const TrialChanges = namedObject("TrialChanges", {
 export type TrialChanges = Static<typeof TrialChanges>;
 
 const TrialWay = namedObject("TrialWay", {
-  number: t.Integer({ minimum: 1, maximum: MAX_WAYS }),
+  number: t.Integer({
+    minimum: 1,
+    maximum: MAX_WAYS,
+    description: "The number of the way within the trial, starting at 1.",
+  }),
   status: named(
     "TrialWayStatus",
     oneOf(
@@ -53,15 +57,18 @@ const TrialWay = namedObject("TrialWay", {
     ),
   ),
   error: t.String({ description: "Why the way failed or could not be deleted; empty otherwise." }),
-  prompt: t.String(),
+  prompt: t.String({ description: "The prompt that the way's chat is sent." }),
   model_config_id: t.Optional(uuid("The ID of the model that the way uses; default: the chat's model.")),
   coding_agent: t.Optional(t.String({ description: "The coding agent of the way's chat." })),
-  workspace_id: uuid("The ID of the fork; set once it exists."),
-  workspace_name: t.String(),
-  chat_id: uuid("The ID of the copied chat; set once it exists."),
-  changes: t.Optional(TrialChanges),
+  workspace_id: uuid("The ID of the fork. It is known before the workspace exists."),
+  workspace_name: t.String({ description: "The name of the fork; the planned name until it exists." }),
+  chat_id: uuid("The ID of the copied chat. It is known before the chat exists."),
+  changes: t.Optional({
+    ...TrialChanges,
+    description: "The changes to files since the prompt; absent until the turn has ended, and if they are unknown.",
+  }),
   changes_error: t.String({ description: "Why the changes are unknown; empty otherwise." }),
-  check: t.Optional(TrialCheck),
+  check: t.Optional({ ...TrialCheck, description: "The result of the check command; absent until it has ended." }),
   cost_micros: t.Integer({
     description: "The cost of the way's chat in millionths of a US dollar. Calls without a price count as 0.",
   }),
@@ -85,7 +92,7 @@ export const Trial = namedObject("Trial", {
   ),
   error: t.String({ description: "Why the last attempt to keep a way failed; empty otherwise." }),
   check_command: t.String({ description: "The command that checks each way; empty if there is no check." }),
-  check_timeout_seconds: t.Integer(),
+  check_timeout_seconds: t.Integer({ description: "The timeout of the check command, in seconds." }),
   kept_way: t.Optional(t.Integer({ description: "The number of the way that is being kept or was kept." })),
   ways: t.Array(TrialWay),
   created_at: time(),
@@ -156,5 +163,7 @@ const TrialFolderDiff = namedObject("TrialFolderDiff", {
   }),
 });
 
-export const TrialDiff = namedObject("TrialDiff", { folders: t.Array(TrialFolderDiff) });
+export const TrialDiff = namedObject("TrialDiff", {
+  folders: t.Array(TrialFolderDiff, { description: "The folders and repositories with changes." }),
+});
 export type TrialDiff = Static<typeof TrialDiff>;

@@ -1,6 +1,6 @@
 // Wire shapes of spend limits per day, week or month (facts/agents D 60 to 62). Micros are millionths of a US dollar.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { time, uuid } from "../fields.ts";
+import { avatarUrl, optionalTime, time, uuid } from "../fields.ts";
 import { Generic } from "../generic.ts";
 import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
@@ -14,9 +14,10 @@ export type UsagePeriod = (typeof USAGE_PERIODS)[number];
 const MAX_LIMIT_MICROS = 1_000_000_000_000_000;
 
 const period = () => oneOf(USAGE_PERIODS, "The period of the limits, in UTC. Weeks begin on Monday.");
-const limit = (minimum: number) => t.Integer({ minimum, maximum: MAX_LIMIT_MICROS });
+const limit = (minimum: number, description: string) => t.Integer({ minimum, maximum: MAX_LIMIT_MICROS, description });
+const OWN_LIMIT = "The limit for each period, in millionths of a US dollar.";
 const everybodys = () =>
-  t.Union([limit(0), t.Null()], {
+  t.Union([t.Integer({ minimum: 0, maximum: MAX_LIMIT_MICROS }), t.Null()], {
     description:
       "The limit of users without a limit of their own or of a group, in millionths of a US dollar. 0 allows no usage; null means no limit.",
   });
@@ -25,7 +26,7 @@ export const PutUsageLimits = named(
   "PutUsageLimits",
   strictObject({ spend_limit_micros: everybodys(), period: period() }),
 );
-export const PutLimit = named("PutLimit", strictObject({ spend_limit_micros: limit(1) }));
+export const PutLimit = named("PutLimit", strictObject({ spend_limit_micros: limit(1, OWN_LIMIT) }));
 
 export const UsageLimits = namedObject("UsageLimits", {
   spend_limit_micros: everybodys(),
@@ -41,17 +42,17 @@ export const UsageLimits = namedObject("UsageLimits", {
       user_id: uuid(),
       username: t.String(),
       name: t.String(),
-      avatar_url: t.String(),
-      spend_limit_micros: t.Integer(),
+      avatar_url: avatarUrl,
+      spend_limit_micros: t.Integer({ description: OWN_LIMIT }),
     }),
     { description: "The limits of individual users." },
   ),
   group_overrides: t.Array(
     t.Object({
       group_id: uuid("The ID of the group, or of an organization for the group of all its members."),
-      group_name: t.String(),
+      group_name: t.String({ description: "The name of the group or organization." }),
       group_display_name: t.String(),
-      spend_limit_micros: t.Integer(),
+      spend_limit_micros: t.Integer({ description: OWN_LIMIT }),
     }),
     { description: "Limits that apply to each member of a group." },
   ),
@@ -62,10 +63,11 @@ export const UsageLimitStatus = namedObject("UsageLimitStatus", {
   is_limited: t.Boolean({ description: "Whether a spend limit applies to the user." }),
   period: period(),
   spend_limit_micros: t.Union([t.Integer(), t.Null()], {
-    description: "The user's spend limit in millionths of a US dollar; null if there is no limit.",
+    description:
+      "The user's spend limit in millionths of a US dollar, including amounts added for this period; null if there is no limit.",
   }),
   current_spend: t.Integer({ description: "The amount spent in this period, in millionths of a US dollar." }),
-  period_start: time(),
+  period_start: time("The beginning of the period."),
   period_end: time("The end of the period, exclusive."),
 });
 export type UsageLimitStatus = Static<typeof UsageLimitStatus>;
@@ -75,9 +77,17 @@ export const LimitReached = namedObject(
   "LimitReached",
   {
     ...Generic.properties,
-    spent_micros: t.Optional(t.Integer()),
-    limit_micros: t.Optional(t.Integer()),
-    resets_at: t.Optional(time()),
+    spent_micros: t.Optional(
+      t.Integer({
+        description: "The amount spent in this period, in millionths of a US dollar. Only for the kind `usage_limit`.",
+      }),
+    ),
+    limit_micros: t.Optional(
+      t.Integer({
+        description: "The limit for this period, in millionths of a US dollar. Only for the kind `usage_limit`.",
+      }),
+    ),
+    resets_at: optionalTime("When the next period begins. Only for the kind `usage_limit`."),
   },
   { description: "The request conflicts with the current state, or the spend limit is reached." },
 );
