@@ -1,5 +1,6 @@
 // Wire shapes of the audit log (spec: Audit log entry; facts/platform 1.4 and 7).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { iconUrl } from "./fields.ts";
 import { oneOf } from "./one-of.ts";
 import { namedObject } from "./shape-names.ts";
 import { User } from "./users/user.ts";
@@ -54,14 +55,17 @@ export const LoggedOrganization = namedObject("LoggedOrganization", {
   id: Uuid("The organization's ID."),
   name: t.String(),
   display_name: t.String(),
-  icon: t.String(),
+  icon: iconUrl,
 });
 
 export const AuditLog = namedObject("AuditLog", {
   id: Uuid("The ID of the log entry."),
   time: Time("When the action happened."),
   organization_id: Uuid("The ID of the resource's organization; all zeros if it belongs to none."),
-  organization: t.Optional(LoggedOrganization),
+  organization: t.Optional({
+    ...LoggedOrganization,
+    description: "The organization of the resource; absent if it belongs to none.",
+  }),
   user: t.Union([User, t.Null()], {
     description: "The user who acted; null for the server itself and for anonymous clients.",
   }),
@@ -69,7 +73,7 @@ export const AuditLog = namedObject("AuditLog", {
   resource_type: oneOf(RESOURCE_TYPES, "The type of the affected resource."),
   resource_id: Uuid("The ID of the affected resource; all zeros if it has none."),
   resource_target: t.String({ description: "The name of the affected resource." }),
-  resource_icon: t.String(),
+  resource_icon: t.String({ description: "The URL or path of the resource's icon; may be empty." }),
   resource_link: t.String({
     description: "The link to the resource's page; empty if it has no page or was deleted.",
   }),
@@ -86,12 +90,12 @@ export const AuditLog = namedObject("AuditLog", {
   }),
   request_id: Uuid("The ID of the request; all zeros if there was no request."),
   ip: t.Union([t.String(), t.Null()], { description: "The client's IP address; null if there was no request." }),
-  user_agent: t.String(),
+  user_agent: t.String({ description: "The client's user agent; empty if there was no request." }),
 });
 export type AuditLog = Static<typeof AuditLog>;
 
 export const AuditLogs = namedObject("AuditLogs", {
-  audit_logs: t.Array(AuditLog),
+  audit_logs: t.Array(AuditLog, { description: "The entries, newest first." }),
   count: t.Integer({
     description: "The number of matching entries. A value of `count_cap` + 1 means that there are more.",
   }),

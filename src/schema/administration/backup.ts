@@ -8,10 +8,10 @@ const orNull = <T extends ReturnType<typeof t.String> | ReturnType<typeof t.Inte
   t.Union([shape, t.Null()], { description });
 
 export const Backup = namedObject("Backup", {
-  name: t.String(),
+  name: t.String({ description: "The name of the backup's folder." }),
   created_at: time(),
-  bytes: t.Integer(),
-  files: t.Integer(),
+  bytes: t.Integer({ description: "The size of the backup, in bytes." }),
+  files: t.Integer({ description: "The number of files in the backup." }),
   version: t.String({
     description: "The version of the program that created it; empty if its manifest cannot be read.",
   }),
@@ -24,7 +24,7 @@ export const Backup = namedObject("Backup", {
 export type Backup = Static<typeof Backup>;
 
 export const BackupWork = namedObject("BackupWork", {
-  kind: oneOf(["make", "check"]),
+  kind: oneOf(["make", "check"], "What is being done. `make`: a backup is created. `check`: a backup is verified."),
   name: t.String({ description: "The name of the backup being verified; empty while a backup is being created." }),
   started_at: time(),
   bytes: t.Integer({ description: "The number of bytes written or read so far." }),
@@ -33,7 +33,7 @@ export const BackupWork = namedObject("BackupWork", {
 export type BackupWork = Static<typeof BackupWork>;
 
 export const Backups = namedObject("Backups", {
-  folder: t.String(),
+  folder: t.String({ description: "The folder on the server that contains the backups." }),
   interval_ms: orNull(
     t.Integer(),
     "How often the server creates a backup automatically, in milliseconds; null if it doesn't.",

@@ -9,7 +9,7 @@ export const ExternalAccounts = namedObject("ExternalAccounts", {
       ...ExternalAuthProvider.properties,
       host: t.String({ description: "The sign-in URL; empty for providers that only support device codes." }),
       callback_url: t.String({ description: "The redirect URL to register with the provider." }),
-      link_count: t.Integer(),
+      link_count: t.Integer({ description: "The number of users who have linked an account." }),
     }),
   ),
   links: t.Array(

@@ -8,7 +8,7 @@ export const ServerLogLine = namedObject("ServerLogLine", {
   time: t.String({ format: "date-time" }),
   level: LogLevel,
   area: t.String({ description: "The part of the server that logged the line." }),
-  text: t.String(),
+  text: t.String({ description: "The text of the line, without time, level and area." }),
 });
 export type ServerLogLine = Static<typeof ServerLogLine>;
 

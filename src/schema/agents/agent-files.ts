@@ -9,11 +9,20 @@ export const RenewToken = t.Object({ token: t.String({ minLength: 1, maxLength: 
 export const ListDirectory = t.Object({ path: Path });
 export const DirectoryEntry = named(
   "DirectoryEntry",
-  t.Object({ name: t.String(), absolute_path: t.String(), is_dir: t.Boolean(), size: t.Integer() }),
+  t.Object({
+    name: t.String(),
+    absolute_path: t.String(),
+    is_dir: t.Boolean({ description: "Whether the entry is a folder, or a link to one." }),
+    size: t.Integer({ description: "The size of the file, in bytes." }),
+  }),
 );
 export const DirectoryListing = named(
   "DirectoryListing",
-  t.Object({ absolute_path: t.String(), contents: t.Array(DirectoryEntry), truncated: t.Boolean() }),
+  t.Object({
+    absolute_path: t.String({ description: "The path of the folder." }),
+    contents: t.Array(DirectoryEntry, { description: "The entries of the folder." }),
+    truncated: t.Boolean({ description: "Whether the folder has more entries than the 10,000 that are returned." }),
+  }),
 );
 export type DirectoryListing = Static<typeof DirectoryListing>;
 

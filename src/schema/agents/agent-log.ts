@@ -12,7 +12,7 @@ export const AgentLog = namedObject("AgentLog", {
   id: t.Integer({
     description: "The line's ID, which increases with each line. Used as the cursor in `before` and `after`.",
   }),
-  created_at: t.String({ format: "date-time" }),
+  created_at: t.String({ format: "date-time", description: "When the line was logged." }),
   level: LogLevel,
   output: t.String({ description: "The text of one line, without the line feed. May contain ANSI color codes." }),
   source_id: t.String({ format: "uuid", description: "The ID of the log source that the line came from." }),
@@ -28,7 +28,7 @@ export const NewAgentLog = namedObject("NewAgentLog", {
     }),
   ),
   level: t.Optional({ ...LogLevel, description: "The level of the line; default `info`." }),
-  output: t.String({ maxLength: MAX_LINE_LENGTH }),
+  output: t.String({ maxLength: MAX_LINE_LENGTH, description: "The text of the line. May contain ANSI color codes." }),
 });
 export type NewAgentLog = Static<typeof NewAgentLog>;
 
@@ -39,6 +39,10 @@ export const PatchLogs = namedObject("AddLogs", {
       description: "The ID of an existing log source. If absent or all zeros, the default source, `External`.",
     }),
   ),
-  logs: t.Array(NewAgentLog, { minItems: 1, maxItems: MAX_BATCH_LINES }),
+  logs: t.Array(NewAgentLog, {
+    minItems: 1,
+    maxItems: MAX_BATCH_LINES,
+    description: "The lines to add, oldest first. All logs of an agent are limited to 1 MiB.",
+  }),
 });
 export type PatchLogs = Static<typeof PatchLogs>;

@@ -33,11 +33,14 @@ const DerpRegion = namedObject("DerpRegion", {
 });
 
 export const DerpMap = namedObject("DerpMap", {
-  homeParams: t.Object({
-    regionScore: t.Record(t.String(), t.Number(), {
-      description: "Multipliers for the measured latency of regions, by region ID.",
-    }),
-  }),
+  homeParams: t.Object(
+    {
+      regionScore: t.Record(t.String(), t.Number(), {
+        description: "Multipliers for the measured latency of regions, by region ID.",
+      }),
+    },
+    { description: "How clients choose the region through which others reach them." },
+  ),
   omitDefaultRegions: t.Boolean({ description: "Whether clients use only the regions listed here." }),
   regions: t.Record(t.String(), DerpRegion, { description: "The regions, by ID." }),
 });
@@ -45,7 +48,7 @@ export type DerpMap = Static<typeof DerpMap>;
 
 export const AgentConnectionInfo = namedObject("AgentConnectionInfo", {
   derp_force_websockets: t.Boolean({ description: "Whether clients connect to relays only over WebSockets." }),
-  derp_map: DerpMap,
+  derp_map: { ...DerpMap, description: "The relays through which clients reach the agent." },
   disable_direct_connections: t.Boolean({ description: "Whether all traffic goes through relays." }),
   hostname_suffix: t.String({ description: "The suffix of workspace names in the private network." }),
 });

@@ -1,6 +1,8 @@
 // Wire shapes of what the daemon finds in a chat's git repositories (specification "Git server message", facts/chats 2.11). Used by the
 // daemon, the server and its clients.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { optionalTime } from "../fields.ts";
+import { oneOf } from "../one-of.ts";
 import { namedObject } from "../shape-names.ts";
 
 const GitRepository = namedObject("GitRepository", {
@@ -17,15 +19,19 @@ const GitRepository = namedObject("GitRepository", {
 export type GitRepository = Static<typeof GitRepository>;
 
 export const GitMessage = namedObject("GitMessage", {
-  type: t.Union([t.Literal("changes"), t.Literal("error")]),
-  scanned_at: t.Optional(t.String({ format: "date-time" })),
-  repositories: t.Optional(t.Array(GitRepository)),
-  message: t.Optional(t.String()),
+  type: oneOf(["changes", "error"], "`changes`: `repositories` is set. `error`: `message` is set."),
+  scanned_at: optionalTime("When the repositories were read."),
+  repositories: t.Optional(
+    t.Array(GitRepository, { description: "The repositories that have changed since the last message." }),
+  ),
+  message: t.Optional(t.String({ description: "Why a request failed, as a sentence." })),
 });
 export type GitMessage = Static<typeof GitMessage>;
 
 /** A client's message on the stream of a chat's repositories. */
-export const GitRequest = namedObject("GitRequest", { type: t.Literal("refresh") });
+export const GitRequest = namedObject("GitRequest", {
+  type: t.Literal("refresh", { description: "Reads the repositories now." }),
+});
 
 /** The checked-out branch and commit of a repository; `pushed`: the branch is known to exist at the remote. */
 export const GitReferences = namedObject("GitReferences", {

@@ -20,7 +20,7 @@ export const CloudAIdentity = namedObject("CloudAIdentity", {
 
 export const CloudBIdentity = namedObject("CloudBIdentity", {
   agent_name,
-  encoding: t.Literal("pkcs7"),
+  encoding: t.Literal("pkcs7", { description: "The encoding of the signature. Must be `pkcs7`." }),
   signature: t.String({
     maxLength: 24_576,
     description: "The attested document: a signed PKCS#7 message in Base64.",

@@ -1,5 +1,6 @@
 // Wire shapes of log sources, from which an agent's log lines come (specification "Log source", facts/platform 4).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { iconUrl } from "../fields.ts";
 import { namedObject } from "../shape-names.ts";
 
 /** Lines without a source belong to this one, which is created on first use. */
@@ -12,8 +13,8 @@ export const DEFAULT_SOURCE = {
 export const LogSource = namedObject("LogSource", {
   id: t.String({ format: "uuid", description: "The ID of the log source, chosen by the agent and unique within it." }),
   workspace_agent_id: t.String({ format: "uuid" }),
-  display_name: t.String(),
-  icon: t.String(),
+  display_name: t.String({ description: "The display name, such as that of the script; may be empty." }),
+  icon: iconUrl,
   created_at: t.String({ format: "date-time" }),
 });
 export type LogSource = Static<typeof LogSource>;

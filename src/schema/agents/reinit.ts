@@ -3,7 +3,9 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../shape-names.ts";
 
 export const ReinitEvent = namedObject("ReinitEvent", {
-  reason: t.Literal("prebuild_claimed"),
+  reason: t.Literal("prebuild_claimed", {
+    description: "Why the agent must start over: a user has claimed the prebuilt workspace.",
+  }),
   workspace_id: t.String({ format: "uuid" }),
   owner_id: t.String({
     format: "uuid",

@@ -35,7 +35,7 @@ export const AgentResources = namedObject("AgentResources", {
     named(
       "AgentHome",
       t.Object({
-        path: t.String(),
+        path: t.String({ description: "The path of the home directory." }),
         used_bytes: bytes("The used space of the file system that contains the home directory, in bytes."),
         total_bytes: bytes("The used space plus the space that the workspace's user can still use, in bytes."),
         level: t.Unsafe<SpaceLevel>(
@@ -64,7 +64,7 @@ export const AgentResources = namedObject("AgentResources", {
       "MemoryKill",
       t.Object({
         process: t.String({ description: "The beginning of the process's command; empty if unknown." }),
-        killed_at: time(),
+        killed_at: time("When the process was killed."),
       }),
     ),
     {
@@ -72,6 +72,6 @@ export const AgentResources = namedObject("AgentResources", {
         "The processes that the kernel most recently killed because the workspace ran out of memory, newest first; at most 5.",
     },
   ),
-  reported_at: time(),
+  reported_at: time("When the agent measured the values."),
 });
 export type AgentResources = Static<typeof AgentResources>;
