@@ -1,12 +1,13 @@
 // Wire shapes of tasks: a workspace created for one prompt, and the chat that works on it there.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { AGENT_STATUSES, LIFECYCLE_STATES } from "../agents/agent.ts";
+import { iconUrl } from "../fields.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
-import { RepositoryAsked } from "../templates/repository.ts";
 import { lineText } from "../text.ts";
-import { BUILD_STATUSES, Build, ParameterValue } from "../workspaces/build.ts";
+import { BUILD_STATUSES, Build, newParameterValues } from "../workspaces/build.ts";
+import { CreateWorkspace } from "../workspaces/workspace.ts";
 import { TASK_STATE_WORDS, TASK_STATES } from "./task-state-words.ts";
 
 const uuid = () => t.String({ format: "uuid" });
@@ -19,7 +20,7 @@ const PROMPT = 100_000;
 const Prompt = (description: string) => t.String({ minLength: 1, maxLength: PROMPT, description });
 
 export const TaskState = namedObject("TaskState", {
-  timestamp: time(),
+  timestamp: t.String({ format: "date-time", description: "When the task's chat last changed." }),
   state: named(
     "TaskStateName",
     oneOf(
@@ -37,18 +38,18 @@ export const Task = namedObject("Task", {
   organization_id: uuid(),
   owner_id: uuid(),
   owner_name: t.String({ description: "The username of the task's owner." }),
-  owner_avatar_url: t.String(),
-  name: t.String(),
+  owner_avatar_url: t.String({ description: "The URL of the owner's avatar; may be empty." }),
+  name: t.String({ description: "The name of the task and of its workspace when it was created." }),
   display_name: t.String(),
   template_id: uuid(),
   template_version_id: uuid(),
   template_name: t.String(),
   template_display_name: t.String(),
-  template_icon: t.String(),
+  template_icon: iconUrl,
   workspace_id: NullableUuid,
   workspace_name: t.String(),
-  workspace_status: t.Optional(oneOf(BUILD_STATUSES)),
-  workspace_build_number: t.Optional(t.Integer()),
+  workspace_status: t.Optional(oneOf(BUILD_STATUSES, "The status of the workspace, derived from its latest build.")),
+  workspace_build_number: t.Optional(t.Integer({ description: "The number of the workspace's latest build." })),
   workspace_agent_id: NullableUuid,
   workspace_agent_status: t.Optional(
     oneOf(AGENT_STATUSES, "The connection status of the workspace's agent; absent if there is no agent."),
@@ -58,7 +59,10 @@ export const Task = namedObject("Task", {
   ),
   workspace_agent_health: t.Optional(
     t.Object(
-      { healthy: t.Boolean(), reason: t.Optional(t.String()) },
+      {
+        healthy: t.Boolean(),
+        reason: t.Optional(t.String({ description: "Why the agent is unhealthy; absent if it is healthy." })),
+      },
       { description: "The health of the workspace's agent; absent if there is no agent." },
     ),
   ),
@@ -67,7 +71,7 @@ export const Task = namedObject("Task", {
   coding_agent: t.Optional(
     t.String({ description: "The coding agent of the task's chat; absent if the chat uses a model." }),
   ),
-  initial_prompt: t.String(),
+  initial_prompt: t.String({ description: "The prompt that the task was created with." }),
   status: named(
     "TaskStatus",
     oneOf(
@@ -103,8 +107,8 @@ export const CreateTask = namedObject("CreateTaskRequest", {
   template_version_preset_id: t.Optional(
     t.String({ format: "uuid", description: "The ID of a preset of the template version." }),
   ),
-  repository: t.Optional(RepositoryAsked),
-  rich_parameter_values: t.Optional(t.Array(ParameterValue, { maxItems: 256 })),
+  repository: CreateWorkspace.properties.repository,
+  rich_parameter_values: newParameterValues,
   name: t.Optional(
     lineText({
       description:
@@ -134,8 +138,8 @@ export const TaskInput = namedObject("TaskInputRequest", { input: Prompt("The te
 export type TaskInput = Static<typeof TaskInput>;
 
 export const TaskLog = namedObject("TaskLogEntry", {
-  id: t.Integer(),
-  content: t.String(),
+  id: t.Integer({ description: "The ID of the entry, which increases with each one. Used as the cursor in `after`." }),
+  content: t.String({ description: "The text of the entry." }),
   type: oneOf(["input", "output"], "The author of the entry. `input`: users. `output`: the model."),
   time: time(),
 });
@@ -149,7 +153,9 @@ export const TaskLogs = namedObject("TaskLogs", {
       description: "Whether the log was stored by an agent in the workspace, because the chat has not started yet.",
     }),
   ),
-  snapshot_at: t.Optional(time()),
+  snapshot_at: t.Optional(
+    t.String({ format: "date-time", description: "When the agent stored the log. Only if `snapshot` is true." }),
+  ),
 });
 export type TaskLogs = Static<typeof TaskLogs>;
 

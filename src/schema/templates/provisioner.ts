@@ -4,7 +4,7 @@ import { oneOf } from "../one-of.ts";
 import { namedObject } from "../shape-names.ts";
 
 const Tags = t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 256 }), {
-  description: "The tags of the workers, which jobs can require.",
+  description: "The tags of the workers that sign in with the key. They take jobs whose tags they have.",
 });
 const Name = t.String({
   minLength: 1,
@@ -25,7 +25,7 @@ export type ProvisionerKey = Static<typeof ProvisionerKey>;
 
 export const CreateProvisionerKeyRequest = namedObject("CreateProvisionerKeyRequest", {
   name: Name,
-  tags: t.Optional(t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 256 }))),
+  tags: t.Optional(Tags),
 });
 
 export const NewProvisionerKey = namedObject("NewProvisionerKey", {
@@ -48,7 +48,9 @@ const CurrentJob = namedObject("ProvisionerCurrentJob", {
   }),
   workspace_name: t.String({ description: "The name of the workspace; empty for jobs that are not builds." }),
   template_name: t.String({ description: "The name of the template; empty if it doesn't exist yet." }),
-  started_at: t.Union([t.String({ format: "date-time" }), t.Null()]),
+  started_at: t.Union([t.String({ format: "date-time" }), t.Null()], {
+    description: "When the worker took the job; null if it is unknown.",
+  }),
 });
 export type CurrentJob = Static<typeof CurrentJob>;
 
@@ -57,16 +59,16 @@ export const ProvisionerDaemon = namedObject("ProvisionerDaemon", {
   organization_id: t.String({ format: "uuid" }),
   key_id: t.String({ format: "uuid", description: "The ID of the provisioner key that the worker signed in with." }),
   name: t.String(),
-  version: t.String(),
+  version: t.String({ description: "The version of Slipway that the worker runs." }),
   provisioners: t.Array(t.String(), {
-    description: "The provisioners that the worker supports: local, docker or echo.",
+    description: "The provisioners that the worker supports: local, docker, terraform or echo.",
   }),
   tags: Tags,
   slots: t.Integer({ description: "The maximum number of concurrent jobs." }),
   status: oneOf(DAEMON_STATUSES, "The worker's status; `busy` while it is running a job."),
   current_job: t.Union([CurrentJob, t.Null()], { description: "The first of the jobs that the worker is running." }),
-  created_at: t.String({ format: "date-time" }),
-  last_seen_at: t.String({ format: "date-time" }),
+  created_at: t.String({ format: "date-time", description: "When the worker first signed in." }),
+  last_seen_at: t.String({ format: "date-time", description: "When the worker last sent a message." }),
 });
 export type ProvisionerDaemon = Static<typeof ProvisionerDaemon>;
 

@@ -5,6 +5,7 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { tryParseJson } from "#base/json/read.ts";
 import { hasCredentials, MAX_ADDRESS } from "#base/links/repository-address.ts";
+import { iconUrl } from "../fields.ts";
 import { oneOf } from "../one-of.ts";
 import { namedObject } from "../shape-names.ts";
 import { lineText } from "../text.ts";
@@ -16,12 +17,12 @@ export const REPOSITORY_FORM = "repository";
 const MAX_SCRIPT = 16_384;
 const MAX_STEPS = 64;
 
-const path = t.String({ maxLength: 1_024 });
-const name = t.String({ maxLength: 256 });
-const variables = t.Record(
-  t.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]*$", maxLength: 256 }),
-  t.String({ maxLength: 8_192 }),
-);
+const path = (description: string) => t.String({ maxLength: 1_024, description });
+const name = (description: string) => t.String({ maxLength: 256, description });
+const variables = (description: string) =>
+  t.Record(t.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]*$", maxLength: 256 }), t.String({ maxLength: 8_192 }), {
+    description,
+  });
 
 /** A request for a repository. */
 export const RepositoryAsked = namedObject("RepositoryAsked", {
@@ -66,17 +67,21 @@ export const ReadRepository = namedObject("ReadRepository", { repository: Reposi
 
 /** A command of a lifecycle step: a shell line, or a program with arguments. */
 export const LifecycleCommand = namedObject("RepositoryCommand", {
-  name: t.Optional(name),
-  run: t.Union([
-    t.String({ maxLength: MAX_SCRIPT }),
-    t.Array(t.String({ maxLength: MAX_SCRIPT }), { minItems: 1, maxItems: 256 }),
-  ]),
+  name: t.Optional(name("The name of the command in its group; absent if it has none.")),
+  run: t.Union(
+    [t.String({ maxLength: MAX_SCRIPT }), t.Array(t.String({ maxLength: MAX_SCRIPT }), { minItems: 1, maxItems: 256 })],
+    { description: "A line for a shell, or a program with its arguments, which runs without a shell." },
+  ),
 });
 export type LifecycleCommand = Static<typeof LifecycleCommand>;
 
 /** Groups run one after the other; the commands of a group run in parallel. */
-const lifecycle = t.Array(t.Array(LifecycleCommand, { minItems: 1, maxItems: MAX_STEPS }), { maxItems: MAX_STEPS });
-export type Lifecycle = Static<typeof lifecycle>;
+const lifecycle = (when: string) =>
+  t.Array(t.Array(LifecycleCommand, { minItems: 1, maxItems: MAX_STEPS }), {
+    maxItems: MAX_STEPS,
+    description: `Commands that run ${when}: groups in order, the commands of a group in parallel.`,
+  });
+export type Lifecycle = Static<ReturnType<typeof lifecycle>>;
 
 /** Lifecycle steps in execution order. */
 export const LIFECYCLE_STEPS = ["on_create", "update_content", "post_create", "post_start"] as const;
@@ -84,14 +89,14 @@ export type LifecycleStep = (typeof LIFECYCLE_STEPS)[number];
 
 export const RepositoryPort = namedObject("RepositoryPort", {
   port: t.Integer({ minimum: 1, maximum: 65_535 }),
-  label: t.String({ maxLength: 128 }),
+  label: t.String({ maxLength: 128, description: "The name that is shown for the port; may be empty." }),
   protocol: oneOf(["http", "https"]),
 });
 export type RepositoryPort = Static<typeof RepositoryPort>;
 
 const note = namedObject("RepositoryNote", {
-  property: t.String({ maxLength: 256 }),
-  reason: t.String({ maxLength: 1_024 }),
+  property: t.String({ maxLength: 256, description: "The name of the setting in the configuration file." }),
+  reason: t.String({ maxLength: 1_024, description: "Why the setting is ignored, as a sentence." }),
 });
 export type RepositoryNote = Static<typeof note>;
 
@@ -113,35 +118,55 @@ export const RepositoryPlan = namedObject("RepositoryPlan", {
     description: "The name of the folder that the repository is cloned into.",
   }),
   ref: t.String({ maxLength: 512, description: "The Git reference to clone; HEAD for the default branch." }),
-  ref_kind: oneOf(["default", "branch", "tag", "commit", "pull_request"]),
+  ref_kind: oneOf(
+    ["default", "branch", "tag", "commit", "pull_request"],
+    "What `ref` names. `default`: the default branch.",
+  ),
   commit: t.String({
     pattern: "^[0-9a-f]{40,64}$",
     description: "The ID of the commit that the configuration was read from.",
   }),
-  path: t.Optional(path),
-  full_history: t.Optional(t.Boolean()),
-  source: oneOf(SOURCES),
+  path: t.Optional(path("The folder in the repository that is opened; absent for the root.")),
+  full_history: t.Optional(
+    t.Boolean({ description: "Whether the whole history is cloned; default: only the newest commit." }),
+  ),
+  source: oneOf(
+    SOURCES,
+    "What the configuration was derived from. `language`: the repository has none, so it was derived from its programming language.",
+  ),
   configuration: t.Optional(t.String({ maxLength: 1_024, description: "The path of the configuration file." })),
-  choices: t.Array(path, {
+  choices: t.Array(t.String({ maxLength: 1_024 }), {
     maxItems: 64,
     description: "Other configuration files of the same kind in the repository.",
   }),
-  title: t.Optional(name),
-  image: t.Optional(t.String({ maxLength: 512 })),
+  title: t.Optional(name("The name that the configuration gives itself.")),
+  image: t.Optional(
+    t.String({ maxLength: 512, description: "The container image to use; absent if `build` describes one." }),
+  ),
   build: t.Optional(
-    t.Object({
-      dockerfile: path,
-      context: path,
-      args: variables,
-      target: t.Optional(name),
-      tree: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "The Git object ID of the build context." }),
-      dockerfile_id: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "The Git object ID of the Dockerfile." }),
-    }),
+    t.Object(
+      {
+        dockerfile: path("The path of the Dockerfile in the repository."),
+        context: path("The path of the folder that is the build context."),
+        args: variables("The build arguments, by name."),
+        target: t.Optional(name("The stage of the Dockerfile to build; default: the last one.")),
+        tree: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "The Git object ID of the build context." }),
+        dockerfile_id: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "The Git object ID of the Dockerfile." }),
+      },
+      { description: "The image to build from the repository; absent if `image` names one." },
+    ),
   ),
   features: t.Array(
     t.Object({
-      id: t.String({ pattern: "^[\\w.~/:@-]+$", maxLength: 512 }),
-      options: t.Record(t.String({ pattern: "^[A-Za-z_][\\w-]*$", maxLength: 128 }), t.String({ maxLength: 4_096 })),
+      id: t.String({
+        pattern: "^[\\w.~/:@-]+$",
+        maxLength: 512,
+        description:
+          "The reference of the feature, such as `ghcr.io/devcontainers/features/node:1`, or its path in the repository.",
+      }),
+      options: t.Record(t.String({ pattern: "^[A-Za-z_][\\w-]*$", maxLength: 128 }), t.String({ maxLength: 4_096 }), {
+        description: "The options of the feature, by name.",
+      }),
       tree: t.Optional(
         t.String({
           pattern: "^[0-9a-f]{40,64}$",
@@ -149,10 +174,14 @@ export const RepositoryPlan = namedObject("RepositoryPlan", {
         }),
       ),
     }),
-    { maxItems: 32 },
+    { maxItems: 32, description: "The devcontainer features to install into the image, in order." },
   ),
   user: t.Optional(
-    t.String({ pattern: "^[a-zA-Z0-9_][a-zA-Z0-9_.-]*(?::[a-zA-Z0-9_][a-zA-Z0-9_.-]*)?$", maxLength: 64 }),
+    t.String({
+      pattern: "^[a-zA-Z0-9_][a-zA-Z0-9_.-]*(?::[a-zA-Z0-9_][a-zA-Z0-9_.-]*)?$",
+      maxLength: 64,
+      description: "The user in the container, optionally with a group; default: the image's user.",
+    }),
   ),
   root: t.Optional(
     t.String({ pattern: "^/[^:\\u0000]+$", maxLength: 1_024, description: "The path of the clone in the container." }),
@@ -160,27 +189,45 @@ export const RepositoryPlan = namedObject("RepositoryPlan", {
   folder: t.Optional(
     t.String({ maxLength: 1_024, description: "The path of the folder that is opened in the container." }),
   ),
-  container_env: variables,
-  remote_env: variables,
+  container_env: variables("Environment variables of the whole container."),
+  remote_env: variables("Environment variables of terminals, editors and commands, but not of the container itself."),
   lifecycle: t.Object({
-    on_create: lifecycle,
-    update_content: lifecycle,
-    post_create: lifecycle,
-    post_start: lifecycle,
+    on_create: lifecycle("once, after the repository was cloned"),
+    update_content: lifecycle("after `on_create`"),
+    post_create: lifecycle("after `update_content`"),
+    post_start: lifecycle("at each start"),
   }),
   wait_for: oneOf(LIFECYCLE_STEPS, "The last step that must finish before the workspace is ready."),
-  ports: t.Array(RepositoryPort, { maxItems: 32 }),
+  ports: t.Array(RepositoryPort, {
+    maxItems: 32,
+    description: "The ports that the configuration forwards. They become apps of the workspace.",
+  }),
   volumes: t.Array(
     t.Object({
       name: t.String({ pattern: "^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$" }),
-      path: t.String({ pattern: "^/.+", maxLength: 1_024 }),
+      path: t.String({ pattern: "^/.+", maxLength: 1_024, description: "The path of the volume in the container." }),
     }),
-    { maxItems: 16 },
+    { maxItems: 16, description: "Volumes of the workspace that keep their files when the container is replaced." },
   ),
-  wanted: t.Object({ cpus: t.Optional(t.Number({ minimum: 0 })), memory: t.Optional(t.String({ maxLength: 32 })) }),
-  secrets: t.Array(t.Object({ name, description: t.String({ maxLength: 1_024 }) }), { maxItems: 64 }),
-  extensions: t.Array(name, { maxItems: 256 }),
-  hints: t.Array(t.String({ maxLength: 1_024 }), { maxItems: 16 }),
+  wanted: t.Object(
+    {
+      cpus: t.Optional(t.Number({ minimum: 0, description: "The number of CPU cores." })),
+      memory: t.Optional(t.String({ maxLength: 32, description: "The amount of memory, such as `8gb`." })),
+    },
+    { description: "The resources of the machine that the configuration asks for." },
+  ),
+  secrets: t.Array(
+    t.Object({
+      name: t.String({ maxLength: 256, description: "The name of the environment variable." }),
+      description: t.String({ maxLength: 1_024, description: "What the secret is for; may be empty." }),
+    }),
+    { maxItems: 64, description: "The secrets that the configuration asks its users for." },
+  ),
+  extensions: t.Array(t.String({ maxLength: 256 }), {
+    maxItems: 256,
+    description: "The IDs of the VS Code extensions that the configuration lists.",
+  }),
+  hints: t.Array(t.String({ maxLength: 1_024 }), { maxItems: 16, description: "Advice for the user, as sentences." }),
   dropped: t.Array(note, {
     maxItems: 64,
     description: "The unsupported parts of the configuration, each with the reason.",
@@ -190,13 +237,16 @@ export type RepositoryPlan = Static<typeof RepositoryPlan>;
 
 /** The preview shown before a workspace is created from a repository. */
 export const RepositoryFound = namedObject("RepositoryFound", {
-  plan: t.Optional(RepositoryPlan),
+  plan: t.Optional({
+    ...RepositoryPlan,
+    description: "What the server would set up; absent if the repository can't be read.",
+  }),
   problem: t.String({ description: "Why the repository can't be read; empty if it was read." }),
   provisioner: t.Optional(
     oneOf(["docker", "local"], "The provisioner that would build the workspace; absent if none on this server can."),
   ),
   notes: t.Array(note, { description: "The unsupported parts of the configuration, each with the reason." }),
-  templates: t.Array(t.Object({ id: t.String({ format: "uuid" }), display_name: t.String(), icon: t.String() }), {
+  templates: t.Array(t.Object({ id: t.String({ format: "uuid" }), display_name: t.String(), icon: iconUrl }), {
     description:
       "The templates that can open the repository instead of the default one. They accept a repository and need no other value.",
   }),
@@ -210,7 +260,11 @@ export const RepositoryFound = namedObject("RepositoryFound", {
   }),
   account: t.Optional(
     t.Object(
-      { id: t.String(), display_name: t.String(), linked: t.Boolean() },
+      {
+        id: t.String({ description: "The ID of the provider in paths, as in `ExternalAuthProvider`." }),
+        display_name: t.String({ description: "The display name of the provider." }),
+        linked: t.Boolean({ description: "Whether the caller has linked an account." }),
+      },
       { description: "The account used to read repositories from this host." },
     ),
   ),

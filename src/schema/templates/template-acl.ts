@@ -29,7 +29,10 @@ export type TemplateAcl = Static<typeof TemplateAcl>;
 /** Users and groups the template could be shared with. */
 export const TemplateAclAvailable = named(
   "TemplateAclAvailable",
-  t.Object({ users: t.Array(User), groups: t.Array(Group) }),
+  t.Object({
+    users: t.Array(User, { description: "The users who can be given access." }),
+    groups: t.Array(Group, { description: "The groups that can be given access." }),
+  }),
 );
 export type TemplateAclAvailable = Static<typeof TemplateAclAvailable>;
 

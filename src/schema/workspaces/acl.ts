@@ -1,5 +1,6 @@
 // Wire shapes of sharing a workspace with people (facts/platform 1.2 and 3.4).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { avatarUrl } from "../fields.ts";
 import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
@@ -22,7 +23,7 @@ const role = named(
     "The role on the workspace. `use`: see it and work in it. `admin`: also start, stop and change it.",
   ),
 );
-const Roles = t.Record(t.String(), role);
+const toRoles = (description: string) => t.Record(t.String(), role, { description });
 
 export const WorkspaceAcl = namedObject("WorkspaceAcl", {
   users: t.Array(t.Object({ ...MinimalUser.properties, role }), {
@@ -33,15 +34,18 @@ export const WorkspaceAcl = namedObject("WorkspaceAcl", {
       id: t.String({ format: "uuid" }),
       name: t.String(),
       display_name: t.String(),
-      avatar_url: t.String(),
+      avatar_url: avatarUrl,
       organization_id: t.String({ format: "uuid" }),
       organization_name: t.String(),
       organization_display_name: t.String(),
       role,
     }),
+    {
+      description: "The groups with access. The group of all members has the organization's ID.",
+    },
   ),
-  user_roles: Roles,
-  group_roles: Roles,
+  user_roles: toRoles("The roles in `users`, by user ID."),
+  group_roles: toRoles("The roles in `groups`, by group ID."),
 });
 export type WorkspaceAcl = Static<typeof WorkspaceAcl>;
 

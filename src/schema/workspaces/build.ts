@@ -63,7 +63,13 @@ export const buildStatus = (job: JobStatus, transition: Transition): BuildStatus
   return job === "unknown" ? "failed" : job;
 };
 
-export const BuildReason = named("BuildReason", oneOf(BUILD_REASONS, "What started the build."));
+export const BuildReason = named(
+  "BuildReason",
+  oneOf(
+    BUILD_REASONS,
+    "What started the build. `initiator`: a user's request without a reason. `autostart`, `autostop`, `autodelete`, `task_auto_pause`: the schedule. `dormancy`: the workspace became dormant. The others: the page or program that a user used.",
+  ),
+);
 export const WorkspaceStatus = named(
   "WorkspaceStatus",
   oneOf(BUILD_STATUSES, "The status of the workspace, derived from the build's job status and transition."),
@@ -77,22 +83,29 @@ export const Build = namedObject("WorkspaceBuild", {
   workspace_name: t.String(),
   workspace_owner_id: uuid(),
   workspace_owner_name: t.String({ description: "The username of the workspace's owner." }),
-  workspace_owner_avatar_url: t.Optional(t.String()),
+  workspace_owner_avatar_url: t.Optional(
+    t.String({ description: "The URL of the avatar; absent if the owner has none." }),
+  ),
   template_version_id: uuid(),
   template_version_name: t.String(),
   template_version_preset_id: t.Optional(uuid("The ID of the preset; absent if none was used.")),
   build_number: t.Integer({ description: "The number of the build within the workspace, starting at 1." }),
   transition: WorkspaceTransition,
-  initiator_id: uuid(),
-  initiator_name: t.String(),
+  initiator_id: uuid(
+    "The ID of the user who requested the build. For builds by the schedule, the owner of the workspace.",
+  ),
+  initiator_name: t.String({ description: "The username of that user." }),
   job: ProvisionerJob,
   reason: BuildReason,
   resources: t.Array(Resource, { description: "The resources that the build created; empty until it succeeds." }),
   deadline: optionalTime("When autostop stops the workspace; absent if it doesn't."),
   max_deadline: optionalTime("The latest time that the deadline can be moved to; absent if there is no limit."),
   status: WorkspaceStatus,
-  daily_cost: t.Integer(),
-  matched_provisioners: MatchedProvisioners,
+  daily_cost: t.Integer({ description: "The daily cost of the build's resources, in credits of the owner's quota." }),
+  matched_provisioners: {
+    ...MatchedProvisioners,
+    description: "The workers that can run the build.",
+  },
   has_ai_task: t.Boolean({ description: "Whether the template version declares an AI task." }),
   has_external_agent: t.Boolean({
     description: "Whether the workspace runs on a machine that the server doesn't control.",
@@ -101,9 +114,17 @@ export const Build = namedObject("WorkspaceBuild", {
 export type Build = Static<typeof Build>;
 
 export const ParameterValue = namedObject("ParameterValue", {
-  name: t.String({ maxLength: 128 }),
-  value: t.String({ maxLength: 65_536 }),
+  name: t.String({ maxLength: 128, description: "The name of the parameter." }),
+  value: t.String({ maxLength: 65_536, description: "The value as text: `3`, `true`, or a JSON array for lists." }),
 });
+
+/** The values with which a new workspace is created. */
+export const newParameterValues = t.Optional(
+  t.Array(ParameterValue, {
+    maxItems: 256,
+    description: "The parameter values. Omitted parameters use their defaults.",
+  }),
+);
 
 /** Body of POST /workspaces/{workspace}/builds. */
 export const CreateBuild = namedObject("CreateBuild", {
@@ -117,7 +138,7 @@ export const CreateBuild = namedObject("CreateBuild", {
       description: "The parameter values. Omitted parameters keep their values from the last build.",
     }),
   ),
-  template_version_preset_id: t.Optional(uuid()),
+  template_version_preset_id: t.Optional(uuid("The ID of a preset of the template version, whose values apply.")),
   reason: t.Optional(
     t.String({
       description: `The reason for the build: one of ${CALLER_REASONS.join(", ")}. Other values are ignored.`,
@@ -155,32 +176,35 @@ export const BuildTimings = namedObject("WorkspaceBuildTimings", {
       job_id: uuid(),
       started_at: time(),
       ended_at: time(),
-      stage: t.String(),
-      source: t.String(),
-      action: t.String(),
-      resource: t.String(),
+      stage: t.String({ description: "The stage of the build: `init`, `plan`, `graph` or `apply`." }),
+      source: t.String({ description: "What performed the step: a provisioner or a Terraform provider." }),
+      action: t.String({ description: "What was done, such as `create` or `pull`." }),
+      resource: t.String({ description: "The name or address of the resource." }),
     }),
+    { description: "The steps of the provisioner." },
   ),
   agent_script_timings: t.Array(
     t.Object({
       started_at: time(),
       ended_at: time(),
-      exit_code: t.Integer(),
-      stage: t.String(),
-      status: t.String(),
-      display_name: t.String(),
+      exit_code: t.Integer({ description: "The exit code of the script." }),
+      stage: t.String({ description: "When the script ran: `start`, `stop` or `cron`." }),
+      status: t.String({ description: "How the script ended, with the values of `AgentScriptStatus`." }),
+      display_name: t.String({ description: "The display name of the script." }),
       workspace_agent_id: t.String(),
       workspace_agent_name: t.String(),
     }),
+    { description: "The latest run of each script. For a stop, the stop scripts of the workspace." },
   ),
   agent_connection_timings: t.Array(
     t.Object({
-      started_at: time(),
-      ended_at: time(),
-      stage: t.String(),
+      started_at: time("When the build created the agent."),
+      ended_at: time("When the agent first connected."),
+      stage: t.String({ description: "Always `connect`." }),
       workspace_agent_id: t.String(),
       workspace_agent_name: t.String(),
     }),
+    { description: "The time that each agent took to connect." },
   ),
 });
 export type BuildTimings = Static<typeof BuildTimings>;

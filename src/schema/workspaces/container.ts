@@ -1,6 +1,7 @@
 // Wire shapes of a workspace's containers and devcontainers (specification "Container listing", facts/platform 5.3).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { NullableUuid } from "../nullable-uuid.ts";
+import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
 
 /** `starting`, `stopping` and `deleting` are transitions: no other operation starts in the meantime. */
@@ -10,11 +11,11 @@ export type DevcontainerStatus = (typeof DEVCONTAINER_STATUSES)[number];
 export const Container = namedObject("Container", {
   id: t.String({ description: "The ID of the container, as assigned by the container engine." }),
   name: t.String(),
-  image: t.String(),
+  image: t.String({ description: "The name of the image that the container was created from." }),
   created_at: t.String({ format: "date-time" }),
   running: t.Boolean(),
   status: t.String({ description: "The status text of the container engine, such as `Up 2 hours`." }),
-  labels: t.Record(t.String(), t.String()),
+  labels: t.Record(t.String(), t.String(), { description: "The labels of the container, by name." }),
   volumes: t.Record(t.String(), t.String(), {
     description: "The mounts: volume names or host paths, mapped to paths in the container.",
   }),
@@ -25,6 +26,7 @@ export const Container = namedObject("Container", {
       host_ip: t.String({ description: "The host's IP address; empty if the port is not published." }),
       host_port: t.Integer({ description: "The port on the host; 0 if the port is not published." }),
     }),
+    { description: "The ports that the container exposes." },
   ),
 });
 export type Container = Static<typeof Container>;
@@ -37,17 +39,22 @@ const DevcontainerFields = {
   name: t.String({
     description: "The sanitized name of the folder, with a number appended if needed to make it unique.",
   }),
-  workspace_folder: t.String(),
-  config_path: t.String(),
-  status: t.Unsafe<DevcontainerStatus>(
-    t.Union(DEVCONTAINER_STATUSES.map((status: DevcontainerStatus) => t.Literal(status))),
+  workspace_folder: t.String({ description: "The absolute path of the project's folder in the workspace." }),
+  config_path: t.String({ description: "The absolute path of the configuration file, such as `devcontainer.json`." }),
+  status: oneOf(
+    DEVCONTAINER_STATUSES,
+    "The status of the devcontainer. `starting`, `stopping` and `deleting` are operations in progress, which exclude others.",
   ),
   dirty: t.Boolean({ description: "Whether the file has changed since the container was created." }),
   error: t.Optional(t.String({ description: "Why the last attempt to create the container failed." })),
-  container: t.Optional(Container),
+  container: t.Optional({ ...Container, description: "The container; absent until it is created." }),
   agent: t.Optional(
     t.Object(
-      { id: t.String({ format: "uuid" }), name: t.String(), directory: t.String() },
+      {
+        id: t.String({ format: "uuid" }),
+        name: t.String(),
+        directory: t.String({ description: "The path of the project's folder in the container." }),
+      },
       { description: "The agent inside the devcontainer, which is a child of this agent." },
     ),
   ),

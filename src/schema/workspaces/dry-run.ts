@@ -1,7 +1,7 @@
 // Wire shapes of dry runs of a template version (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../shape-names.ts";
-import { ParameterValue } from "./build.ts";
+import { newParameterValues } from "./build.ts";
 
 export const CreateDryRun = namedObject("CreateDryRun", {
   workspace_name: t.Optional(
@@ -11,12 +11,7 @@ export const CreateDryRun = namedObject("CreateDryRun", {
       description: "The name of the workspace. It is not created.",
     }),
   ),
-  rich_parameter_values: t.Optional(
-    t.Array(ParameterValue, {
-      maxItems: 256,
-      description: "The parameter values. Omitted parameters use their defaults.",
-    }),
-  ),
+  rich_parameter_values: newParameterValues,
   template_version_preset_id: t.Optional(
     t.String({ format: "uuid", description: "The ID of a preset of the version, whose values apply." }),
   ),

@@ -17,12 +17,12 @@ export const MAX_COPIED_CHATS = 20;
 export const MAX_OPEN_FORKS = 5;
 
 const ForkedChat = namedObject("ForkedChat", {
-  from_chat_id: uuid(),
-  chat_id: uuid("The ID of the copied chat; set once it exists."),
+  from_chat_id: uuid("The ID of the original chat."),
+  chat_id: uuid("The ID of the copied chat. It is known before the chat exists."),
 });
 
 const ForkCopy = namedObject("ForkCopy", {
-  workspace_id: uuid("The ID of the new workspace; set once it exists."),
+  workspace_id: uuid("The ID of the new workspace. It is known before the workspace exists."),
   name: t.String({ description: "The planned name, or a different one if that was already taken." }),
   status: named(
     "ForkCopyStatus",
@@ -32,7 +32,7 @@ const ForkCopy = namedObject("ForkCopy", {
     ),
   ),
   error: t.String({ description: "Why the copy failed; empty otherwise." }),
-  chats: t.Array(ForkedChat),
+  chats: t.Array(ForkedChat, { description: "The copied chats; empty if none were requested." }),
 });
 
 export const Fork = namedObject("Fork", {
@@ -47,7 +47,7 @@ export const Fork = namedObject("Fork", {
     ),
   ),
   error: t.String({ description: "Why the fork failed; empty otherwise." }),
-  copies: t.Array(ForkCopy),
+  copies: t.Array(ForkCopy, { description: "The new workspaces." }),
   created_at: time(),
   updated_at: time(),
 });

@@ -10,12 +10,21 @@ export type HomeBackupEngine = (typeof HOME_BACKUP_ENGINES)[number];
 const HOME_BACKUP_STATUSES = ["creating", "ready", "failed", "deleting"] as const;
 export type HomeBackupStatus = (typeof HOME_BACKUP_STATUSES)[number];
 
-const engine = named("HomeBackupEngine", oneOf(HOME_BACKUP_ENGINES, "The engine that created the backup."));
+const engine = named(
+  "HomeBackupEngine",
+  oneOf(
+    HOME_BACKUP_ENGINES,
+    "What creates the backups. `archive`: Slipway itself, as encrypted archives. `restic`: the program restic.",
+  ),
+);
 
 export const HomeBackup = namedObject("HomeBackup", {
   id: uuid(),
   workspace_id: uuid(),
-  status: named("HomeBackupStatus", oneOf(HOME_BACKUP_STATUSES)),
+  status: named(
+    "HomeBackupStatus",
+    oneOf(HOME_BACKUP_STATUSES, "The status of the backup. Only `ready` ones can be restored."),
+  ),
   engine: t.Optional(engine),
   location: t.String({ description: "The folder or bucket that contains the backup." }),
   bytes: t.Integer({ minimum: 0, description: "The size of the files in bytes; 0 until the backup is ready." }),
@@ -40,7 +49,7 @@ export type HomeBackups = Static<typeof HomeBackups>;
 const HomeOfWorkspace = namedObject("HomeOfWorkspace", {
   workspace_id: uuid(),
   workspace_name: t.String(),
-  owner_name: t.String(),
+  owner_name: t.String({ description: "The username of the workspace's owner." }),
   backups: t.Integer({ description: "The number of backups." }),
   bytes: t.Integer({ description: "The stored size of all backups in bytes." }),
   last_at: t.Optional(time("When the newest backup was created.")),
@@ -58,11 +67,11 @@ export const HomeBackupReport = namedObject("HomeBackupReport", {
     t.Integer({ description: "How often each workspace is backed up, in milliseconds; absent if only on request." }),
   ),
   engine: t.Optional(engine),
-  keep_daily: t.Integer(),
-  keep_weekly: t.Integer(),
+  keep_daily: t.Integer({ description: "How many days one backup a day is kept." }),
+  keep_weekly: t.Integer({ description: "How many weeks one backup a week is kept." }),
   problem: t.String({ description: "Why backups can't be created; empty if they can." }),
   bytes: t.Integer({ description: "The stored size of all backups in bytes." }),
-  backups: t.Integer(),
+  backups: t.Integer({ description: "The number of backups of all workspaces." }),
   workspaces: t.Array(HomeOfWorkspace, { description: "The workspaces, those with problems first; at most 200." }),
 });
 export type HomeBackupReport = Static<typeof HomeBackupReport>;

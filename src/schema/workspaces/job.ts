@@ -1,6 +1,6 @@
 // Wire shapes of provisioner jobs, and their status, which is derived from the times (facts/platform 2.1).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { optionalTime, time, uuid } from "../fields.ts";
+import { iconUrl, optionalTime, time, uuid } from "../fields.ts";
 import { LogLevel } from "../log-level.ts";
 import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
@@ -53,22 +53,28 @@ export const ProvisionerJob = namedObject("ProvisionerJob", {
   organization_id: uuid("The ID of the organization."),
   initiator_id: uuid("The ID of the user who requested the job."),
   input: t.Object({
-    template_version_id: t.Optional(uuid()),
-    workspace_build_id: t.Optional(uuid()),
-    error: t.Optional(t.String()),
+    template_version_id: t.Optional(
+      uuid("The ID of the version that is imported or tried. Only for imports and dry runs."),
+    ),
+    workspace_build_id: t.Optional(uuid("The ID of the build. Only for builds.")),
+    error: t.Optional(t.String({ description: "Never set. Kept for older clients." })),
   }),
   type: named("ProvisionerJobType", oneOf(JOB_TYPES, "The type of the job.")),
   available_workers: t.Array(uuid(), { description: "The IDs of workers that could take the job." }),
   metadata: t.Object(
     {
       template_version_name: t.String(),
-      template_id: uuid(),
-      template_name: t.String(),
+      template_id: uuid("The ID of the template; all zeros if the version doesn't belong to one yet."),
+      template_name: t.String({
+        description: "The name of the template; empty if the version doesn't belong to one yet.",
+      }),
       template_display_name: t.String(),
-      template_icon: t.String(),
-      workspace_id: t.Optional(uuid()),
-      workspace_name: t.Optional(t.String()),
-      workspace_build_transition: t.Optional(t.String()),
+      template_icon: iconUrl,
+      workspace_id: t.Optional(uuid("The ID of the workspace. Only for builds.")),
+      workspace_name: t.Optional(t.String({ description: "The name of the workspace. Only for builds." })),
+      workspace_build_transition: t.Optional(
+        t.String({ description: "The transition of the build: `start`, `stop` or `delete`. Only for builds." }),
+      ),
     },
     { description: "The names of the affected resources." },
   ),
@@ -90,7 +96,7 @@ export const JobLog = namedObject("ProvisionerJobLog", {
   ),
   log_level: LogLevel,
   stage: t.String({ description: "The name of the build stage." }),
-  output: t.String(),
+  output: t.String({ description: "The text of one line, without the line feed." }),
 });
 export type JobLog = Static<typeof JobLog>;
 

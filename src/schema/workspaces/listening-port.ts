@@ -15,5 +15,9 @@ export const ListeningPort = namedObject("ListeningPort", {
 });
 export type ListeningPort = Static<typeof ListeningPort>;
 
-export const ListeningPorts = namedObject("ListeningPorts", { ports: t.Array(ListeningPort) });
+export const ListeningPorts = namedObject("ListeningPorts", {
+  ports: t.Array(ListeningPort, {
+    description: "The open ports, without those of apps and of common services such as databases.",
+  }),
+});
 export type ListeningPorts = Static<typeof ListeningPorts>;

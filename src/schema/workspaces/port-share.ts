@@ -17,7 +17,11 @@ export const getEffectiveLevel = (asked: ShareLevel, most: ShareLevel): ShareLev
   isMoreOpen(asked, most) ? most : asked;
 
 const agent_name = t.String({ description: "The name of an agent of the latest build." });
-const port = t.Integer({ minimum: 9, maximum: 65_535 });
+const port = t.Integer({
+  minimum: 9,
+  maximum: 65_535,
+  description: "The port that a program in the workspace listens on.",
+});
 const protocol = named("PortProtocol", oneOf(["http", "https"], "The protocol of the port."));
 export const PortShareLevel = named(
   "PortShareLevel",
@@ -47,4 +51,7 @@ export const UpsertPortShare = named(
 );
 export type UpsertPortShare = Static<typeof UpsertPortShare>;
 
-export const DeletePortShare = namedObject("DeletePortShare", { agent_name, port: t.Integer() });
+export const DeletePortShare = namedObject("DeletePortShare", {
+  agent_name,
+  port: t.Integer({ description: "The shared port." }),
+});

@@ -67,9 +67,12 @@ export const WorkspaceActivity = namedObject("WorkspaceActivity", {
   next: t.Union(
     [
       t.Object({
-        what: oneOf(["stop", "start", "make_dormant", "delete"]),
+        what: oneOf(
+          ["stop", "start", "make_dormant", "delete"],
+          "What the server will do. `make_dormant`: the workspace must be woken up before it can be used again.",
+        ),
         at: time("When the action is due. In the past if it is about to happen."),
-        why: t.String(),
+        why: t.String({ description: "The reason for the action, as a sentence." }),
       }),
       t.Null(),
     ],
@@ -83,13 +86,19 @@ export const WorkspaceActivity = namedObject("WorkspaceActivity", {
   entries: t.Array(
     t.Object({
       at: time(),
-      reason: oneOf([...ACTIVITY_REASONS]),
+      reason: oneOf(
+        [...ACTIVITY_REASONS],
+        "What happened. `activity`: the workspace was used. `extend`: a user moved the deadline. `template`: the template's schedule changed. `ttl_off`: autostop was turned off. `autostart_skipped`: an autostart was due but not possible. `failure`: a failed start was stopped. `wake`: the workspace is no longer dormant.",
+      ),
       detail: t.String({ description: "A description of the event." }),
-      actor: t.Object({
-        kind: oneOf(["user", "agent", "server"]),
-        id: t.Optional(uuid()),
-        name: t.String(),
-      }),
+      actor: t.Object(
+        {
+          kind: oneOf(["user", "agent", "server"], "`agent`: the agent in the workspace reported activity."),
+          id: t.Optional(uuid("The ID of the user or agent; absent for the server.")),
+          name: t.String({ description: "The name of the user or agent; `server` for the server." }),
+        },
+        { description: "What caused the event." },
+      ),
       old_deadline: optionalTime("The deadline before the event; absent if there was none."),
       new_deadline: optionalTime("The deadline after the event; absent if it was removed."),
     }),

@@ -88,10 +88,18 @@ export const Snapshots = namedObject("Snapshots", {
   snapshots: t.Array(Snapshot, { description: "The snapshots, newest first." }),
   bytes: t.Integer({ minimum: 0, description: "The total size of the snapshots in bytes." }),
   limit: t.Integer({ description: "The maximum number of snapshots of a workspace." }),
-  method: t.Optional(method),
+  method: t.Optional({
+    ...method,
+    description: "How the next snapshot copies files; absent if the workspace can't have snapshots.",
+  }),
   unsupported: t.String({ description: "Why the workspace can't have snapshots; empty if it can." }),
 });
 export type Snapshots = Static<typeof Snapshots>;
 
-export const CreateSnapshot = named("CreateSnapshot", strictObject({ name: t.Optional(lineText({ maxLength: 64 })) }));
+export const CreateSnapshot = named(
+  "CreateSnapshot",
+  strictObject({
+    name: t.Optional(lineText({ maxLength: 64, description: "The name of the snapshot; may be empty." })),
+  }),
+);
 export type CreateSnapshot = Static<typeof CreateSnapshot>;

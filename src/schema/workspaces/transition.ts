@@ -8,5 +8,5 @@ export type Transition = (typeof TRANSITIONS)[number];
 
 export const WorkspaceTransition = named(
   "WorkspaceTransition",
-  oneOf(TRANSITIONS, "The transition that a build performs."),
+  oneOf(TRANSITIONS, "What the build does with the workspace."),
 );

@@ -9,7 +9,7 @@ export const TrashedWorkspace = namedObject("TrashedWorkspace", {
   id: uuid(),
   name: t.String({ description: "The former name of the workspace. Another workspace may have it now." }),
   owner_id: uuid(),
-  owner_name: t.String(),
+  owner_name: t.String({ description: "The username of the workspace's owner." }),
   template_id: uuid(),
   template_name: t.String(),
   deleted_at: time(),

@@ -4,7 +4,7 @@ import { AgentStatus } from "../agents/agent.ts";
 import { optionalTime, time, uuid } from "../fields.ts";
 import { named, namedObject } from "../shape-names.ts";
 import { eventFrames } from "../socket-event.ts";
-import { BuildReason, WorkspaceStatus } from "./build.ts";
+import { Build, BuildReason, WorkspaceStatus } from "./build.ts";
 import { WorkspaceTransition } from "./transition.ts";
 import { belonging, Workspace } from "./workspace.ts";
 
@@ -13,8 +13,12 @@ export const AgentSummary = namedObject("AgentSummary", {
   id: uuid(),
   name: t.String(),
   status: AgentStatus,
-  lifecycle_state: t.String(),
-  healthy: t.Boolean(),
+  lifecycle_state: t.String({
+    description: "The state that the agent last reported, with the values of `AgentLifecycleState`.",
+  }),
+  healthy: t.Boolean({
+    description: "Whether the agent is connected or still expected to connect, and its start scripts didn't fail.",
+  }),
 });
 export type AgentSummary = Static<typeof AgentSummary>;
 
@@ -24,15 +28,15 @@ export const WorkspaceSummary = namedObject("WorkspaceSummary", {
   name: t.String(),
   created_at: time(),
   owner_id: uuid(),
-  owner_name: t.String(),
+  owner_name: t.String({ description: "The username of the workspace's owner." }),
   ...belonging,
-  template_version_id: uuid(),
+  template_version_id: uuid("The ID of the template version that the latest build uses."),
   template_version_name: t.String(),
-  template_active_version_id: uuid(),
-  outdated: t.Boolean(),
+  template_active_version_id: Workspace.properties.template_active_version_id,
+  outdated: Workspace.properties.outdated,
   status: WorkspaceStatus,
-  build_id: uuid(),
-  build_number: t.Integer(),
+  build_id: uuid("The ID of the latest build."),
+  build_number: Build.properties.build_number,
   build_created_at: time(),
   transition: WorkspaceTransition,
   reason: BuildReason,
@@ -40,12 +44,12 @@ export const WorkspaceSummary = namedObject("WorkspaceSummary", {
   deadline: optionalTime("When autostop stops the workspace; absent if it doesn't."),
   max_deadline: optionalTime("The latest time that the deadline can be moved to."),
   next_start_at: optionalTime("When autostart next starts the workspace."),
-  last_used_at: time(),
+  last_used_at: Workspace.properties.last_used_at,
   dormant_at: optionalTime("When the workspace became dormant."),
   deleting_at: optionalTime("When the dormant workspace is deleted."),
   favorite: t.Boolean({ description: "Whether the caller owns the workspace and marked it as a favorite." }),
   shared: t.Boolean({ description: "Whether the workspace is shared." }),
-  healthy: t.Boolean(),
+  healthy: Workspace.properties.health.properties.healthy,
   agents: t.Array(AgentSummary, { description: "The agents of the running workspace." }),
 });
 export type WorkspaceSummary = Static<typeof WorkspaceSummary>;

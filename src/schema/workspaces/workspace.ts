@@ -1,13 +1,14 @@
 // Wire shapes of workspaces (specification "Workspace", facts/platform 3.2).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { optionalTime, time, uuid } from "../fields.ts";
+import { iconUrl, optionalTime, time, uuid } from "../fields.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
 import { RepositoryAsked } from "../templates/repository.ts";
+import { Template } from "../templates/template.ts";
 import { lineText } from "../text.ts";
 import { AppStatus } from "./app.ts";
-import { Build, ParameterValue } from "./build.ts";
+import { Build, newParameterValues } from "./build.ts";
 
 const automaticUpdates = named(
   "AutomaticUpdates",
@@ -24,7 +25,7 @@ export const belonging = {
   template_id: uuid(),
   template_name: t.String(),
   template_display_name: t.String(),
-  template_icon: t.String(),
+  template_icon: iconUrl,
 };
 
 export const Workspace = namedObject("Workspace", {
@@ -33,40 +34,45 @@ export const Workspace = namedObject("Workspace", {
   updated_at: time(),
   owner_id: uuid(),
   owner_name: t.String({ description: "The username of the workspace's owner." }),
-  owner_avatar_url: t.String(),
+  owner_avatar_url: t.String({ description: "The URL of the owner's avatar; may be empty." }),
   ...belonging,
-  template_allow_user_cancel_workspace_jobs: t.Boolean(),
-  template_active_version_id: uuid(),
-  template_require_active_version: t.Boolean(),
-  template_use_classic_parameter_flow: t.Boolean(),
-  latest_build: Build,
-  latest_app_status: t.Optional(t.Union([AppStatus, t.Null()])),
+  template_allow_user_cancel_workspace_jobs: Template.properties.allow_user_cancel_workspace_jobs,
+  template_active_version_id: uuid("The ID of the template's active version."),
+  template_require_active_version: Template.properties.require_active_version,
+  template_use_classic_parameter_flow: Template.properties.use_classic_parameter_flow,
+  latest_build: { ...Build, description: "The latest build. Its status is that of the workspace." },
+  latest_app_status: t.Optional(
+    t.Union([AppStatus, t.Null()], {
+      description: "The newest status that an app of the workspace reported, or null.",
+    }),
+  ),
   outdated: t.Boolean({ description: "Whether the latest build uses a version other than the template's active one." }),
   name: t.String(),
   autostart_schedule: t.Optional(t.String({ description: "The autostart schedule; absent if autostart is off." })),
   ttl_ms: t.Optional(
     t.Integer({ description: "The time until autostop after a start, in milliseconds; absent if autostop is off." }),
   ),
-  last_used_at: time(),
+  last_used_at: time("When the workspace was last used; updated at most once a minute."),
   deleting_at: optionalTime("When the dormant workspace is deleted; absent if it isn't."),
   dormant_at: optionalTime("When the workspace became dormant; absent if it isn't dormant."),
   next_start_at: optionalTime("When autostart next starts the workspace."),
   health: t.Object({
-    healthy: t.Boolean(),
+    healthy: t.Boolean({ description: "Whether no agent is unhealthy. True for stopped workspaces." }),
     failing_agents: t.Array(uuid(), { description: "The IDs of unhealthy agents." }),
   }),
   automatic_updates: automaticUpdates,
-  allow_renames: t.Boolean(),
+  allow_renames: t.Boolean({ description: "Whether this server allows workspaces to be renamed." }),
   favorite: t.Boolean({ description: "Whether the caller owns the workspace and marked it as a favorite." }),
-  is_prebuild: t.Boolean(),
+  is_prebuild: t.Boolean({ description: "Whether this is a prebuilt workspace that no user has claimed yet." }),
   shared_with: t.Array(
     t.Object({
-      id: uuid(),
+      id: uuid("The ID of the user or group."),
       actor_type: oneOf(["user", "group"]),
-      name: t.String(),
-      avatar_url: t.Optional(t.String()),
-      roles: t.Array(t.String()),
+      name: t.String({ description: "The username, or the name of the group." }),
+      avatar_url: t.Optional(t.String({ description: "The URL of the avatar; absent if the user or group has none." })),
+      roles: t.Array(t.String(), { description: "The role on the workspace, with the values of `WorkspaceRole`." }),
     }),
+    { description: "The users and groups that the workspace is shared with." },
   ),
   task_id: NullableUuid,
 });
@@ -129,7 +135,11 @@ export const CreateWorkspace = namedObject("CreateWorkspace", {
   automatic_updates: t.Optional(
     t.String({ description: "Whether the workspace updates automatically: `always` or `never` (default)." }),
   ),
-  rich_parameter_values: t.Optional(t.Array(ParameterValue, { maxItems: 256 })),
-  repository: t.Optional(RepositoryAsked),
+  rich_parameter_values: newParameterValues,
+  repository: t.Optional({
+    ...RepositoryAsked,
+    description:
+      "The repository to open. Fills the template's parameter for a repository, or chooses a template for it.",
+  }),
 });
 export type CreateWorkspace = Static<typeof CreateWorkspace>;
