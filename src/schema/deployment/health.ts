@@ -8,9 +8,15 @@ export type Severity = (typeof SEVERITIES)[number];
 
 const severity = named("HealthSeverity", oneOf(SEVERITIES, "The severity of the finding."));
 const section = {
-  healthy: t.Boolean(),
+  healthy: t.Boolean({ description: "Whether the section has no error. Warnings don't count." }),
   severity,
-  warnings: t.Array(namedObject("HealthWarning", { code: t.String(), message: t.String() })),
+  warnings: t.Array(
+    namedObject("HealthWarning", {
+      code: t.String({ description: "A stable code of the warning, such as `EDB02`." }),
+      message: t.String({ description: "The warning, as a sentence." }),
+    }),
+    { description: "Problems that are not errors." },
+  ),
   dismissed: t.Boolean({ description: "Whether an administrator has dismissed the finding." }),
   error: t.Optional(t.String({ description: "A description of the error." })),
 };
@@ -19,35 +25,35 @@ export const HealthFinding = namedObject("HealthFinding", {
   name: t.String({ description: "The name of the check." }),
   severity,
   detail: t.String({ description: "The result of the check." }),
-  dismissed: t.Boolean(),
+  dismissed: section.dismissed,
 });
 export type HealthFinding = Static<typeof HealthFinding>;
 
 export const HealthReport = namedObject("HealthReport", {
   time: t.String({ format: "date-time", description: "When the checks ran." }),
   healthy: t.Boolean({ description: "Whether there are no errors other than dismissed ones." }),
-  severity,
+  severity: { ...severity, description: "The worst severity of all findings and sections, without dismissed ones." },
   coder_version: t.String({ description: "The version of this server." }),
   findings: t.Array(HealthFinding, { description: "The findings, worded as in `slipway doctor`." }),
   access_url: t.Object({
     ...section,
-    access_url: t.String(),
+    access_url: t.String({ description: "The URL at which users and workspaces reach the server." }),
     reachable: t.Boolean({ description: "Whether the server can reach itself at the access URL." }),
-    status_code: t.Integer(),
-    healthz_response: t.String(),
+    status_code: t.Integer({ description: "The status of `/healthz` at the access URL; 0 without a response." }),
+    healthz_response: t.String({ description: "The beginning of the response of `/healthz`." }),
   }),
   database: t.Object({
     ...section,
-    reachable: t.Boolean(),
+    reachable: t.Boolean({ description: "Whether the database responds." }),
     latency: t.String({ description: "The median latency of five reads." }),
-    latency_ms: t.Number(),
+    latency_ms: t.Number({ description: "The median latency of five reads, in milliseconds." }),
     threshold_ms: t.Integer({ description: "The latency above which there is a warning, in milliseconds." }),
   }),
   derp: t.Object({
     ...section,
     clients: t.Integer({ description: "The number of connections to the relay." }),
     peers: t.Integer({ description: "The number of peers at the coordinator." }),
-    tunnels: t.Integer(),
+    tunnels: t.Integer({ description: "The number of connections between peers at the coordinator." }),
   }),
   websocket: t.Object({
     ...section,
@@ -57,9 +63,10 @@ export const HealthReport = namedObject("HealthReport", {
     ...section,
     items: t.Array(
       t.Object({
-        name: t.String(),
-        running: t.Integer({ description: "The number of jobs that the provisioner is running." }),
+        name: t.String({ description: "The name of the worker." }),
+        running: t.Integer({ description: "The number of jobs that the worker is running." }),
       }),
+      { description: "The connected workers." },
     ),
   }),
 });

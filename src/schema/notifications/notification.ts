@@ -1,5 +1,6 @@
 // Wire shapes of notifications (facts/wire 5): the inbox, settings, preferences, and push subscriptions.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { iconUrl } from "../fields.ts";
 import { oneOf } from "../one-of.ts";
 import { namedObject } from "../shape-names.ts";
 
@@ -11,9 +12,15 @@ export const InboxNotification = namedObject("InboxNotification", {
     description: "The IDs of the resources that the notification is about.",
   }),
   title: t.String(),
-  content: t.String(),
-  icon: t.String(),
-  actions: t.Array(t.Object({ label: t.String(), url: t.String() })),
+  content: t.String({ description: "The text of the notification." }),
+  icon: iconUrl,
+  actions: t.Array(
+    t.Object({
+      label: t.String({ description: "The text of the button." }),
+      url: t.String({ description: "The link of the button: a path on this server." }),
+    }),
+    { description: "Buttons that user interfaces show with the notification." },
+  ),
   read_at: t.Union([t.String({ format: "date-time" }), t.Null()], {
     description: "When the notification was read; null if it is unread.",
   }),
@@ -23,15 +30,26 @@ export type InboxNotification = Static<typeof InboxNotification>;
 
 const unread_count = t.Integer({ description: "The number of all unread notifications, regardless of filters." });
 
-export const Inbox = namedObject("Inbox", { notifications: t.Array(InboxNotification), unread_count });
+export const Inbox = namedObject("Inbox", {
+  notifications: t.Array(InboxNotification, { description: "The notifications, newest first." }),
+  unread_count,
+});
 export type Inbox = Static<typeof Inbox>;
 export const InboxChange = namedObject("InboxChange", { notification: InboxNotification, unread_count });
 
 /** A message of the inbox stream. */
-export const InboxEvent = namedObject("InboxEvent", { notification: t.Optional(InboxNotification), unread_count });
+export const InboxEvent = namedObject("InboxEvent", {
+  notification: t.Optional({
+    ...InboxNotification,
+    description: "A new notification; absent if only the number of unread ones changed.",
+  }),
+  unread_count,
+});
 
 export const READ_STATUSES = ["all", "read", "unread"] as const;
-export const ReadMark = namedObject("ReadMark", { is_read: t.Boolean() });
+export const ReadMark = namedObject("ReadMark", {
+  is_read: t.Boolean({ description: "Whether the notification is marked as read or as unread." }),
+});
 
 export const METHODS = ["inbox", "smtp"] as const;
 export type Method = (typeof METHODS)[number];
@@ -39,16 +57,16 @@ export type Method = (typeof METHODS)[number];
 export const NotificationTemplate = namedObject("NotificationTemplate", {
   id: t.String({ format: "uuid" }),
   name: t.String(),
-  group: t.String(),
-  title_template: t.String(),
-  body_template: t.String(),
+  group: t.String({ description: "The heading under which settings list the kind." }),
+  title_template: t.String({ description: "The title, with placeholders such as `{workspace}`." }),
+  body_template: t.String({ description: "The text, with placeholders such as `{workspace}`." }),
   method: oneOf(
     ["", ...METHODS],
     "How this kind is delivered. `inbox`: only to the inbox. `smtp`: also by email. Empty: the default method.",
   ),
-  default_method: oneOf(METHODS),
-  kind: oneOf(["system"]),
-  enabled_by_default: t.Boolean(),
+  default_method: oneOf(METHODS, "How this kind is delivered if `method` is empty."),
+  kind: oneOf(["system"], "Always `system`."),
+  enabled_by_default: t.Boolean({ description: "Always true: users get every kind that they haven't disabled." }),
 });
 export type NotificationTemplate = Static<typeof NotificationTemplate>;
 
@@ -57,11 +75,17 @@ export const NotificationSettings = namedObject("NotificationSettings", {
     description: "Whether delivery outside the server is paused. Inboxes still receive notifications.",
   }),
 });
-export const DispatchMethods = namedObject("DispatchMethods", { available: t.Array(t.String()), default: t.String() });
+export const DispatchMethods = namedObject("DispatchMethods", {
+  available: t.Array(t.String(), {
+    description:
+      "The methods that this server can use: `inbox`, `smtp` if an SMTP server is configured, and `webpush`.",
+  }),
+  default: t.String({ description: "The method of kinds that have none of their own." }),
+});
 
 export const NotificationPreference = namedObject("NotificationPreference", {
   id: t.String({ format: "uuid", description: "The ID of the kind of notification." }),
-  disabled: t.Boolean(),
+  disabled: t.Boolean({ description: "Whether the user doesn't get this kind." }),
   updated_at: t.String({ format: "date-time" }),
 });
 export type NotificationPreference = Static<typeof NotificationPreference>;
@@ -80,4 +104,6 @@ export const WebpushSubscription = namedObject("WebpushSubscription", {
   p256dh_key: t.String({ maxLength: 128, description: "The subscription's public key, in base64url." }),
 });
 export type WebpushSubscription = Static<typeof WebpushSubscription>;
-export const WebpushEndpoint = namedObject("WebpushEndpoint", { endpoint: t.String({ maxLength: 2_048 }) });
+export const WebpushEndpoint = namedObject("WebpushEndpoint", {
+  endpoint: t.String({ maxLength: 2_048, description: "The URL with which the browser subscribed." }),
+});

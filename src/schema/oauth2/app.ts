@@ -1,6 +1,6 @@
 // Wire shapes of OAuth 2 applications and their secrets. A secret is returned only once.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { time, uuid } from "../fields.ts";
+import { iconUrl, time, uuid } from "../fields.ts";
 import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
@@ -17,7 +17,7 @@ export const MAX_SCOPES = 64;
 export const OAuth2App = namedObject("OAuth2ProviderApp", {
   id: uuid("The application's ID, which is its `client_id`."),
   name: t.String(),
-  icon: t.String(),
+  icon: iconUrl,
   callback_url: t.String({ description: "The first URL of `redirect_uris`." }),
   redirect_uris: t.Array(t.String(), { description: "The allowed redirect URLs." }),
   scopes: t.Array(t.String(), {
@@ -33,13 +33,20 @@ export const OAuth2App = namedObject("OAuth2ProviderApp", {
   created_at: time(),
   updated_at: time("When the application was last changed or last granted access."),
   endpoints: t.Object(
-    { authorization: t.String(), token: t.String() },
+    {
+      authorization: t.String({ description: "The URL at which users grant access." }),
+      token: t.String({ description: "The URL at which the application gets tokens." }),
+    },
     { description: "The authorization and token endpoints for the application." },
   ),
 });
 export type OAuth2App = Static<typeof OAuth2App>;
 
-const name = trimmedText({ minLength: 1, maxLength: 64 });
+const name = trimmedText({
+  minLength: 1,
+  maxLength: 64,
+  description: "The name of the application, which users see when they grant access.",
+});
 const address = t.String({
   maxLength: 1024,
   description: "A redirect URL: https, http on the local machine (`http://127.0.0.1`, any port), or a custom scheme.",

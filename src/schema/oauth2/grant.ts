@@ -1,8 +1,9 @@
 // Wire shapes of an application's access request, and of granted access.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { time, uuid } from "../fields.ts";
+import { iconUrl, time, uuid } from "../fields.ts";
 import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
+import { OAuth2App } from "./app.ts";
 
 const parameter = (maxLength: number, description: string) => t.Optional(t.String({ maxLength, description }));
 
@@ -37,10 +38,8 @@ export const AuthorizationRequest = namedObject("OAuth2AuthorizationRequest", {
   app: t.Object({
     id: uuid(),
     name: t.String(),
-    icon: t.String(),
-    self_registered: t.Boolean({
-      description: "Whether the application registered itself. If so, its name is unverified.",
-    }),
+    icon: iconUrl,
+    self_registered: OAuth2App.properties.self_registered,
   }),
   scopes: t.Array(t.String(), { description: "The requested scopes; `all` means full access." }),
   sends_to: t.String({ description: "Display text for the redirect target: a host, or the scheme of a program." }),
@@ -60,9 +59,14 @@ export const OAuth2Grant = namedObject("OAuth2Grant", {
   id: t.String({
     description: "The ID of the grant: the first ten characters of its access token, before the hyphen.",
   }),
-  app: t.Object({ id: uuid(), name: t.String(), icon: t.String(), self_registered: t.Boolean() }),
-  scopes: t.Array(t.String()),
-  created_at: time(),
+  app: t.Object({
+    id: uuid(),
+    name: t.String(),
+    icon: iconUrl,
+    self_registered: t.Boolean({ description: "Whether the application registered itself." }),
+  }),
+  scopes: t.Array(t.String(), { description: "The granted scopes; `all` means full access." }),
+  created_at: time("When access was granted."),
   last_used: time("When the grant was last used; updated at most once an hour."),
   expires_at: time("When the grant expires if it isn't used."),
 });

@@ -1,5 +1,6 @@
 // Wire shapes of API keys: tokens and sessions (facts/platform 8.2). Only the response that creates one contains the secret.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
@@ -28,14 +29,19 @@ export const ApiKey = namedObject("ApiKey", {
   allowed_addresses: t.Array(t.String(), {
     description: "The networks from which the key is valid, in CIDR notation. If empty, all.",
   }),
-  lifetime_seconds: t.Integer(),
+  lifetime_seconds: t.Integer({
+    description: "How long the key is valid from its creation, or for sign-ins from their last use, in seconds.",
+  }),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
   last_used: t.String({
     format: "date-time",
     description: "When the key was last used; updated at most once an hour.",
   }),
-  expires_at: t.String({ format: "date-time" }),
+  expires_at: t.String({
+    format: "date-time",
+    description: "When the key expires. Use postpones it for sign-ins, but not for tokens.",
+  }),
 });
 export type ApiKey = Static<typeof ApiKey>;
 
@@ -63,10 +69,16 @@ export const CreateTokenRequest = named(
     allowed_addresses: t.Optional(AllowedAddresses),
     token_name: t.Optional(TokenName),
     allow_list: t.Optional(
-      t.Array(strictObject({ type: t.String({ maxLength: 64 }), id: t.String({ maxLength: 64 }) }), {
-        maxItems: 16,
-        description: "Only `{type: *, id: *}` is accepted, because tokens can't be limited to single resources.",
-      }),
+      t.Array(
+        strictObject({
+          type: t.String({ maxLength: 64, description: "Must be `*`." }),
+          id: t.String({ maxLength: 64, description: "Must be `*`." }),
+        }),
+        {
+          maxItems: 16,
+          description: "Only `{type: *, id: *}` is accepted, because tokens can't be limited to single resources.",
+        },
+      ),
     ),
   }),
 );
@@ -86,11 +98,11 @@ export const Session = namedObject("Session", {
   device: t.Object({
     client: t.String({ description: "The name and version of the browser or program; empty if unknown." }),
     os: t.String({ description: "The operating system; empty if unknown." }),
-    kind: t.Union([t.Literal("browser"), t.Literal("program"), t.Literal("unknown")]),
+    kind: oneOf(["browser", "program", "unknown"], "The kind of client, derived from its user agent."),
   }),
   user_agent: t.String({ description: "The user agent that the client sent; empty if unknown." }),
   ip_address: t.String({ description: "The last known IP address of the client; empty if unknown." }),
-  created_at: t.String({ format: "date-time" }),
+  created_at: t.String({ format: "date-time", description: "When the user signed in." }),
   last_used: t.String({
     format: "date-time",
     description: "When the session was last used. Updated at most once an hour, or earlier if the address changes.",

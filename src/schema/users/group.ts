@@ -1,5 +1,6 @@
 // Wire shapes of groups: members of an organization who are given access together.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { avatarUrl } from "../fields.ts";
 import { named } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { iconText, lineText, trimmedText } from "../text.ts";
@@ -11,7 +12,13 @@ const { organization_ids: _organizations, roles: _roles, has_ai_seat: _seat, ...
 export const GroupMember = named("GroupMember", t.Object(ofMember));
 export type GroupMember = Static<typeof GroupMember>;
 
-export const GroupMembers = named("GroupMembers", t.Object({ users: t.Array(GroupMember), count: t.Integer() }));
+export const GroupMembers = named(
+  "GroupMembers",
+  t.Object({
+    users: t.Array(GroupMember),
+    count: t.Integer({ description: "The total number of matches, not only on this page." }),
+  }),
+);
 
 export const Group = named(
   "Group",
@@ -29,8 +36,10 @@ export const Group = named(
       description:
         "The members, sorted by username; at most 1,000. Callers who can't read all members see only themselves.",
     }),
-    total_member_count: t.Integer(),
-    avatar_url: t.String({ description: "The URL of the avatar; may be empty." }),
+    total_member_count: t.Integer({
+      description: "The number of all members, including members that are not returned.",
+    }),
+    avatar_url: avatarUrl,
     quota_allowance: t.Integer({
       description: "The daily credits that the group adds to each member's workspace budget.",
     }),
@@ -44,8 +53,12 @@ const Name = trimmedText({
   maxLength: 255,
   description: "The name of the group. Unique in the organization.",
 });
-const DisplayName = lineText({ maxLength: 255 });
-const Allowance = t.Integer({ minimum: 0, maximum: 1_000_000_000 });
+const DisplayName = lineText({
+  maxLength: 255,
+  description: "The display name of the group. If empty, its name is shown.",
+});
+const ALLOWANCE = "The daily credits that the group adds to each member's workspace budget.";
+const Allowance = t.Integer({ minimum: 0, maximum: 1_000_000_000, description: ALLOWANCE });
 
 export const CreateGroup = named(
   "CreateGroupRequest",

@@ -2,9 +2,8 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
 import { namedObject } from "../shape-names.ts";
-import { lineText } from "../text.ts";
-import { CredentialJson } from "./passkey.ts";
-import { Email, RealName, Username } from "./user.ts";
+import { Challenge, CredentialJson, PasskeyName } from "./passkey.ts";
+import { Email, RealName, SessionToken, Username } from "./user.ts";
 
 export const MAX_INVITATIONS_PER_REQUEST = 100;
 
@@ -26,16 +25,16 @@ export type InviteRequest = Static<typeof InviteRequest>;
 export const Invitation = namedObject("Invitation", {
   id: uuid(),
   email: t.String(),
-  name: t.String(),
-  roles: t.Array(t.String()),
-  organization_id: uuid(),
+  name: t.String({ description: "The name of the invited person; may be empty." }),
+  roles: t.Array(t.String(), { description: "The site roles that the new user gets." }),
+  organization_id: uuid("The ID of the organization that the new user joins."),
   organization_name: t.String(),
-  organization_roles: t.Array(t.String()),
-  group_ids: t.Array(uuid()),
+  organization_roles: t.Array(t.String(), { description: "The roles that the new user gets in the organization." }),
+  group_ids: t.Array(uuid(), { description: "The IDs of the groups that the new user joins." }),
   invited_by: t.String({ description: "The username of the user who sent the invitation." }),
   created_at: time(),
   expires_at: time(),
-  expired: t.Boolean(),
+  expired: t.Boolean({ description: "Whether the link no longer works. Sending the invitation again renews it." }),
   sent_at: optionalTime("When the link was last sent by email; absent if it wasn't."),
   send_problem: t.String({ description: "Why the email could not be sent; empty if it was sent." }),
 });
@@ -51,7 +50,7 @@ export type NewInvitation = Static<typeof NewInvitation>;
 
 export const Invited = namedObject("Invited", {
   invitations: t.Array(NewInvitation, { description: "The invitations, each with a link unless it is sent by email." }),
-  skipped: t.Array(t.Object({ email: t.String(), reason: t.String() }), {
+  skipped: t.Array(t.Object({ email: t.String(), reason: t.String({ description: "The reason, as a sentence." }) }), {
     description: "The addresses that were not invited, each with the reason.",
   }),
   by_email: t.Boolean({ description: "Whether the links are sent by email." }),
@@ -83,16 +82,23 @@ export const InvitationToken = namedObject("InvitationToken", { token: Token });
 
 export const OpenInvitation = namedObject("OpenInvitation", {
   email: t.String(),
-  name: t.String(),
+  name: t.String({ description: "The name of the invited person; may be empty." }),
   username: t.String({ description: "A suggested username that is available." }),
-  organization_name: t.String(),
+  organization_name: t.String({ description: "The display name of the organization that the new user joins." }),
   roles: t.Array(t.String(), { description: "The display names of the roles that the invitation includes." }),
-  invited_by: t.String(),
-  expires_at: time(),
+  invited_by: t.String({ description: "The username of the user who sent the invitation." }),
+  expires_at: time("When the link stops working."),
   passkey: t.Boolean({ description: "Whether a passkey can be used instead of a password." }),
-  providers: t.Array(t.Object({ id: t.String(), name: t.String(), icon: t.String() }), {
-    description: "The sign-in providers that can be used instead of a password.",
-  }),
+  providers: t.Array(
+    t.Object({
+      id: t.String({ description: "The ID of the provider. Send it as `provider` to accept the invitation." }),
+      name: t.String(),
+      icon: t.String({ description: "The URL of the icon; may be empty." }),
+    }),
+    {
+      description: "The sign-in providers that can be used instead of a password.",
+    },
+  ),
 });
 export type OpenInvitation = Static<typeof OpenInvitation>;
 
@@ -104,8 +110,8 @@ export const AcceptInvitation = namedObject("AcceptInvitation", {
   passkey: t.Optional(
     t.Object(
       {
-        challenge: t.String({ minLength: 1, maxLength: 16384 }),
-        name: lineText({ minLength: 1, maxLength: 64 }),
+        challenge: { ...Challenge, description: "The challenge that was returned for this invitation. Opaque." },
+        name: PasskeyName,
         credential: CredentialJson,
       },
       { description: "The passkey. Use instead of a password." },
@@ -115,7 +121,7 @@ export const AcceptInvitation = namedObject("AcceptInvitation", {
 export type AcceptInvitation = Static<typeof AcceptInvitation>;
 
 export const InvitationAccepted = namedObject("InvitationAccepted", {
-  session_token: t.String(),
+  session_token: SessionToken.properties.session_token,
   recovery_codes: t.Optional(
     t.Array(t.String(), {
       description: "The recovery codes. Only set if a passkey was registered; returned only once.",
@@ -124,4 +130,10 @@ export const InvitationAccepted = namedObject("InvitationAccepted", {
 });
 
 export const AcceptByPasskey = namedObject("AcceptByPasskey", { token: Token, username: Username });
-export const AcceptByOidc = namedObject("AcceptByOidc", { token: Token, provider: t.String({ maxLength: 64 }) });
+export const AcceptByOidc = namedObject("AcceptByOidc", {
+  token: Token,
+  provider: t.String({
+    maxLength: 64,
+    description: "The ID of the sign-in provider, from `providers` of the invitation.",
+  }),
+});

@@ -1,7 +1,8 @@
 // Wire shapes of members of organizations (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { avatarUrl } from "../fields.ts";
 import { namedObject } from "../shape-names.ts";
-import { RoleName } from "./user.ts";
+import { RoleName, User } from "./user.ts";
 
 export const Member = namedObject("OrganizationMember", {
   user_id: t.String({ format: "uuid" }),
@@ -9,9 +10,9 @@ export const Member = namedObject("OrganizationMember", {
   username: t.String(),
   name: t.String(),
   email: t.String(),
-  avatar_url: t.String({ description: "The URL of the avatar; may be empty." }),
-  status: t.String(),
-  login_type: t.String(),
+  avatar_url: avatarUrl,
+  status: User.properties.status,
+  login_type: User.properties.login_type,
   last_seen_at: t.Optional(
     t.String({ format: "date-time", description: "When the user was last seen; absent until the first sign-in." }),
   ),

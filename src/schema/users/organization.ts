@@ -6,7 +6,7 @@ import { iconText, linesText, lineText } from "../text.ts";
 export const Organization = namedObject("Organization", {
   id: t.String({ format: "uuid" }),
   name: t.String({ description: "The name of the organization, used in paths. Unique." }),
-  display_name: t.String(),
+  display_name: t.String({ description: "The display name of the organization. If empty, its name is shown." }),
   description: t.String(),
   icon: t.String({ description: "The icon: a URL, a path on this server, or empty." }),
   is_default: t.Boolean({ description: "Whether this is the organization that `default` refers to in paths." }),
@@ -26,7 +26,7 @@ const DisplayName = lineText({
   maxLength: 64,
   description: "The display name of the organization. If empty, its name is shown.",
 });
-const Description = linesText({ maxLength: 1000 });
+const Description = linesText({ maxLength: 1000, description: "A description of the organization for its members." });
 const Icon = iconText({ maxLength: 500 });
 
 export const CreateOrganizationRequest = namedObject("CreateOrganizationRequest", {

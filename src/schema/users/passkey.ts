@@ -3,18 +3,22 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { named } from "../shape-names.ts";
 import { lineText } from "../text.ts";
 
-const Challenge = t.String({
+export const Challenge = t.String({
   minLength: 1,
   maxLength: 16384,
   description: "The challenge that the start operation returned. Opaque.",
 });
-const Name = lineText({ minLength: 1, maxLength: 64, description: "The name that the owner gave the passkey." });
+export const PasskeyName = lineText({
+  minLength: 1,
+  maxLength: 64,
+  description: "The name that the owner gave the passkey.",
+});
 
 export const Passkey = named(
   "Passkey",
   t.Object({
     id: t.String({ format: "uuid" }),
-    name: t.String(),
+    name: t.String({ description: "The name that the owner gave the passkey." }),
     created_at: t.String({ format: "date-time" }),
     last_used_at: t.Optional(
       t.String({ format: "date-time", description: "When the passkey was last used; absent until it is used." }),
@@ -30,7 +34,7 @@ export const PasskeyChallenge = named(
   "PasskeyChallenge",
   t.Object({
     challenge: t.String({ description: "The challenge to send to the operation that completes the process. Opaque." }),
-    expires_at: t.String({ format: "date-time" }),
+    expires_at: t.String({ format: "date-time", description: "When the challenge stops being accepted." }),
     options: t.Record(t.String(), t.Any(), {
       description:
         "The options for `PublicKeyCredential.parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON`.",
@@ -58,10 +62,10 @@ export type CredentialJson = Static<typeof CredentialJson>;
 
 export const NewPasskeyRequest = named(
   "NewPasskeyRequest",
-  t.Object({ challenge: Challenge, name: Name, credential: CredentialJson }),
+  t.Object({ challenge: Challenge, name: PasskeyName, credential: CredentialJson }),
 );
 export const PasskeyProof = named("PasskeyProof", t.Object({ challenge: Challenge, credential: CredentialJson }));
-export const RenamePasskey = named("RenamePasskey", t.Object({ name: Name }));
+export const RenamePasskey = named("RenamePasskey", t.Object({ name: PasskeyName }));
 export const StartPasskeyLogin = named(
   "StartPasskeyLogin",
   t.Object({

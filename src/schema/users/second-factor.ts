@@ -7,7 +7,10 @@ export const FACTOR_METHODS = ["totp", "passkey", "recovery_code"] as const;
 export type FactorMethod = (typeof FACTOR_METHODS)[number];
 
 const Methods = t.Array(t.String(), { description: `The available methods: ${FACTOR_METHODS.join(", ")}.` });
-const ExpiresAt = t.String({ format: "date-time" });
+const ExpiresAt = t.String({
+  format: "date-time",
+  description: "When the challenge or enrollment stops being accepted.",
+});
 
 /** An authenticator code or a recovery code, as typed. */
 const Code = t.String({
@@ -15,9 +18,9 @@ const Code = t.String({
   maxLength: 64,
   description: "A six-digit code from the authenticator app, or a recovery code.",
 });
-const Password = t.String({ maxLength: 1000 });
+const Password = t.String({ maxLength: 1000, description: "Your current password." });
 /** Also contains what a provider has reported about the person. */
-const Challenge = t.String({ minLength: 1, maxLength: 8192 });
+const sealed = (description: string) => t.String({ minLength: 1, maxLength: 8192, description });
 
 /** The 401 of a sign-in; with `second_factor`, the password was correct. */
 export const LoginRefused = namedObject(
@@ -39,14 +42,20 @@ export const LoginRefused = namedObject(
 );
 export type LoginRefused = Static<typeof LoginRefused>;
 
-export const SecondFactorLogin = namedObject("SecondFactorLogin", { challenge: Challenge, code: Code });
+export const SecondFactorLogin = namedObject("SecondFactorLogin", {
+  challenge: sealed("The challenge in `second_factor` of the refused sign-in."),
+  code: Code,
+});
 
 export const Factors = namedObject("Factors", {
-  totp: t.Union([t.Object({ created_at: t.String({ format: "date-time" }) }), t.Null()], {
-    description: "The authenticator app; null if none is enrolled.",
-  }),
+  totp: t.Union(
+    [t.Object({ created_at: t.String({ format: "date-time", description: "When the app was enrolled." }) }), t.Null()],
+    {
+      description: "The authenticator app; null if none is enrolled.",
+    },
+  ),
   passkeys: t.Integer({ description: "The number of passkeys." }),
-  recovery_codes_left: t.Integer(),
+  recovery_codes_left: t.Integer({ description: "The number of recovery codes that were not used yet." }),
   required: t.Boolean({ description: "Whether the user must have a second factor." }),
   required_by_administrator: t.Boolean({
     description: "Whether an administrator requires it for this user individually.",
@@ -63,7 +72,10 @@ export const TotpEnrolment = namedObject("TotpEnrolment", {
 });
 export type TotpEnrolment = Static<typeof TotpEnrolment>;
 
-export const ConfirmTotp = namedObject("ConfirmTotp", { enrolment: Challenge, code: Code });
+export const ConfirmTotp = namedObject("ConfirmTotp", {
+  enrolment: sealed("The `enrolment` that the start operation returned."),
+  code: Code,
+});
 
 export const RecoveryCodes = namedObject("RecoveryCodes", {
   recovery_codes: t.Array(t.String(), {
@@ -83,4 +95,6 @@ export const ConfirmRequest = namedObject("ConfirmRequest", {
   ),
 });
 
-export const RequireFactor = namedObject("RequireFactor", { required: t.Boolean() });
+export const RequireFactor = namedObject("RequireFactor", {
+  required: t.Boolean({ description: "Whether the user must have a second factor." }),
+});

@@ -7,16 +7,18 @@ import { linesText, lineText } from "../text.ts";
 /** Maximum bytes of a value: tools mask secrets up to this length in their results (src/tools/mask.ts). */
 export const SECRET_BYTES = 16_384;
 
-const description = linesText({ maxLength: 1_024 });
+const description = linesText({ maxLength: 1_024, description: "What the secret is for; may be empty." });
+const ENV_NAME = "The environment variable that contains the secret in the user's workspaces; empty if not set.";
+const FILE_PATH =
+  "The file that contains the secret in the user's workspaces: an absolute path, or a path below `~/`. Empty if not set.";
 const env_name = t.String({
   maxLength: 128,
   pattern: "^$|^[A-Za-z_][A-Za-z0-9_]*$",
-  description: "The environment variable that contains the secret in the user's workspaces; empty if not set.",
+  description: ENV_NAME,
 });
 const file_path = lineText({
   maxLength: 1_024,
-  description:
-    "The file that contains the secret in the user's workspaces: an absolute path, or a path below `~/`. Empty if not set.",
+  description: FILE_PATH,
 });
 const value = t.String({
   minLength: 1,
@@ -30,8 +32,8 @@ export const UserSecret = named(
     id: t.String({ format: "uuid" }),
     name: t.String(),
     description: t.String(),
-    env_name: t.String(),
-    file_path: t.String(),
+    env_name: t.String({ description: ENV_NAME }),
+    file_path: t.String({ description: FILE_PATH }),
     created_at: t.String({ format: "date-time" }),
     updated_at: t.String({ format: "date-time" }),
   }),

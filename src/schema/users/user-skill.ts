@@ -10,7 +10,7 @@ const content = t.String({ description: "The text of the skill in Markdown, at m
 export const UserSkill = namedObject("UserSkill", {
   id: t.String({ format: "uuid" }),
   name: t.String(),
-  description: t.String(),
+  description: t.String({ description: "When the model should read the skill." }),
   content: t.Optional(
     t.String({ description: "The text of the skill in Markdown. Only returned for a single skill." }),
   ),

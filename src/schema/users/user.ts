@@ -1,6 +1,7 @@
 // Wire shapes of users (facts/platform 9.2, the specification's user).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { EMAIL_PATTERN, EMAIL_PROBLEM, MAX_EMAIL_LENGTH } from "#base/email-address.ts";
+import { avatarUrl } from "../fields.ts";
 import { namedObject } from "../shape-names.ts";
 import { lineText } from "../text.ts";
 
@@ -24,10 +25,11 @@ export const Email = t.String({
   error: EMAIL_PROBLEM,
   description: "The user's email address. Unique, ignoring case.",
 });
-export const RealName = lineText({ maxLength: 128, description: "The user's display name; may be empty." });
+const REAL_NAME = "The user's display name; may be empty.";
+export const RealName = lineText({ maxLength: 128, description: REAL_NAME });
 
 export const RoleName = namedObject("RoleName", {
-  name: t.String(),
+  name: t.String({ description: "The name of the role, as in requests." }),
   display_name: t.String(),
   organization_id: t.Optional(
     t.String({ format: "uuid", description: "The ID of the organization; absent for site roles." }),
@@ -39,18 +41,20 @@ export type RoleName = Static<typeof RoleName>;
 export const MinimalUser = namedObject("MinimalUser", {
   id: t.String({ format: "uuid" }),
   username: t.String(),
-  name: t.String(),
-  avatar_url: t.String({ description: "The URL of the avatar; may be empty." }),
+  name: t.String({ description: REAL_NAME }),
+  avatar_url: avatarUrl,
 });
 export type MinimalUser = Static<typeof MinimalUser>;
 
 export const User = namedObject("User", {
   id: t.String({ format: "uuid" }),
   username: t.String(),
-  name: t.String(),
+  name: t.String({ description: REAL_NAME }),
   email: t.String(),
-  avatar_url: t.String({ description: "The URL of the avatar; may be empty." }),
-  theme_preference: t.String(),
+  avatar_url: avatarUrl,
+  theme_preference: t.String({
+    description: "The theme that the user chose for pages, such as `dark`; empty for the browser's.",
+  }),
   login_type: t.String({
     description:
       "How the user signs in: `password`, `oidc` for a sign-in provider, or `none` for accounts that can't sign in.",
@@ -64,7 +68,7 @@ export const User = namedObject("User", {
     t.String({ format: "date-time", description: "When the user was last seen; absent until the first sign-in." }),
   ),
   has_ai_seat: t.Boolean({ description: "Whether the user has ever started a chat." }),
-  is_service_account: t.Boolean(),
+  is_service_account: t.Boolean({ description: "Whether the account can't sign in and uses only API tokens." }),
   organization_ids: t.Array(t.String({ format: "uuid" })),
   roles: t.Array(RoleName, { description: "The site roles; `member` is implied." }),
 });
@@ -81,12 +85,12 @@ export const FirstUserRequest = namedObject("FirstUserRequest", {
   email: Email,
   username: Username,
   name: t.Optional(RealName),
-  password: t.String({ maxLength: 1000 }),
+  password: t.String({ maxLength: 1000, description: "The password; `POST /users/validate-password` has the rules." }),
   trial: t.Optional(t.Boolean({ description: "Accepted for compatibility and ignored." })),
 });
 
 export const LoginRequest = namedObject("LoginRequest", {
-  email: t.String({ maxLength: 254 }),
+  email: t.String({ maxLength: 254, description: "The email address of the account; usernames are not accepted." }),
   password: t.String({ maxLength: 1000 }),
 });
 
@@ -156,9 +160,12 @@ export const UpdatePasswordRequest = namedObject("UpdatePasswordRequest", {
   old_password: t.Optional(
     t.String({ maxLength: 1000, description: "The current password. Needed to change your own password." }),
   ),
-  password: t.String({ maxLength: 1000 }),
+  password: t.String({ maxLength: 1000, description: "The new password." }),
 });
 
 export const UpdateRolesRequest = namedObject("UpdateRolesRequest", {
-  roles: t.Array(t.String({ maxLength: 64 }), { maxItems: 16 }),
+  roles: t.Array(t.String({ maxLength: 64 }), {
+    maxItems: 16,
+    description: "All roles that the user has afterwards. Implied ones, such as `member`, can be omitted.",
+  }),
 });
