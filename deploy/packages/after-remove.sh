@@ -1,5 +1,5 @@
 #!/bin/sh
-# The data in /var/lib/slipway is never removed: nobody else has it.
+# The data in /var/lib/slipway is never removed, because it exists nowhere else.
 set -e
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 case "$1" in

@@ -19,17 +19,21 @@ export const askUserQuestion = defineTool({
       questions: t.Array(
         t.Object(
           {
-            header: toTextSchema(100, "What it is about, in a word or two."),
-            question: toTextSchema(2_000, "The question, whole."),
+            header: toTextSchema(100, "The topic in one or two words."),
+            question: toTextSchema(2_000, "The complete question."),
             options: t.Array(
               t.Object(
                 {
                   label: toTextSchema(200, "The answer, in a few words."),
-                  description: toTextSchema(2_000, "What it would mean."),
+                  description: toTextSchema(2_000, "The effect of this answer."),
                 },
                 { additionalProperties: false },
               ),
-              { minItems: 2, maxItems: 4, description: "Answers to choose from; people can always give another." },
+              {
+                minItems: 2,
+                maxItems: 4,
+                description: "The answers to choose from; the user can always give another one.",
+              },
             ),
           },
           { additionalProperties: false },

@@ -16,7 +16,7 @@ export const proposePlan = defineTool({
   changes_nothing: true,
   ends_turn: true,
   input_schema: t.Object(
-    { path: t.String({ minLength: 1, description: "The plan's file, which ends in .md." }) },
+    { path: t.String({ minLength: 1, description: "The path of the plan's file, which ends in .md." }) },
     { additionalProperties: false },
   ),
   async run({ agent, services }, { path }, signal) {

@@ -28,8 +28,8 @@ import { startWorkspace } from "./workspaces/start-workspace.ts";
 import { stopWorkspace } from "./workspaces/stop-workspace.ts";
 
 /**
- * Every tool, and which chats have it: enforced where tools are offered and again where one is called, so that no prompt, no old history and
- * no compaction gives more (rules SB-2, PM-2).
+ * Every tool, and which chats have it: enforced where tools are offered and again where one is called, so that no prompt, no old history
+ * and no compaction gives more (rules SB-2, PM-2).
  */
 const TOOLS: readonly (readonly [tool: Tool, ...UseRow])[] = [
   // tool, needs, root, plan, general, explore, computer_use
@@ -59,7 +59,7 @@ const TOOLS: readonly (readonly [tool: Tool, ...UseRow])[] = [
   [readSkillFile, "anywhere", "yes", "yes", "yes", "yes", "yes"],
 ];
 
-/** The same for what is no tool of ours, by its kind. */
+/** The same for calls of other tools, by their kind. */
 const KINDS: Readonly<Record<string, UseRow>> = {
   workspace_mcp: ["workspace", "yes", "no", "yes", "no", "yes"],
   external_mcp: ["anywhere", "yes", "approved", "yes", "yes", "yes"],

@@ -113,7 +113,7 @@ const isCutOff = (args: unknown): boolean =>
     : false;
 
 const CUT_OFF_MESSAGE =
-  "The arguments do not fit. They are no whole JSON: probably they were cut off at the limit of the answer. Nothing was done. Call again with less in one call.";
+  "The arguments do not fit. They are not complete JSON: probably they were cut off at the limit of the answer. Nothing was done. Call again with less in one call.";
 
 const formatError = ({ message, detail, validations }: AppError): string =>
   [message, ...validations.map((one) => `${one.field} ${one.detail}.`), detail].filter((part) => part !== "").join(" ");

@@ -15,7 +15,7 @@ export interface ToolServices {
   canUseWorkspace(): Promise<boolean>;
   /** Returns the secrets that no result may contain. */
   loadSecrets(): Promise<ChatSecrets>;
-  /** Returns why the chat's turn may not go on, as a sentence; undefined if it may. */
+  /** Returns why the chat's turn must not continue, as a sentence; undefined if it may. */
   findTurnRefusal(): Promise<string | undefined>;
   /** `page` starts at 1. */
   listTemplates(query: string, page: number): Promise<ToolResult>;

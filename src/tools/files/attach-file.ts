@@ -17,8 +17,11 @@ export const attachFile = defineTool({
   changes_nothing: true,
   input_schema: t.Object(
     {
-      path: t.String({ minLength: 1, description: "The file, absolute or below the agent's folder; ~ is the home." }),
-      name: t.Optional(t.String({ minLength: 1, description: "What to call it; its own name by default." })),
+      path: t.String({
+        minLength: 1,
+        description: "The path of the file, absolute or relative to the agent's folder; ~ is the home folder.",
+      }),
+      name: t.Optional(t.String({ minLength: 1, description: "The display name; default: the file's name." })),
     },
     { additionalProperties: false },
   ),

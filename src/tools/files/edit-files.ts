@@ -9,10 +9,12 @@ const Edit = t.Object(
   {
     old_text: t.String({
       minLength: 1,
-      description: "The passage as it stands in the file, long enough to be unique.",
+      description: "The passage exactly as in the file, long enough to be unique.",
     }),
-    new_text: t.String({ description: "What stands there afterwards." }),
-    replace_all: t.Optional(t.Boolean({ description: "Replace every occurrence; else there must be exactly one." })),
+    new_text: t.String({ description: "The new text." }),
+    replace_all: t.Optional(
+      t.Boolean({ description: "Replace every occurrence; otherwise the old text must occur exactly once." }),
+    ),
   },
   { additionalProperties: false },
 );

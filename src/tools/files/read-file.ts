@@ -14,7 +14,10 @@ export const readFile = defineTool({
   only_reads: true,
   input_schema: t.Object(
     {
-      path: t.String({ minLength: 1, description: "The file, absolute or below the agent's folder; ~ is the home." }),
+      path: t.String({
+        minLength: 1,
+        description: "The path of the file, absolute or relative to the agent's folder; ~ is the home folder.",
+      }),
       offset: t.Optional(t.Integer({ minimum: 1, description: "The first line, counted from 1." })),
       limit: t.Optional(t.Integer({ minimum: 1, description: `How many lines; ${MAX_LINES} by default.` })),
     },

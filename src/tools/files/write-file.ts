@@ -9,8 +9,11 @@ export const writeFile = defineTool({
   description,
   input_schema: t.Object(
     {
-      path: t.String({ minLength: 1, description: "The file, absolute or below the agent's folder; ~ is the home." }),
-      content: t.String({ description: "All that the file will hold." }),
+      path: t.String({
+        minLength: 1,
+        description: "The path of the file, absolute or relative to the agent's folder; ~ is the home folder.",
+      }),
+      content: t.String({ description: "The complete content of the file." }),
     },
     { additionalProperties: false },
   ),

@@ -18,10 +18,14 @@ export const execute = defineTool({
   input_schema: t.Object(
     {
       command: t.String({ minLength: 1, maxLength: 100_000, description: "Run by `sh -c`." }),
-      model_intent: t.Optional(t.String({ description: "In a few words, what it is for; shown to people." })),
+      model_intent: t.Optional(
+        t.String({ description: "The purpose of the command in a few words, shown to the user." }),
+      ),
       timeout: t.Optional(t.String({ description: 'How long to wait, such as "90s" or "10m"; "10s" by default.' })),
-      workdir: t.Optional(t.String({ minLength: 1, description: "The folder to run it in; the agent's by default." })),
-      run_in_background: t.Optional(t.Boolean({ description: "Do not wait: answer with the id of the process." })),
+      workdir: t.Optional(
+        t.String({ minLength: 1, description: "The working directory; default: the agent's folder." }),
+      ),
+      run_in_background: t.Optional(t.Boolean({ description: "Return the ID of the process without waiting." })),
     },
     { additionalProperties: false },
   ),
@@ -35,8 +39,8 @@ export const execute = defineTool({
       const limits = await loadProcessLimits(context, command);
       await startProcess(agent, { id: run_id, command, env: UNATTENDED_ENV, ...place, ...limits });
       signal.throwIfAborted();
-      const asked = background ? 0 : timeout_ms;
-      const { process, output, truncated } = await followProcess(context, run_id, asked, signal);
+      const requested = background ? 0 : timeout_ms;
+      const { process, output, truncated } = await followProcess(context, run_id, requested, signal);
       const toolOutput = { output, ...(truncated ? { truncated } : {}), ...makeUnitNote("timeout", args.timeout) };
       const wall_duration_ms = getDuration(process) ?? Math.round(context.clock.monotonic() - startedAt);
       return {
@@ -85,10 +89,10 @@ const describeOutcome = (
 const BACKGROUND_NOTE = "It runs in the background: look with process_output, end it with process_signal.";
 
 /** A trailing `&` means background; `&&` does not. */
-const parseForeground = (command: string, asked = false): { command: string; background: boolean } => {
+const parseForeground = (command: string, requested = false): { command: string; background: boolean } => {
   const trimmed = command.trimEnd();
   const trails = /[^&\\>|]&$/.test(trimmed);
-  return trails ? { command: trimmed.slice(0, -1).trimEnd(), background: true } : { command, background: asked };
+  return trails ? { command: trimmed.slice(0, -1).trimEnd(), background: true } : { command, background: requested };
 };
 
 const getDuration = ({ started_at, ended_at }: ProcessInfo): number | undefined =>

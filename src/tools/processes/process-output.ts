@@ -15,7 +15,7 @@ export const processOutput = defineTool({
   only_reads: true,
   input_schema: t.Object(
     {
-      process_id: t.String({ minLength: 1, description: "As execute or process_list have said it." }),
+      process_id: t.String({ minLength: 1, description: "The ID returned by execute or process_list." }),
       wait_timeout: t.Optional(
         t.String({ description: 'How long to wait for its end; "10s" by default, "0s" answers immediately.' }),
       ),

@@ -9,9 +9,9 @@ export const processSignal = defineTool({
   description,
   input_schema: t.Object(
     {
-      process_id: t.String({ minLength: 1, description: "As execute or process_list have said it." }),
+      process_id: t.String({ minLength: 1, description: "The ID returned by execute or process_list." }),
       signal: t.Union([t.Literal("terminate"), t.Literal("kill")], {
-        description: "terminate asks it to end (SIGTERM), kill ends it (SIGKILL).",
+        description: "terminate sends SIGTERM, kill sends SIGKILL.",
       }),
     },
     { additionalProperties: false },

@@ -20,7 +20,7 @@ const READ_ONLY_GIT =
 export const findWriteReason = (command: string): string | undefined => {
   if (command.length > MAX_COMMAND_CHARS) return "it is too long to be checked";
   const script = parse(command);
-  if (script.errors && script.errors.length > 0) return "it is no plain shell text";
+  if (script.errors && script.errors.length > 0) return "it is not a plain shell command";
   let found: string | undefined;
   const walk = (node: SyntaxNode): void => {
     found ??= findProblem(node);

@@ -54,13 +54,13 @@ const findPart = (text: string, from: number, delimiter: string | undefined, par
   if (delimiter === undefined || !/^[!-~ \t]$/.test(delimiter) || delimiter === "\\") return undefined;
   let at = from;
   for (let part = 0; part < parts; part++) {
-    const begun = at;
+    const started = at;
     for (; text[at] !== delimiter; at++) {
       if (at >= text.length || text[at] === "\n") return undefined;
       if (text[at] === "\\") at++;
     }
     const inside = text
-      .slice(begun, at)
+      .slice(started, at)
       .replaceAll(/\\[\s\S]/g, "x")
       .replaceAll(/\[\^?\]?[^\]]*\]/g, "");
     if (part === 0 && inside.includes("[")) return undefined;

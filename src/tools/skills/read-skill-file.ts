@@ -13,7 +13,11 @@ export const readSkillFile = defineTool({
   input_schema: t.Object(
     {
       name: t.String({ minLength: 1, maxLength: 200, description: "The skill's name as it is listed." }),
-      path: t.String({ minLength: 1, maxLength: 4_096, description: "The file's path below the skill's folder." }),
+      path: t.String({
+        minLength: 1,
+        maxLength: 4_096,
+        description: "The path of the file, relative to the skill's folder.",
+      }),
     },
     { additionalProperties: false },
   ),

@@ -8,7 +8,7 @@ export const interruptAgent = defineTool({
   description,
   changes_nothing: true,
   input_schema: t.Object(
-    { chat_id: t.String({ minLength: 1, description: "As spawn_agent has answered it." }) },
+    { chat_id: t.String({ minLength: 1, description: "The chat_id returned by spawn_agent." }) },
     { additionalProperties: false },
   ),
   run: ({ agents }, { chat_id }) => agents.interrupt(chat_id),

@@ -16,7 +16,7 @@ export const listAgents = defineTool({
       limit: t.Optional(
         t.Integer({ minimum: 1, maximum: MAX_PAGE, description: `1 to ${MAX_PAGE}; ${DEFAULT_PAGE} by default.` }),
       ),
-      offset: t.Optional(t.Integer({ minimum: 0, description: "How many of the newest to pass over." })),
+      offset: t.Optional(t.Integer({ minimum: 0, description: "The number of newest agents to skip." })),
     },
     { additionalProperties: false },
   ),

@@ -9,10 +9,13 @@ export const messageAgent = defineTool({
   changes_nothing: true,
   input_schema: t.Object(
     {
-      chat_id: t.String({ minLength: 1, description: "As spawn_agent has answered it." }),
+      chat_id: t.String({ minLength: 1, description: "The chat_id returned by spawn_agent." }),
       message: t.String({ minLength: 1, maxLength: 100_000, pattern: "\\S" }),
       interrupt: t.Optional(
-        t.Boolean({ description: "Stop what it is doing for this message; else it reads it when it has finished." }),
+        t.Boolean({
+          description:
+            "Interrupt the agent's current work for this message; otherwise the agent reads it when it has finished.",
+        }),
       ),
     },
     { additionalProperties: false },

@@ -23,15 +23,15 @@ export const spawnAgent = defineTool({
         minLength: 1,
         maxLength: MAX_PROMPT_CHARS,
         pattern: "\\S",
-        description: "The whole task: the agent knows nothing of this conversation.",
+        description: "The complete task: the agent sees nothing of this conversation.",
       }),
       title: t.Optional(
-        t.String({ maxLength: MAX_TITLE_CHARS, description: "What it is called; its first words without one." }),
+        t.String({ maxLength: MAX_TITLE_CHARS, description: "The title; default: the first words of the prompt." }),
       ),
       model_config_id: t.Optional(
         t.String({
           minLength: 1,
-          description: "As list_subagent_models has said it; leave out unless a person wants one.",
+          description: "The ID from list_subagent_models; omit it unless the user wants a particular model.",
         }),
       ),
       reasoning_effort: t.Optional(oneOf(EFFORTS, "Leave out for the usual one.")),

@@ -13,12 +13,12 @@ export const waitAgent = defineTool({
   only_reads: true,
   input_schema: t.Object(
     {
-      chat_id: t.String({ minLength: 1, description: "As spawn_agent has answered it." }),
+      chat_id: t.String({ minLength: 1, description: "The chat_id returned by spawn_agent." }),
       timeout_seconds: t.Optional(
         t.Integer({
           minimum: 0,
           maximum: MAX_SECONDS,
-          description: `How long to wait at most, 0 to ${MAX_SECONDS}; ${DEFAULT_TIMEOUT_S} by default. 0 only looks.`,
+          description: `How long to wait at most, 0 to ${MAX_SECONDS}; ${DEFAULT_TIMEOUT_S} by default. 0 returns immediately.`,
         }),
       ),
     },

@@ -8,10 +8,12 @@ export const createWorkspace = defineTool({
   description,
   input_schema: t.Object(
     {
-      template_id: t.String({ minLength: 1, description: "As list_templates has said it." }),
-      name: t.Optional(t.String({ description: "Letters, digits and single hyphens; one is made up without it." })),
+      template_id: t.String({ minLength: 1, description: "The ID from list_templates." }),
+      name: t.Optional(
+        t.String({ description: "The name: letters, digits and single hyphens. Generated if omitted." }),
+      ),
       parameters: t.Optional(t.Record(t.String(), t.String(), { description: "Parameter name and value." })),
-      preset_id: t.Optional(t.String({ minLength: 1, description: "As read_template has said it." })),
+      preset_id: t.Optional(t.String({ minLength: 1, description: "The ID from read_template." })),
     },
     { additionalProperties: false },
   ),

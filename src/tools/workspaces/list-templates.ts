@@ -10,8 +10,8 @@ export const listTemplates = defineTool({
   only_reads: true,
   input_schema: t.Object(
     {
-      query: t.Optional(t.String({ description: "Only templates whose name or description holds this." })),
-      page: t.Optional(t.Integer({ minimum: 1, description: "From 1 on." })),
+      query: t.Optional(t.String({ description: "Only list templates whose name or description contains this text." })),
+      page: t.Optional(t.Integer({ minimum: 1, description: "The page number, starting at 1." })),
     },
     { additionalProperties: false },
   ),

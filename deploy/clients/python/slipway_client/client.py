@@ -70,7 +70,7 @@ class Slipway(Operations):
     def follow_chat(self, chat: str, *, after_id: int = 0) -> Iterator[ChatEvent]:
         """Yields the events of a chat: first the messages after ``after_id`` and the current state, then every change.
 
-        After a lost connection, it resumes after the last message. If that message was removed meanwhile, it yields ``history_reset``
+        After a lost connection, it resumes after the last message. If that message was removed in the meantime, it yields ``history_reset``
         and then all messages. The parts of an unfinished answer are repeated after ``preview_reset``.
         """
         last = after_id
@@ -226,7 +226,7 @@ class Slipway(Operations):
         body: Any,
         headers: Mapping[str, str | None],
     ) -> Request:
-        request = Request(self.url + _filled(operation.path, path) + _query(query), method=operation.method)
+        request = Request(self.url + _fill_path(operation.path, path) + _query(query), method=operation.method)
         for name, value in self._headers.items():
             request.add_header(name, value)
         if self._token is not None:
@@ -286,14 +286,14 @@ def _get_retry_delay(attempt: int, asked: float | None) -> float:
     return random.uniform(longest / 2, longest)
 
 
-def _filled(path: str, values: Mapping[str, Any]) -> str:
-    def value_of(match: re.Match[str]) -> str:
+def _fill_path(path: str, values: Mapping[str, Any]) -> str:
+    def get_value(match: re.Match[str]) -> str:
         value = str(values.get(match[1]) or "")
         if value == "":
             raise ValueError(f'"{match[1]}" is missing in the path {path}')
         return quote(value, safe="")
 
-    return re.sub(r"\{(\w+)\}", value_of, path)
+    return re.sub(r"\{(\w+)\}", get_value, path)
 
 
 def _query(query: Mapping[str, Any]) -> str:
