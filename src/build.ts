@@ -67,7 +67,7 @@ export const build = async (options: BuildOptions = {}): Promise<BuildResult> =>
   const web = options.web ?? (await packWeb(dirname(outfile)));
   // The bundler leaves the source map of each chunk next to the program, which already contains them.
   const folder = mkdtempSync(`${outfile}.parts-`);
-  const made = join(folder, basename(outfile));
+  const created = join(folder, basename(outfile));
   const image = join(folder, IMAGE);
   writeFileSync(image, makeImage());
   const command = [
@@ -78,7 +78,7 @@ export const build = async (options: BuildOptions = {}): Promise<BuildResult> =>
     "--splitting",
     // A command that ends immediately gains nothing from optimized code. src/main.ts restores the normal policy for long-running ones.
     `--compile-jit-policy=${START_JIT_POLICY}`,
-    ...["--sourcemap=inline", "--entry-naming=[name].[ext]", "--asset-naming=[name].[ext]", `--outfile=${made}`],
+    ...["--sourcemap=inline", "--entry-naming=[name].[ext]", "--asset-naming=[name].[ext]", `--outfile=${created}`],
     `--tsconfig-override=${join(ROOT, "src/build.tsconfig.json")}`,
     ...["--define", `SLIPWAY_BUILD_VERSION=${JSON.stringify(VERSION)}`],
     ...["--define", `SLIPWAY_BUILD_COMMIT=${JSON.stringify(await readCommit())}`],
@@ -90,7 +90,7 @@ export const build = async (options: BuildOptions = {}): Promise<BuildResult> =>
     const child = Bun.spawn(command, { cwd: ROOT, stdout: "pipe", stderr: "pipe" });
     const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
     if (code !== 0) throw new Error(`the build failed:\n${output}${errors}`);
-    renameSync(made, outfile);
+    renameSync(created, outfile);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

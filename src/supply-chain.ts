@@ -78,8 +78,8 @@ const findLicense = (root: string, place: string): string => {
   const file = join(folder, "package.json");
   if (!existsSync(file)) return "UNKNOWN";
   const { license, licenses } = JSON.parse(readFileSync(file, "utf8")) as { license?: unknown; licenses?: unknown };
-  const said = license ?? (Array.isArray(licenses) ? licenses[0] : licenses);
-  return typeof said === "string" ? said : ((said as { type?: string } | undefined)?.type ?? "UNKNOWN");
+  const message = license ?? (Array.isArray(licenses) ? licenses[0] : licenses);
+  return typeof message === "string" ? message : ((message as { type?: string } | undefined)?.type ?? "UNKNOWN");
 };
 
 /** `@a/b/c` is `c` below `@a/b`. */

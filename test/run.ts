@@ -42,7 +42,7 @@ const TIMINGS = "test/support/run/timings.json";
 const SHUTDOWN_GRACE_MS = 15_000;
 const ADVISORIES_MS = 30_000;
 const ADVISORY_LINES = 20;
-/** More broken files than this are no accident, and are not retried. */
+/** More broken files than this have a common cause and are not retried. */
 const SECOND_TRIES = 16;
 /** Processes that share the files of a step: most tests wait for a server, a daemon or a disk more than half of the time. */
 const WORKERS = Math.min(4, availableParallelism() + 1);
@@ -71,8 +71,8 @@ interface Tally {
 }
 
 /**
- * Tests that also run on PostgreSQL: the ones that depend most on a database's dialect and on concurrency (lists, searches, reports, guards on
- * other rows, timers, queues), and servers that are killed. `bun run test:postgres` runs all API tests.
+ * Tests that also run on PostgreSQL: the ones that depend most on a database's dialect and on concurrency (lists, searches, reports, guards
+ * on other rows, timers, queues), and servers that are killed. `bun run test:postgres` runs all API tests.
  */
 const ON_POSTGRES = [
   ...["organizations", "template-versions", "insights/reports.test.ts"],
@@ -215,7 +215,7 @@ function limitToReached(step: Step): Step {
 
 /** Runs a step that is not a test, next to others: its output is shown when it has ended. */
 async function runCheck(step: Step): Promise<void> {
-  const begun = performance.now();
+  const started = performance.now();
   const child = start(step.command, step.env, "pipe");
   if (!isBuild(step)) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   const [output, errors, code] = await Promise.all([
@@ -224,7 +224,7 @@ async function runCheck(step: Step): Promise<void> {
     awaitExit(child),
   ]);
   printLine(`\n== ${step.name}\n${output}${errors}`.trimEnd());
-  settle(step, { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 }, measureCost(child, begun));
+  settle(step, { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 }, measureCost(child, started));
 }
 
 function isBuild({ name }: Step): boolean {
@@ -280,7 +280,7 @@ function skipStep(step: Step, needed: string): void {
 }
 
 async function runTests(step: Step, report: string, workers: number): Promise<[code: number, cost: Cost]> {
-  const begun = performance.now();
+  const started = performance.now();
   const flags = [
     "--only-failures",
     `--timeout=${Math.ceil(TEST_TIMEOUT_MS * pace)}`,
@@ -291,7 +291,7 @@ async function runTests(step: Step, report: string, workers: number): Promise<[c
   const order = [`--timings=${TIMINGS}`, ...(options.record && step.name === "unit" ? ["--update-timings"] : [])];
   const together = workers > 1 ? [`--parallel=${workers}`, "--no-isolate", ...order] : [];
   const child = start([...step.command, ...together, ...without, ...flags, ...(step.tests ?? [])], step.env, "inherit");
-  return [await awaitExit(child), measureCost(child, begun)];
+  return [await awaitExit(child), measureCost(child, started)];
 }
 
 async function awaitExit(child: Bun.Subprocess): Promise<number> {
@@ -347,7 +347,7 @@ function reportFlaky(): void {
   summary.push(...unsteady.flatMap((file) => formatUnsteady(file, SEED)));
   if (unsteady.length <= MAX_UNSTEADY) return;
   total.failed += 1;
-  summary.push(`FAILED  ${unsteady.length} unsteady files: more than ${MAX_UNSTEADY} are no accident`);
+  summary.push(`FAILED  ${unsteady.length} unsteady files: more than ${MAX_UNSTEADY} are not a coincidence`);
 }
 
 /** A run that failed without a failed test (a crash of the runner itself) counts as one failure. */

@@ -277,7 +277,7 @@ export class AgentActor extends Actor<AgentState> {
     return this.#changeToken((now) => state.signIn(now, { ...args, now: this.#deps.clock.now() }));
   }
 
-  /** Makes the next token the agent's only one, and closes what was opened with the one before, except for the tunnel. */
+  /** Makes the next token the agent's only one, and closes what was opened with the previous one, except for the tunnel. */
   renewToken(args: Omit<Parameters<typeof state.renewToken>[1], "now">): Promise<void> {
     return this.#changeToken((now) => state.renewToken(now, { ...args, now: this.#deps.clock.now() }));
   }
@@ -368,10 +368,10 @@ export class AgentActor extends Actor<AgentState> {
       const key = await store.reserve("agents", 1);
       const { id, token_hash } = args;
       const apps = buildSubAgentApps(args.apps, id, uuid);
-      const made = { id, key, token_hash, now: clock.now() };
+      const created = { id, key, token_hash, now: clock.now() };
       return {
         state: now,
-        writes: [buildSubAgentInsert(args, parent, made), ...(await this.#findDotfiles(made)), ...apps.writes],
+        writes: [buildSubAgentInsert(args, parent, created), ...(await this.#findDotfiles(created)), ...apps.writes],
         after: () => this.#announce(now),
         reply: { refused: apps.refused },
       };

@@ -78,12 +78,12 @@ const measureTexts = (app: SubAgentApp): number =>
 export const buildSubAgentInsert = (
   { name, directory, architecture, operating_system, display_apps }: SubAgentInput,
   parent: AgentRow,
-  made: { id: string; key: number; token_hash: string; now: number },
+  created: { id: string; key: number; token_hash: string; now: number },
 ): Statement =>
   insertAgent({
-    id: made.id,
-    key: made.key,
-    token_hash: made.token_hash,
+    id: created.id,
+    key: created.key,
+    token_hash: created.token_hash,
     workspace_id: parent.workspace_id,
     build_id: parent.build_id,
     resource_id: parent.resource_id,
@@ -98,8 +98,8 @@ export const buildSubAgentInsert = (
     display_apps: [...display_apps],
     // Lists show it after its parent.
     display_order: parent.display_order,
-    created_at: made.now,
-    updated_at: made.now,
+    created_at: created.now,
+    updated_at: created.now,
   });
 
 /** Builds the rows that make the child install its parent's dotfiles, because it has its own home. */

@@ -117,9 +117,9 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
    * Rejects as `send`, `edit` or the client's answers would be rejected now, without changing anything. For callers that ask a hook first
    * (rule HK-8).
    */
-  check(asked: CheckedCommand): Promise<void> {
+  check(requested: CheckedCommand): Promise<void> {
     return this.handle(async (state) => {
-      const command = await buildCheckedCommand(this.#deps, state, asked);
+      const command = await buildCheckedCommand(this.#deps, state, requested);
       const decision = transition(state, { ...command, first_id: 0, now: this.#deps.clock.now() });
       if (decision.kind === "refused") throw decision.error;
       return { state, reply: undefined };
@@ -149,15 +149,15 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   }
 
   /** Sends a user's message, or queues it while the chat is busy. Rejects with 409 or 429. */
-  send({ behavior, patch, request_key, ...said }: SendMessage): Promise<SendResult> {
+  send({ behavior, patch, request_key, ...text }: SendMessage): Promise<SendResult> {
     return this.#handleOnce(request_key, async (state) => {
       const id = await this.#deps.store.reserve("queued_messages", 1);
-      const message = { id, ...said, model_config_id: said.model_config_id ?? modelAfter(state) };
+      const message = { id, ...text, model_config_id: text.model_config_id ?? modelAfter(state) };
       const change = await decide(this.#deps, state, { type: "send", message, behavior });
       const queued = change.state.queue.find((one) => one.id === id) ?? null;
       const messages = queued ? [] : change.inserted.filter(isVisible);
       const now = queued ? dropModelChoice(patch) : patch;
-      return toOutcome(this.#deps, state, change, { queued, messages }, now, said.content);
+      return toOutcome(this.#deps, state, change, { queued, messages }, now, text.content);
     });
   }
 
@@ -305,7 +305,10 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     }));
   }
 
-  /** Changes which people and groups can read a root chat and its sub-chats; `by` is the username of who adds some. Returns `stale` when sharing has been disabled (CS-6). */
+  /**
+   * Changes which people and groups can read a root chat and its sub-chats; `by` is the username of who adds some. Returns `stale` when
+   * sharing has been disabled (CS-6).
+   */
   share({ changes, by = "" }: { readonly changes: readonly ChatShareChange[]; readonly by?: string }): Promise<void> {
     return this.handle(async (state) => {
       const { store, clock } = this.#deps;

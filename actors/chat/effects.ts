@@ -23,7 +23,7 @@ type TurnFields = "id" | "owner_id" | "part" | "coding_agent" | "parent_chat_id"
 
 export interface ChatEffects {
   /** Starts the turn that is due for this version of the history. A running turn for another version is obsolete and ends. */
-  startTurn(chat: Pick<ChatState, TurnFields>, begun: TurnStart): void;
+  startTurn(chat: Pick<ChatState, TurnFields>, started: TurnStart): void;
   /** Stops the turn and reports its partial output for this version of the history. */
   stopTurn(chat: InterruptedChat, history_version: number): void;
   /** Returns whether a turn of the chat is running, waiting or stopping. */

@@ -18,7 +18,7 @@ export const hasNotice = ({ status }: Pick<ChatState, "status">): boolean => KIN
 
 const isActive = (status: string): boolean => status === "running" || status === "interrupting";
 
-/** Returns the writes for the notification. Time in milliseconds since 1970. `gone`: the chat was deleted. */
+/** Returns the writes for the notification. Time in milliseconds since 1970. `gone`: the chat is deleted. */
 export const buildChatNotices = (
   before: ChatState | undefined,
   { state, gone = false }: { readonly state: ChatState; readonly gone?: boolean },
@@ -32,8 +32,8 @@ export const buildChatNotices = (
   if (gone) return [forget];
   const kind = isActive(before.status) ? KINDS[state.status] : undefined;
   // The owner knows about an interrupt, and a compaction is not a turn.
-  const isNews = kind !== undefined && before.status !== "interrupting" && before.compaction === null;
-  if (!isNews) return before.status === "requires_action" || isActive(state.status) ? [forget] : [];
+  const isNotable = kind !== undefined && before.status !== "interrupting" && before.compaction === null;
+  if (!isNotable) return before.status === "requires_action" || isActive(state.status) ? [forget] : [];
   if (isFollowed) return [forget];
   const values = { chat: state.title || "A chat", error: state.last_error?.message ?? "" };
   const about = { now, user_id: state.owner_id, targets: [state.id], path: `/chats/${state.id}` };

@@ -146,12 +146,12 @@ export const openChats = ({
   const titles = new Titles({ store, clock, models, recorder, asks: config.chat_titles, chats: () => chats });
   const diffs = new PullRequestTracker({ store, clock, topics, agentHttp, toolServices, accounts, outbound });
   const effects: ChatEffects = {
-    startTurn: ({ id, owner_id, part, coding_agent, parent_chat_id, history_version }, begun) =>
+    startTurn: ({ id, owner_id, part, coding_agent, parent_chat_id, history_version }, started) =>
       generations.start(
         { id, owner_id, part, coding_agent },
         parent_chat_id === null ? "root" : "child",
         history_version,
-        begun,
+        started,
       ),
     stopTurn: (chat, history_version) => generations.interrupt(chat, history_version),
     hasActiveTurn: (chat_id) => generations.hasTurn(chat_id),

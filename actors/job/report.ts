@@ -26,14 +26,14 @@ const MAX_BATCH_LINES = 400;
 
 export class JobReport implements Report {
   readonly #clock: Clock;
-  readonly #send: (said: JobOutput) => Promise<unknown>;
+  readonly #send: (message: JobOutput) => Promise<unknown>;
   #logs: NewLogLine[] = [];
   #timings: JobTiming[] = [];
   #bytes = 0;
   #sending: Promise<void> | undefined;
 
   /** `send` delivers the lines to the owner. It is retried while the owner is overloaded. */
-  constructor(clock: Clock, send: (said: JobOutput) => Promise<unknown>) {
+  constructor(clock: Clock, send: (message: JobOutput) => Promise<unknown>) {
     this.#clock = clock;
     this.#send = send;
   }
@@ -73,7 +73,7 @@ export class JobReport implements Report {
   }
 
   async #sendBatch(): Promise<void> {
-    const said: JobOutput = {
+    const message: JobOutput = {
       id: uuid(),
       logs: this.#logs.splice(0, MAX_BATCH_LINES),
       timings: this.#timings.splice(0),
@@ -83,6 +83,6 @@ export class JobReport implements Report {
       const patience = isRetryable(error) ? UNREACHABLE_RETRY_MS : REFUSED_RETRY_MS;
       return this.#clock.monotonic() - began < patience ? Math.min(MAX_RETRY_MS, failures * RETRY_MS) : undefined;
     };
-    await retry(this.#clock, () => this.#send(said), toRetryDelay).catch(() => {});
+    await retry(this.#clock, () => this.#send(message), toRetryDelay).catch(() => {});
   }
 }

@@ -31,13 +31,14 @@ export const toApproval = ({
 }: Pick<ChatRow, "id" | "status" | "pending_calls">):
   | { readonly text: string; readonly approval?: PushedApproval }
   | undefined => {
-  const asked = status === "requires_action" ? pending_calls.filter(({ permission }) => permission === "asked") : [];
-  if (asked.length === 0) return undefined;
-  const text = asked.map(formatLine).join("\n");
-  const calls = asked.map(({ tool_call_id }) => tool_call_id);
+  const requested =
+    status === "requires_action" ? pending_calls.filter(({ permission }) => permission === "asked") : [];
+  if (requested.length === 0) return undefined;
+  const text = requested.map(formatLine).join("\n");
+  const calls = requested.map(({ tool_call_id }) => tool_call_id);
   if (Buffer.byteLength(calls.join()) > MAX_ID_BYTES) return { text };
   const isShort = text.length <= MAX_TEXT && text.split("\n").length <= MAX_LINES;
-  const isWhole = !asked.some(({ tool_name }) => WRITING_TOOLS.has(tool_name));
+  const isWhole = !requested.some(({ tool_name }) => WRITING_TOOLS.has(tool_name));
   return { text, approval: { chat: id, calls, can_allow: isShort && isWhole && !BLANKS.test(text) } };
 };
 

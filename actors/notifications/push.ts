@@ -50,9 +50,9 @@ export const pushTo = async (
   const subject = accessUrl().protocol === "https:" ? accessUrl().origin : "mailto:slipway@localhost.invalid";
   const { id: notice_id, title, content, icon, actions } = notice;
   const path = actions[0]?.url ?? "/";
-  const asked = await loadQuestion(store, notice);
-  const body = (asked?.text ?? content).slice(0, 500);
-  const approval = asked?.approval === undefined ? {} : { approval: asked.approval };
+  const requested = await loadQuestion(store, notice);
+  const body = (requested?.text ?? content).slice(0, 500);
+  const approval = requested?.approval === undefined ? {} : { approval: requested.approval };
   const words = { id: notice_id, title: title.slice(0, 200), body, icon: icon.slice(0, 500), path, ...approval };
   const text = JSON.stringify(words);
   const answer = await outbound.fetch(url, {

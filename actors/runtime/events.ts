@@ -57,7 +57,7 @@ export type Events = {
   inbox: Record<string, never>;
   /** Language model providers or their models have changed. The topic's ID is empty. */
   models_changed: Record<string, never>;
-  /** The agent has a new token, so connections opened with the one before end. */
+  /** The agent has a new token, so connections opened with the previous one end. */
   agent_token_renewed: Record<string, never>;
   /** The agent's build is no longer the latest, so its token is invalid and its streams end. */
   agent_gone: Record<string, never>;

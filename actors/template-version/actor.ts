@@ -160,11 +160,11 @@ export class TemplateVersionActor extends Actor<VersionState> {
   }
 
   /** Stores log lines of the running import. */
-  say(said: Pick<JobOutput, "id" | "logs"> & AttemptRef): Promise<LateResult> {
+  say(text: Pick<JobOutput, "id" | "logs"> & AttemptRef): Promise<LateResult> {
     return this.handle<LateResult>(async (state) => {
-      const { logs, attempt } = said;
-      if (!isCurrentAttempt(state.job, said)) return { state, reply: "stale" };
-      const first_id = await this.#deduplicator.numbersFor(state.job, said);
+      const { logs, attempt } = text;
+      if (!isCurrentAttempt(state.job, text)) return { state, reply: "stale" };
+      const first_id = await this.#deduplicator.numbersFor(state.job, text);
       if (first_id === "stored") return { state, reply: "done" };
       return this.#settleReport(state, { type: "say", now: this.#now(), attempt, first_id, logs });
     });
@@ -269,10 +269,10 @@ export class TemplateVersionActor extends Actor<VersionState> {
       const row = await this.#deps.store.get(findTemplateVersion({ id: this.id }));
       const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
       const at = { created_at: now, updated_at: now };
-      const made = { ...template, provisioner: provisioner ?? "", active_version_id: this.id, ...at };
+      const created = { ...template, provisioner: provisioner ?? "", active_version_id: this.id, ...at };
       return this.#committing({ ...state, version: { ...version, template_id: template.id, updated_at: now } }, [
-        insertTemplate(made),
-        auditTemplateCreated(made, now),
+        insertTemplate(created),
+        auditTemplateCreated(created, now),
         adoptVersion({ id: this.id, template_id: template.id, updated_at: now }),
         schedulePrebuildCheck(template.id, now),
       ]);

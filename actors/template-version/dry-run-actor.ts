@@ -100,8 +100,8 @@ export class DryRunActor extends Actor<JobRow> {
       if (!isUnheard && toJobStatus(job) !== "pending") return { state: job, reply: "stale" };
       const request = await planDryRun(this.#deps, job, this.#deps.accessUrl().href);
       if (isUnheard) return { state: job, reply: { request, attempt: job.attempts } };
-      const begun = { request, attempt: job.attempts + 1 };
-      return this.#settle<StartedDryRun>(job, { type: "start", now: this.#now(), worker }, begun, "stale");
+      const started = { request, attempt: job.attempts + 1 };
+      return this.#settle<StartedDryRun>(job, { type: "start", now: this.#now(), worker }, started, "stale");
     });
   }
 

@@ -57,7 +57,7 @@ export class DryRunRunner implements DryRuns {
   }
 
   #makeReport(job_id: string, run: AttemptRef): JobReport {
-    return new JobReport(this.#deps.clock, (said) => this.#deps.dryRuns().ask(job_id, "say", { ...run, ...said }));
+    return new JobReport(this.#deps.clock, (text) => this.#deps.dryRuns().ask(job_id, "say", { ...run, ...text }));
   }
 
   /** Runs a job from start to end. Never rejects. */
@@ -117,8 +117,8 @@ export class DryRunRunner implements DryRuns {
       const timing = { action: "plan", resource: request.workspace.name, source: name, stage: "plan" };
       report.timing({ ...timing, started_at, ended_at: clock.now() });
       await report.whenSettled();
-      const made = { ...run, ...(planned ? { resources: planned.resources } : {}) };
-      await askWithRetries(clock, signal, () => runs.ask(job_id, "completeJob", made));
+      const created = { ...run, ...(planned ? { resources: planned.resources } : {}) };
+      await askWithRetries(clock, signal, () => runs.ask(job_id, "completeJob", created));
     } catch (error) {
       if (isServerStopping(signal)) return;
       if (signal.aborted) {

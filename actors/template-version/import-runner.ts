@@ -73,8 +73,8 @@ export class ImportRunner implements Imports {
   }
 
   #makeReport(id: string, run: AttemptRef): JobReport {
-    return new JobReport(this.#deps.clock, ({ id: said, logs }) =>
-      this.#deps.versions().ask(id, "say", { ...run, id: said, logs }),
+    return new JobReport(this.#deps.clock, ({ id: text, logs }) =>
+      this.#deps.versions().ask(id, "say", { ...run, id: text, logs }),
     );
   }
 
@@ -147,8 +147,8 @@ export class ImportRunner implements Imports {
       const archive = { path: await blobs.getPath(file.hash), mimetype: file.mimetype };
       const source = await readTerraformSource(archive).catch(ignoreInvalidArchive);
       if (source) {
-        const asked = { job_id, worker, tags, archive, source, values, created_by, report };
-        return await importTerraform(asked, this.#deps.terraform, signal);
+        const requested = { job_id, worker, tags, archive, source, values, created_by, report };
+        return await importTerraform(requested, this.#deps.terraform, signal);
       }
       if (worker.id === jobs.worker.id) return await importTemplate(archive.path, archive.mimetype, values, report);
       return { error: "Workers import only Terraform templates.", error_code: "" };

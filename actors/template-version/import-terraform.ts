@@ -15,7 +15,9 @@ import type { ImportResult } from "./state.ts";
 
 /** Dependencies of Terraform imports. */
 export type TerraformImports = {
-  /** Runs on the built-in worker, or on the worker that the queue assigned. Throws ProvisionError, WorkerLostError, or the signal's reason. */
+  /**
+   * Runs on the built-in worker, or on the worker that the queue assigned. Throws ProvisionError, WorkerLostError, or the signal's reason.
+   */
   readonly run: (job: ImportJob, worker: Worker, signal: AbortSignal) => Promise<TerraformImport>;
   readonly accessUrl: () => URL;
   /** IDs of the external-auth providers of this deployment. */
@@ -75,8 +77,8 @@ export const importTerraform = async (
     const { manifest, cache } = await run({ request, source, report }, worker, signal);
     const cache_file = cache && (await keep(cache.archive, created_by));
     const facts = manifest.terraform && { ...manifest.terraform, ...(cache_file ? { cache_file } : {}) };
-    const asked = getRequestedTags(tags);
-    const kept = { ...manifest, terraform: facts, ...(Object.keys(asked).length > 0 ? { tags: asked } : {}) };
+    const requested = getRequestedTags(tags);
+    const kept = { ...manifest, terraform: facts, ...(Object.keys(requested).length > 0 ? { tags: requested } : {}) };
     return { manifest: JSON.stringify(kept), readme: source.readme };
   } catch (error) {
     signal.throwIfAborted();

@@ -1,5 +1,5 @@
-// The state machine of a trial as pure functions. Its keeper passes in observations of forks, chats and builds, and requests of the owner. A trial
-// runs until all ways are done, waits until one is kept or all are discarded, and ends when every fork is kept or deleted.
+// The state machine of a trial as pure functions. Its keeper passes in observations of forks, chats and builds, and requests of the owner.
+// A trial runs until all ways are done, waits until one is kept or all are discarded, and ends when every fork is kept or deleted.
 import { type AppError, conflict, invalidField } from "#base/errors.ts";
 import type { StoredKeep, StoredWay, TrialRow } from "#db/trials/trials.ts";
 import type { TrialCheck, WayStatus } from "#schema/chats/trial.ts";
@@ -136,9 +136,9 @@ const withWay = (
 
 const onDelivered = (way: StoredWay, { message_id, now }: Extract<TrialEvent, { type: "delivered" }>) => {
   if (way.message_id !== null || way.gone) return undefined;
-  const begun = { ...way, message_id, started_at: now, turn: 1 };
+  const started = { ...way, message_id, started_at: now, turn: 1 };
   // The owner stopped the way while the chat got its prompt.
-  return way.status === "waiting" ? { ...begun, status: "working" as const } : { ...begun, interrupts: true };
+  return way.status === "waiting" ? { ...started, status: "working" as const } : { ...started, interrupts: true };
 };
 
 const onChatSeen = (

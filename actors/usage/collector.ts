@@ -176,10 +176,10 @@ export class UsageCollector {
     const missing = new Map(names.map((one) => [`${one.kind} ${one.name}`, one]));
     for (const key of missing.keys()) if (this.#keys.has(key)) missing.delete(key);
     if (missing.size > 0) {
-      const made = [...missing.values()];
-      for (const piece of chunkRows(made)) await this.#store.commit([insertUsageKeys(piece)]);
+      const created = [...missing.values()];
+      for (const piece of chunkRows(created)) await this.#store.commit([insertUsageKeys(piece)]);
       for (const kind of Object.values(KEY_KINDS)) {
-        const wanted = made.filter((one) => one.kind === kind).map(({ name }) => name);
+        const wanted = created.filter((one) => one.kind === kind).map(({ name }) => name);
         if (wanted.length === 0) continue;
         for (const { key, name } of await this.#store.scan(listUsageKeys({ kind, names: JSON.stringify(wanted) }))) {
           this.#keys.set(`${kind} ${name}`, key);

@@ -1,5 +1,5 @@
-// Records usage: writes observations each minute and aggregates finished intervals every five minutes. Created by the server's context; the only
-// writer of usage rows.
+// Records usage: writes observations each minute and aggregates finished intervals every five minutes. Created by the server's context; the
+// only writer of usage rows.
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -84,17 +84,17 @@ export class Usage implements Service {
   async report(name: ReportName, args: ReportArgs): Promise<string> {
     if (this.#reports >= MAX_REPORTS) throw new AppError("overloaded", "Too many reports are waiting.");
     this.#reports += 1;
-    const made = this.#report.then(async () => {
+    const created = this.#report.then(async () => {
       await Promise.all([this.flush(), this.#flushOthers()]);
       const [text = ""] = await this.#store.scan(usageReport(name, args));
       return text;
     });
-    this.#report = made.then(
+    this.#report = created.then(
       () => {},
       () => {},
     );
     try {
-      return await made;
+      return await created;
     } finally {
       this.#reports -= 1;
     }

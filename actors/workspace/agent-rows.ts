@@ -78,8 +78,8 @@ const CONNECTION_TIMEOUT_SECONDS = 120;
 const METADATA_TIMEOUT_SECONDS = 10;
 
 /**
- * Returns the rows. First deletes those of an earlier attempt of the same build, so that a build can begin again. Throws ProvisionError if the
- * resources of a start are too large: they are read with each workspace of a list.
+ * Returns the rows. First deletes those of an earlier attempt of the same build, so that a build can begin again. Throws ProvisionError if
+ * the resources of a start are too large: they are read with each workspace of a list.
  */
 export const buildAgentRows = (input: AgentRowsInput): CreatedAgents => {
   const keys = { agent: input.agent_key, source: input.source_key };
@@ -95,15 +95,15 @@ export const buildAgentRows = (input: AgentRowsInput): CreatedAgents => {
     rows.push(toResourceRow(id, resource, input));
     if (input.transition === "stop") continue;
     for (const agent of resource.agents ?? []) {
-      const made = { name: agent.name, id: input.uuid(), token: (agent.token ?? input.uuid()).toLowerCase() };
-      agents.push(made);
+      const created = { name: agent.name, id: input.uuid(), token: (agent.token ?? input.uuid()).toLowerCase() };
+      agents.push(created);
       const place = { resource_id: id, key: keys.agent++, display_order: order++ };
       // A token set by the template always belongs to the newest agent.
       const kept = input.kept?.get(agent.name);
-      if (kept ?? agent.token) rows.push(releaseToken(kept ?? sha256(made.token)));
+      if (kept ?? agent.token) rows.push(releaseToken(kept ?? sha256(created.token)));
       const isPrivate = agent.repository !== undefined && parsePlan(agent.repository) !== undefined;
-      const seal = sealSecretTexts(input.encryption, made.id, isPrivate ? "all" : secrets);
-      rows.push(toAgentRow(agent, made, place, input, seal), ...toAgentItems(agent, made.id, keys, input, seal));
+      const seal = sealSecretTexts(input.encryption, created.id, isPrivate ? "all" : secrets);
+      rows.push(toAgentRow(agent, created, place, input, seal), ...toAgentItems(agent, created.id, keys, input, seal));
     }
   }
   return { rows, agents, daily_cost: sumDailyCost(input.manifest) };

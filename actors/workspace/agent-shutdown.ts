@@ -87,12 +87,12 @@ const loadLimit = async (store: Store, agent_id: string): Promise<number> => {
 
 /** Returns false when the daemon cannot be asked, so its provisioner must end it. */
 const requestExit = async ({ agentHttp, clock }: AgentShutdownDeps, agent_id: string, signal: AbortSignal) => {
-  const late = new AbortController();
-  const timer = clock.after(ANSWER_TIMEOUT_MS, () => late.abort());
+  const timeout = new AbortController();
+  const timer = clock.after(ANSWER_TIMEOUT_MS, () => timeout.abort());
   try {
     const path = "/api/v0/shutdown";
-    const asked = AbortSignal.any([late.signal, signal]);
-    const response = await agentHttp.request(agent_id, { method: "POST", path, signal: asked });
+    const requested = AbortSignal.any([timeout.signal, signal]);
+    const response = await agentHttp.request(agent_id, { method: "POST", path, signal: requested });
     await response.discard();
     return response.status < 300;
   } catch (error) {

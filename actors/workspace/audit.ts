@@ -25,7 +25,8 @@ export const buildWorkspaceEntries = (
   const isChanged =
     was !== undefined && !ends && was !== workspace && isAudited("workspace", { ...was, ...derived }, workspace);
   if (was && !isNewBuild && !isCancelled && !ends && !isChanged) return [];
-  const asked = getCurrentOrigin() === undefined && !AUTOMATIC.has(build.reason) ? { user_id: build.initiator_id } : {};
+  const requested =
+    getCurrentOrigin() === undefined && !AUTOMATIC.has(build.reason) ? { user_id: build.initiator_id } : {};
   const place = { now, organization_id: workspace.organization_id, workspace_id: workspace.id };
   const about = { ...place, resource_type: "workspace", resource_id: workspace.id, target: workspace.name } as const;
   const ofBuild = {
@@ -42,11 +43,11 @@ export const buildWorkspaceEntries = (
     },
   };
   return [
-    ...(was ? [] : [{ ...about, ...asked, action: "create", after: workspace } as const]),
-    ...(ends ? [{ ...about, ...asked, action: "delete", before: workspace } as const] : []),
+    ...(was ? [] : [{ ...about, ...requested, action: "create", after: workspace } as const]),
+    ...(ends ? [{ ...about, ...requested, action: "delete", before: workspace } as const] : []),
     ...(isChanged ? [{ ...about, action: "write", before: was, after: workspace } as const] : []),
     ...(isNewBuild
-      ? [{ ...ofBuild, ...asked, action: build.transition, before: before?.build, after: build } as const]
+      ? [{ ...ofBuild, ...requested, action: build.transition, before: before?.build, after: build } as const]
       : []),
     ...(isCancelled ? [{ ...ofBuild, action: "write", before: before?.job, after: job } as const] : []),
   ];

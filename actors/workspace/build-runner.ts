@@ -40,7 +40,7 @@ class WorkspaceBuildReport extends JobReport implements BuildReport {
     signal: AbortSignal,
     readonly yieldSlot: () => void,
   ) {
-    super(clock, (said) => workspaces.ask(workspace_id, "say", { ...run, ...said }));
+    super(clock, (text) => workspaces.ask(workspace_id, "say", { ...run, ...text }));
     const sendReport = (daily_cost: number) => workspaces.ask(workspace_id, "chargeJob", { ...run, daily_cost });
     this.#charge = (daily_cost) => askWithRetries(clock, signal, () => sendReport(daily_cost));
   }
@@ -126,7 +126,7 @@ export class BuildRunner implements Builds {
 
   #reportWaiting(workspace_id: string, job_id: string, tags: Tags): void {
     const workspaces = this.#deps.workspaces();
-    const report = new JobReport(this.#deps.clock, (said) => workspaces.ask(workspace_id, "say", { job_id, ...said }));
+    const report = new JobReport(this.#deps.clock, (text) => workspaces.ask(workspace_id, "say", { job_id, ...text }));
     const words = `No worker with the tags ${describeTags(tags)} is connected; the build waits for one.`;
     report.addLines("provisioner_daemon", "info", "Waiting", words);
   }
@@ -166,7 +166,15 @@ export class BuildRunner implements Builds {
   }
 
   async #work(
-    { request: asked, orphan, verbose, attempt, job_id, worker, yieldSlot }: Exclude<StartedJob, "stale"> & ClaimedJob,
+    {
+      request: requested,
+      orphan,
+      verbose,
+      attempt,
+      job_id,
+      worker,
+      yieldSlot,
+    }: Exclude<StartedJob, "stale"> & ClaimedJob,
     workspace_id: string,
     signal: AbortSignal,
   ): Promise<void> {
@@ -174,12 +182,12 @@ export class BuildRunner implements Builds {
     const run = { job_id, attempt };
     const workspaces = this.#deps.workspaces();
     getCurrentSpan()?.set({
-      "slipway.build.transition": asked.transition,
-      "slipway.build.number": asked.build_number,
-      "slipway.provisioner": asked.manifest.provisioner,
+      "slipway.build.transition": requested.transition,
+      "slipway.build.number": requested.build_number,
+      "slipway.provisioner": requested.manifest.provisioner,
       "slipway.job.attempt": attempt,
     });
-    let request = verbose ? { ...asked, verbose } : asked;
+    let request = verbose ? { ...requested, verbose } : requested;
     /** The state that remains even if the report fails. */
     let left: { readonly state: string | null } | undefined;
     const report = new WorkspaceBuildReport(clock, workspaces, workspace_id, run, signal, yieldSlot);

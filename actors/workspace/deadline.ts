@@ -125,7 +125,7 @@ export const renewDeadlines = (
 };
 
 /** Returns why the deadline cannot be set to this value, or undefined (facts/platform 2.7, table "Extend"). */
-export const extendProblem = (
+export const findExtendProblem = (
   { workspace, build, job }: Pick<WorkspaceState, "workspace" | "build" | "job">,
   wanted: number,
   now: number,

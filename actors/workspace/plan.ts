@@ -65,7 +65,7 @@ export const planBuild = async (
   const starts = build.transition === "start" && !known.made && !isMadeLater;
   const agents = (known.made ?? []).map((one) => ({ id: one.id, name: one.name, token: "" }));
   const ofOwner = await loadOfOwner(store, workspace, build);
-  const made = starts
+  const created = starts
     ? buildAgentRows({
         ...(known.kept ? { kept: known.kept } : {}),
         manifest,
@@ -92,7 +92,7 @@ export const planBuild = async (
       owner,
       manifest,
       parameters,
-      agents: made.agents,
+      agents: created.agents,
       access_url,
       state: openState(encryption, id, build.state),
       ...(known.made ? { claimed: true } : {}),
@@ -101,9 +101,9 @@ export const planBuild = async (
       ...(build.kept_ms === null ? {} : { keeps_files: true }),
       ...(build.no_user_data ? { no_user_data: true } : {}),
     },
-    rows: made.rows,
-    agent_ids: made.agents.map((agent) => agent.id),
-    daily_cost: made.daily_cost,
+    rows: created.rows,
+    agent_ids: created.agents.map((agent) => agent.id),
+    daily_cost: created.daily_cost,
   };
 };
 
@@ -126,10 +126,10 @@ const listSecrets = (declared: readonly ManifestVariable[], values: Readonly<Rec
 export const buildCreatedRows = async (
   { store, encryption }: PlanDeps,
   { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
-  made: ProvisionedResources,
+  created: ProvisionedResources,
   now: number,
 ): Promise<Pick<Plan, "rows" | "agent_ids"> & { readonly daily_cost: number }> => {
-  const manifest: Manifest = { provisioner: "terraform", resources: [...made.resources] };
+  const manifest: Manifest = { provisioner: "terraform", resources: [...created.resources] };
   const ofOwner = await loadOfOwner(store, workspace, build);
   const { rows, agents } = buildAgentRows({
     manifest,
@@ -143,10 +143,10 @@ export const buildCreatedRows = async (
     machine: machine(),
     uuid,
     encryption,
-    secrets: made.secrets,
+    secrets: created.secrets,
     ...ofOwner,
   });
-  return { rows, agent_ids: agents.map(({ id }) => id), daily_cost: made.daily_cost };
+  return { rows, agent_ids: agents.map(({ id }) => id), daily_cost: created.daily_cost };
 };
 
 const countAgents = (manifest: Manifest): number => manifest.resources.flatMap(({ agents }) => agents ?? []).length;

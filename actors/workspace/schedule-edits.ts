@@ -2,12 +2,12 @@
 // used only by the workspace actor. An unchanged value is `stale`.
 import { toRfc3339 } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
-import { scheduleProblem } from "#base/schedule/cron.ts";
+import { findScheduleProblem } from "#base/schedule/cron.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { findTtlProblem } from "#schema/workspaces/schedule.ts";
 import { note, type Originator } from "./activity-note.ts";
-import { extendProblem, isRunning } from "./deadline.ts";
+import { findExtendProblem, isRunning } from "./deadline.ts";
 import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import { isDormant, toDormancyPatch } from "./dormancy.ts";
 import { isUnclaimed, type ScheduleRules } from "./schedule-rules.ts";
@@ -66,7 +66,7 @@ export const withAutostart = (
   if (!rules.allow_user_autostart) {
     return toRefusal(new AppError("invalid", "The template does not allow autostart."));
   }
-  const broken = schedule === null ? undefined : scheduleProblem(schedule);
+  const broken = schedule === null ? undefined : findScheduleProblem(schedule);
   if (broken) return toRefusal(invalidField("schedule", broken));
   const { workspace } = state;
   const autostart_no_user_data = schedule !== null && no_user_data;
@@ -83,7 +83,7 @@ export const extendDeadline = (
   now: number,
 ): Decision => {
   if (state.workspace.deleted) return toRefusal(new AppError("gone", "The workspace has been deleted."));
-  const problem = extendProblem(state, deadline, now);
+  const problem = findExtendProblem(state, deadline, now);
   if (problem) return toRefusal(problem);
   if (deadline === state.build.deadline) return STALE;
   const detail = `Its deadline was set to ${toRfc3339(deadline)}.`;

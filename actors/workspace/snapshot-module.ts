@@ -15,8 +15,8 @@ export const withSnapshotValue = async (
 ): Promise<NewBuild> => {
   const { restore } = build;
   const row = restore && (await store.get(findSnapshot({ id: restore.snapshot_id })));
-  const made = row && openModuleState(encryption, row.id, row.sealed_state);
-  const value = made && readSnapshotOutput(made.state);
+  const created = row && openModuleState(encryption, row.id, row.sealed_state);
+  const value = created && readSnapshotOutput(created.state);
   if (restore === undefined || value === undefined) return build;
   return { ...build, restore: { ...restore, sealed_value: sealSnapshotValue(encryption, workspace_id, value) } };
 };

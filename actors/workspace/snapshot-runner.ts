@@ -159,10 +159,10 @@ export class SnapshotRunner implements Snapshots {
       const module = this.#module(provisioner);
       if (module) return await this.#captureByModule(module, place, { signal, end });
       const homes = this.#homes(provisioner);
-      const made = await (home_backup_id === null
+      const created = await (home_backup_id === null
         ? homes.capture(place, signal)
         : fetch(homes, place, home_backup_id, signal));
-      await this.#report(end, () => this.#ask(workspace_id, "snapshotCaptured", { snapshot_id, ...made }));
+      await this.#report(end, () => this.#ask(workspace_id, "snapshotCaptured", { snapshot_id, ...created }));
     } catch (error) {
       if (isServerStopping(signal)) return;
       const words = error instanceof ProvisionError ? error.message : "The copy failed because of an internal error.";
@@ -192,8 +192,8 @@ export class SnapshotRunner implements Snapshots {
       const left = await removePart(module, place, { ...work, state: error.left?.state ?? null }, end);
       throw left === null ? error : new PartlyMade(`${error.message} ${LEFTOVER_HINT}`, seal(left));
     });
-    const made = { snapshot_id, method: "module", bytes: 0, sealed_state: seal(state) } as const;
-    const reply = await this.#report(end, () => this.#ask(workspace_id, "snapshotCaptured", made));
+    const created = { snapshot_id, method: "module", bytes: 0, sealed_state: seal(state) } as const;
+    const reply = await this.#report(end, () => this.#ask(workspace_id, "snapshotCaptured", created));
     failpoint("module_stored");
     // Another node was faster, so its result is stored.
     if (reply === "stale" && work.state === null) await module.remove(place, { ...work, state }, end);

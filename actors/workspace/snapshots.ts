@@ -48,9 +48,9 @@ const IN_USE_REASONS: Partial<Record<SnapshotReason, string>> = {
 export const completeCapture = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
-  made: Pick<SnapshotRow, "method" | "bytes" | "sealed_state">,
+  created: Pick<SnapshotRow, "method" | "bytes" | "sealed_state">,
   now: number,
-): Decision => settle(state, row, "captured", { ...made, updated_at: now });
+): Decision => settle(state, row, "captured", { ...created, updated_at: now });
 
 /** Fails a snapshot whose files could not be copied. Nothing remains except what `sealed_state` identifies. */
 export const failCapture = (

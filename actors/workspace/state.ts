@@ -225,16 +225,16 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
   const approved = build.approves_schedule ? { autostart_no_user_data: false } : {};
   const unheard = build.orphan || build.told !== undefined ? {} : toUnreportedBuildTags(state.tags);
   const restore = build.restore ?? findOwedFiles(state, build);
-  const asked = { ...build, ...(restore ? { restore } : {}), tags: { ...build.tags, ...unheard } };
+  const requested = { ...build, ...(restore ? { restore } : {}), tags: { ...build.tags, ...unheard } };
   const left = { ...state.build, state: build.told ?? state.build.state };
-  const begun = begin({ ...workspace, ...awake, ...approved }, asked, number, left, now);
-  const { version, status } = begun.state.workspace;
+  const started = begin({ ...workspace, ...awake, ...approved }, requested, number, left, now);
+  const { version, status } = started.state.workspace;
   const patch = { ...awake, ...approved, latest_build_id: build.id, status, updated_at: now, version };
   return {
     kind: "change",
     // Stop scripts still report, so a stop or delete build signs the agents out only at its end.
-    state: build.transition === "start" ? begun.state : { ...begun.state, agent_ids: state.agent_ids },
-    writes: [updateWorkspace(workspace.id, patch, { expect: 1 }), ...begun.writes],
+    state: build.transition === "start" ? started.state : { ...started.state, agent_ids: state.agent_ids },
+    writes: [updateWorkspace(workspace.id, patch, { expect: 1 }), ...started.writes],
     events: [
       { topic: "workspace", version, latest_build_id: build.id },
       ...(build.transition === "start" ? toGoneEvents(state.agent_ids) : []),
@@ -264,7 +264,7 @@ const begin = (
     parameters,
     provisioner,
     file_id,
-    tags: asked,
+    tags: requested,
     told: _told,
     followed_by,
     restore,
@@ -277,13 +277,13 @@ const begin = (
   left: LeftState,
   now: number,
 ): { state: WorkspaceState; writes: Statement[] } => {
-  const tags = addPlaceTag(asked, left.state);
+  const tags = addPlaceTag(requested, left.state);
   const row: BuildRow = {
     ...build,
     job_id,
     workspace_id: workspace.id,
     build_number,
-    // Until the build decides otherwise, the resources of the previous one go on running.
+    // Until the build decides otherwise, the resources of the previous one keep running.
     daily_cost: left.daily_cost,
     deadline: null,
     max_deadline: null,
@@ -455,12 +455,12 @@ const reap = (state: WorkspaceState, now: number, firstId: number): Decision => 
 
 const unchanged = (state: WorkspaceState): Change => ({ kind: "change", state, writes: [], events: [], effects: [] });
 
-const appendOutput = (state: WorkspaceState, said: Extract<WorkspaceCommand, { type: "say" }>): Decision => {
-  if (!isActive(state.job) || !isCurrentAttempt(state.job, said)) return STALE;
-  const appended = appendLogs(state.job, said.logs, said.first_id, said.now);
-  const timings = said.timings.length > 0 ? [...state.timings, ...said.timings] : state.timings;
+const appendOutput = (state: WorkspaceState, text: Extract<WorkspaceCommand, { type: "say" }>): Decision => {
+  if (!isActive(state.job) || !isCurrentAttempt(state.job, text)) return STALE;
+  const appended = appendLogs(state.job, text.logs, text.first_id, text.now);
+  const timings = text.timings.length > 0 ? [...state.timings, ...text.timings] : state.timings;
   if (!appended && timings === state.timings) return STALE;
-  const heardAt: JobPatch = appended?.patch ?? { updated_at: said.now };
+  const heardAt: JobPatch = appended?.patch ?? { updated_at: text.now };
   const patch = { ...heardAt, ...(timings === state.timings ? {} : { timings }) };
   const rows = appended?.rows ?? [];
   const next = { ...state, timings, job: { ...state.job, ...heardAt } };

@@ -19,8 +19,8 @@ export const isEmptyingTrash = (workspace: WorkspaceRow, { transition, kept_ms }
   workspace.trashed_until !== null && transition === "delete" && kept_ms === undefined;
 
 /** Keeps the rows of snapshots that a module of the template created until it has deleted them. */
-const discarding = (made: readonly SnapshotRow[], now: number): Statement[] =>
-  made.map(({ id }) => updateSnapshot(id, { status: "deleting", updated_at: now }, { expect: 1 }));
+const discarding = (created: readonly SnapshotRow[], now: number): Statement[] =>
+  created.map(({ id }) => updateSnapshot(id, { status: "deleting", updated_at: now }, { expect: 1 }));
 
 /** Returns the changes of a successful delete. Shares and keys are removed, whether the files are kept or not. */
 export const deletion = (

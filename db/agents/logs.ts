@@ -1,5 +1,5 @@
-// Log lines of agents: the hot table. Rows are bound by hand, column by column, because binding takes most of a batch's time (PERFORMANCE
-// section 2b). Reads always use a cursor.
+// Log lines of agents: the hot table. Rows are bound by hand, column by column, because binding takes most of a batch's time.
+// Reads always use a cursor.
 import { and, asc, gt, lt, sql } from "drizzle-orm";
 import { build, eqParam, query, type Statement, type Value } from "../engine/sql.ts";
 import { agent_logs } from "../schema/agents.ts";

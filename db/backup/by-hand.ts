@@ -179,9 +179,9 @@ export const runCommand = async (argv: readonly string[], signal: AbortSignal): 
   const stop = (): void => child.kill("SIGTERM");
   signal.addEventListener("abort", stop, { once: true });
   try {
-    const said = await new Response(child.stderr).text();
+    const output = await new Response(child.stderr).text();
     if ((await child.exited) !== 0)
-      throw new Error(said.trim() || `it ended with ${child.exitCode ?? child.signalCode}`);
+      throw new Error(output.trim() || `it ended with ${child.exitCode ?? child.signalCode}`);
   } finally {
     signal.removeEventListener("abort", stop);
   }

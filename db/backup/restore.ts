@@ -36,7 +36,7 @@ export const restoreBackup = async (backup: string, data_dir: string, flow: Flow
   refuseNewer(source.manifest, backup);
   await refuseFull(data_dir);
   const staging = join(data_dir, STAGING);
-  const made = await mkdir(staging, { recursive: true, mode: 0o700 });
+  const created = await mkdir(staging, { recursive: true, mode: 0o700 });
   // Restored data is readable only by the server's user, however the folder was created.
   await chmod(data_dir, 0o700);
   try {
@@ -44,7 +44,7 @@ export const restoreBackup = async (backup: string, data_dir: string, flow: Flow
     await moveIntoPlace(staging, data_dir);
   } catch (error) {
     // Deletes the folders that were created for this restore, so that a mistyped path leaves none behind.
-    if (made !== undefined) await rm(made, { recursive: true, force: true });
+    if (created !== undefined) await rm(created, { recursive: true, force: true });
     throw error;
   } finally {
     await rm(staging, { recursive: true, force: true });

@@ -77,7 +77,7 @@ export class ScheduledBackups {
     try {
       await make(this.#stopping.signal);
       this.last = clock.now();
-      // A failed deletion is no reason to start the next backup earlier.
+      // A failed deletion does not start the next backup earlier.
       await removeOld(folder, keep, clock.now()).catch((error: unknown) => {
         log("backup").error("old backups could not be removed", { error });
       });

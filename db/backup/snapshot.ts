@@ -77,7 +77,7 @@ export class DatabaseCopy implements AsyncDisposable {
 
   async #copyLog(flow: Flow): Promise<void> {
     for (let i = 0; i < MAX_TRIES; i++) if (await copyLog(`${this.#file}-wal`, flow, `${this.#to}-wal`)) return;
-    throw new BackupError("the write-ahead log did not stand still");
+    throw new BackupError("the write-ahead log kept changing");
   }
 
   /** Must run after the database was closed, because closing a file drops SQLite's locks. */
@@ -152,11 +152,11 @@ export const checkDatabase = (file: string): void => {
 };
 
 const checkIntegrity = (db: Database, file: string): void => {
-  let said: string;
+  let text: string;
   try {
-    said = String(db.query("pragma quick_check(1)").values()[0]?.[0]);
+    text = String(db.query("pragma quick_check(1)").values()[0]?.[0]);
   } catch (error) {
-    said = (error as Error).message;
+    text = (error as Error).message;
   }
-  if (said !== "ok") throw new BackupError(`the database ${file} is damaged: ${said}`);
+  if (text !== "ok") throw new BackupError(`the database ${file} is damaged: ${text}`);
 };

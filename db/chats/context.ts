@@ -32,8 +32,8 @@ export const findChatContext = query(
 const insert = insertInto(context_snapshots);
 /** Inserts the snapshot unless it exists. */
 export const insertSnapshot = (row: SnapshotRow): Statement => {
-  const made = insert(row);
-  return { ...made, sql: `${made.sql} on conflict do nothing` };
+  const created = insert(row);
+  return { ...created, sql: `${created.sql} on conflict do nothing` };
 };
 
 /** Stores the workspace's new context. */
@@ -96,8 +96,8 @@ export const markDirty = (workspace_id: string, hash: string, now: number): Stat
 });
 
 /**
- * That the owner of a chat `ch` may use a workspace `ws`, as canUseWorkspace of src/domain/access.ts says: its owner, an owner of the deployment, and
- * members of its organization with whom it is shared.
+ * That the owner of a chat `ch` may use a workspace `ws`, as canUseWorkspace of src/domain/access.ts says: its owner, an owner of the
+ * deployment, and members of its organization with whom it is shared.
  */
 const MAY_USE = `(ws.owner_id = ch.owner_id
   or exists (select 1 from users u, json_each(u.roles) r where u.id = ch.owner_id and r.value = 'owner')
@@ -107,8 +107,8 @@ const MAY_USE = `(ws.owner_id = ch.owner_id
         or a.key in (select g.group_id from group_members g where g.user_id = ch.owner_id)))))`;
 
 /**
- * Pins the workspace's current context, unless the chat has already pinned one, the workspace has none yet, or the chat's owner may no longer
- * use the workspace.
+ * Pins the workspace's current context, unless the chat has already pinned one, the workspace has none yet, or the chat's owner may no
+ * longer use the workspace.
  */
 export const pinContextOnce = (chat: number, workspace_id: string, now: number): Statement => ({
   touches: [],

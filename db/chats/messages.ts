@@ -81,7 +81,7 @@ export const listNewestMessages = query(
     .orderBy(desc(messages.id)),
 );
 
-/** Excludes messages that consist of files only, which are no prompts. Text that people write is never empty. */
+/** Excludes messages that consist of files only, which are not prompts. Text that people write is never empty. */
 const hasText = sql`exists (select 1 from json_each(${messages.content}) part where part.value ->> 'type' = 'text')`;
 
 /** What a hook saw as the author's custom prompt with people's newest message: {chat}. */

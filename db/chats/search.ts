@@ -119,10 +119,10 @@ export const matchesRoot = (matching: Matching): SQL => {
 };
 
 const matchesChat = (key: SQL, { messages, titles }: Matching): SQL => {
-  const said = sql`exists (select 1 from message_search where message_search match ${messages}
+  const output = sql`exists (select 1 from message_search where message_search match ${messages}
     and rowid between (${key} << 32) and ((${key} << 32) | 4294967295))`;
   const named = sql`exists (select 1 from title_search where title_search match ${titles} and rowid in (${key}, -${key}))`;
-  const ways = [...(messages === null ? [] : [said]), ...(titles === null ? [] : [named])];
+  const ways = [...(messages === null ? [] : [output]), ...(titles === null ? [] : [named])];
   return ways.length === 0 ? sql`false` : sql`(${sql.join(ways, sql` or `)})`;
 };
 

@@ -73,7 +73,7 @@ const select = () =>
     .leftJoin(context_snapshots, eq(context_snapshots.id, chat_contexts.snapshot))
     .leftJoin(chat_diffs, eq(chat_diffs.chat, chats.key));
 
-const cast = (made: unknown): Query<ChatView> => made as Query<ChatView>;
+const cast = (created: unknown): Query<ChatView> => created as Query<ChatView>;
 
 const findViewById = query(select().where(eqParam(chats.id)));
 export const findChatView = (id: string): Query<ChatView> => cast(findViewById({ id }));

@@ -1,5 +1,5 @@
-// Moves pages from the write-ahead log into the database file on a separate connection, so that the writer never pays for it (PERFORMANCE
-// section 2f). Notified of commits by message; does nothing while the server is idle.
+// Moves pages from the write-ahead log into the database file on a separate connection, so that the writer never pays for it. Notified of
+// commits by message; does nothing while the server is idle.
 import { Database } from "bun:sqlite";
 import { armFailpoint, failpoint } from "#base/failpoint.ts";
 

@@ -47,11 +47,11 @@ export const installImage = (directory: string, image: Uint8Array): void => {
   const part = `${file}.part`;
   // A leftover of a killed process.
   rmSync(part, { force: true });
-  const made = openSync(part, "wx", 0o600);
+  const created = openSync(part, "wx", 0o600);
   try {
-    writeFileSync(made, Bun.zstdDecompressSync(image));
+    writeFileSync(created, Bun.zstdDecompressSync(image));
   } finally {
-    closeSync(made);
+    closeSync(created);
   }
   flush(part);
   failpoint("in_migration");

@@ -40,7 +40,7 @@ const countForeign = (known: string): Query<number[]> => ({
 /** Describes data that this key does not decrypt, such as `SSH keys (2)`; undefined if none exists. */
 export const describeUndecryptable = async (
   encryption: Encryption | undefined,
-  get: (asked: Query<number[]>) => Promise<number[] | undefined>,
+  get: (requested: Query<number[]>) => Promise<number[] | undefined>,
 ): Promise<string | undefined> => {
   const counts = (await get(countForeign(encryption ? `${encryption.prefix}%` : ""))) ?? [];
   const found = Object.keys(SEALED).flatMap((what, i) => (counts[i] ? `${what} (${counts[i]})` : []));
@@ -68,7 +68,7 @@ export const openKey = async (store: Store, place: KeyPlace): Promise<Encryption
 };
 
 const openChecked = async (store: Store, { directory, digits, shared = false }: KeyPlace): Promise<Encryption> => {
-  const get = (asked: Query<number[]>) => store.get(asked);
+  const get = (requested: Query<number[]>) => store.get(requested);
   const known = shared ? (await store.get(findSetting({ key: KEY_NAME })))?.value : undefined;
   if (known !== undefined) return loadSharedKey({ directory, digits }, known);
   if (digits === undefined && !hasKey(directory)) {

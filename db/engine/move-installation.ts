@@ -44,8 +44,8 @@ export class Moving implements Disposable {
 
   /** Deletes leftovers of an interrupted move. Throws LockedError, and UnsafeDatabaseError if there is a database. */
   static async begin(directory: string): Promise<Moving> {
-    const made = mkdirSync(directory, { recursive: true, mode: 0o700 });
-    if (made !== undefined) await flushNames(resolve(directory), resolve(made));
+    const created = mkdirSync(directory, { recursive: true, mode: 0o700 });
+    if (created !== undefined) await flushNames(resolve(directory), resolve(created));
     const moving = new Moving(directory, lockDirectory(directory));
     try {
       if (hasDatabaseFile(directory)) throw new UnsafeDatabaseError(`${directory} holds a database already`);

@@ -45,7 +45,7 @@ export const openDatabase = (directory: string, options: OpenOptions): OpenDatab
     db.run("pragma temp_store=memory");
     db.run(`pragma cache_size=-${options.cacheMb * 1024}`);
     migrate(db, { directory, now: options.now });
-    // Checkpoints dominate a writer's p99, so a Worker makes them (PERFORMANCE section 2f).
+    // Checkpoints dominate a writer's p99, so a Worker makes them.
     db.run("pragma wal_autocheckpoint=0");
     return { db, file, unlock: () => lock.close() };
   } catch (error) {

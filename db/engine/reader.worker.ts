@@ -1,5 +1,5 @@
-// Runs lists, searches and reports on a separate read-only connection, so that none of them blocks the event loop (PERFORMANCE section 2h).
-// Limited in rows; one query at a time.
+// Runs lists, searches and reports on a separate read-only connection, so that none of them blocks the event loop. Each
+// result has a limited number of rows. Runs one query at a time.
 import { Database } from "bun:sqlite";
 import { auditReport } from "../reports/audit/find.ts";
 import { PartCache } from "../reports/usage/parts.ts";
@@ -20,7 +20,7 @@ type Order = {
 };
 
 /** Searches read the same pages of a large index repeatedly; SQLite's default of 2 MiB halves their speed. Filled by reads. */
-const CACHE_KB = 16 * 1024;
+const CACHE_KIB = 16 * 1024;
 
 let db: Database | undefined;
 let partCache: PartCache | undefined;
@@ -32,7 +32,7 @@ const connection = (): Database => {
     db = new Database(file, { readonly: true });
     db.run("pragma busy_timeout=1000");
     db.run("pragma query_only=on");
-    db.run(`pragma cache_size=-${CACHE_KB}`);
+    db.run(`pragma cache_size=-${CACHE_KIB}`);
   }
   return db;
 };
@@ -49,7 +49,7 @@ const close = (): boolean => {
   }
 };
 
-/** All reads of a report are from one snapshot. The report awaits nothing else, so that no other query comes in between. */
+/** All reads of a report are from one snapshot. The report awaits nothing else, so that no other query runs in the meantime. */
 const runReport = async (name: ReportName, args: string): Promise<string> => {
   const db = connection();
   db.run("begin");

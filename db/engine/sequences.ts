@@ -1,5 +1,5 @@
 // Ascending numbers that are never used twice, allocated from blocks that are first reserved on disk. A crash skips the rest of a block
-// (PERFORMANCE section 3, rule 4). Several nodes take blocks from the same row; a node that loses a race takes the next block.
+// Several nodes take blocks from the same row; a node that loses a race takes the next block.
 import { sql } from "drizzle-orm";
 import { sequences } from "../schema/core.ts";
 import { build, findBy, insertInto, type Statement, statement } from "./sql.ts";
@@ -56,14 +56,14 @@ export class Sequences {
   #refill(name: SequenceName, size: number): Promise<void> {
     let running = this.#refilling.get(name);
     if (!running) {
-      const made = this.#load(name, size)
+      const created = this.#load(name, size)
         .then((block) => {
-          if (this.#refilling.get(name) === made) this.#blocks.set(name, block);
+          if (this.#refilling.get(name) === created) this.#blocks.set(name, block);
         })
         .finally(() => {
-          if (this.#refilling.get(name) === made) this.#refilling.delete(name);
+          if (this.#refilling.get(name) === created) this.#refilling.delete(name);
         });
-      running = made;
+      running = created;
       this.#refilling.set(name, running);
     }
     return running;
@@ -73,8 +73,8 @@ export class Sequences {
     for (;;) {
       const row = await this.#store.get(findSequence({ name }));
       const next = row?.next ?? 1;
-      const begun = row || (await this.#isMine([begin({ name, next })]));
-      if (begun && (await this.#isMine([advance({ name, from: next, to: next + size })]))) {
+      const started = row || (await this.#isMine([begin({ name, next })]));
+      if (started && (await this.#isMine([advance({ name, from: next, to: next + size })]))) {
         return { next, end: next + size };
       }
     }

@@ -82,10 +82,10 @@ const makeEncoders = (params: unknown[]): ((values: Bindings) => Value)[] =>
 
 /** Compiles on first use: the program has hundreds of queries and a start needs few of them (45 ms of 300, test/bench). */
 const lazily = <T extends { readonly text: string }>(make: () => T, alone?: Alone): (() => T) => {
-  let made: T | undefined;
+  let created: T | undefined;
   const compileOnce = (): T => {
-    made ??= make();
-    return made;
+    created ??= make();
+    return created;
   };
   compiledTexts.push({ text: () => compileOnce().text, alone });
   return compileOnce;

@@ -13,7 +13,7 @@ import type { Query, Statement } from "./sql.ts";
  * - `moved`: another node has the batch's shard and must write it. Nothing was written.
  * - `full`: no space on the disk. Nothing was acknowledged.
  * - `damaged`: the database file is unreadable; for reads only.
- * - `unknown`: the commit failed or its answer was lost, so the batch may or may not be stored (PERFORMANCE section 3, rule 5). Also for a
+ * - `unknown`: the commit failed or its answer was lost, so the batch may or may not be stored. Also for a
  *   statement that SQLite cannot run at all (a bug of ours), which affects only its own batch.
  */
 export type Refusal =
@@ -70,15 +70,15 @@ export type CommitOptions = {
   /** The workspace that all agent rows in the batch belong to, if known (for `getVersion`). */
   readonly about?: string | undefined;
   /**
-   * The owner of the rows, by the `part` stored with them; "deployment" for rows that exist once. Nothing is written if another node owns them
-   * (src/base/shards.ts). Default: the rows of the current request (src/base/network/current-request.ts).
+   * The owner of the rows, by the `part` stored with them; "deployment" for rows that exist once. Nothing is written if another node owns
+   * them (src/base/shards.ts). Default: the rows of the current request (src/base/network/current-request.ts).
    */
   readonly of?: number | "deployment" | undefined;
 };
 
 export interface Store {
   readonly trouble?: Trouble | undefined;
-  /** Incremented at every start. Each group commit checks that it is still the newest (PERFORMANCE section 3, rule 12). */
+  /** Incremented at every start. Each group commit checks that it is still the newest. */
   readonly epoch: number;
   /** Metrics of the store's writer, if it has one. */
   readonly writer?: CommitFigures;
@@ -99,7 +99,9 @@ export interface Store {
   getVersion?(workspace_id: string): number | undefined;
   /** The same for several workspaces, in order, where versions must be requested. */
   loadVersions?(workspace_ids: readonly string[]): Promise<readonly (string | undefined)[]>;
-  /** Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves immediately. */
+  /**
+   * Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves immediately.
+   */
   commit(batch: readonly Statement[], options?: CommitOptions): Promise<void>;
   /** Sends this event of a topic to the other nodes of a cluster, soon. */
   broadcast?(kind: string, id: string, event: object): void;

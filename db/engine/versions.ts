@@ -34,7 +34,7 @@ export class Versions {
   readonly #byWorkspace = new Map<string, number>();
 
   /**
-   * Incremented by writes that several workspaces may show, and thereby by changes of which workspaces are listed. Not by those of one
+   * Incremented by writes that several workspaces may show, and therefore by changes of which workspaces are listed. Not by those of one
    * workspace's agents.
    */
   get listed(): number {

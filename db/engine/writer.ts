@@ -13,7 +13,7 @@ import { Settlements } from "./settlements.ts";
 import type { Statement } from "./sql.ts";
 import { CommitError } from "./store.ts";
 
-/** Maximum rows of a group, so that one commit blocks the event loop for less than 2 ms (PERFORMANCE section 4). */
+/** Maximum rows of a group, so that one commit blocks the event loop for less than 2 ms. */
 const MAX_GROUP_ROWS = 500;
 const MAX_GROUP_BYTES = 256 * 1024;
 

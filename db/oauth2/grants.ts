@@ -77,7 +77,7 @@ export const rotateGrant = statement<{
   { expect: 1 },
 );
 
-/** Builds a statement that deletes the keys, and thereby the grants, that the condition selects. */
+/** Builds a statement that deletes the keys, and with them the grants, that the condition selects. */
 const deleteGrants = <Values extends Record<string, unknown>>(
   condition: SQL | undefined,
   options?: { alone: "grants" },
@@ -89,7 +89,7 @@ const deleteGrants = <Values extends Record<string, unknown>>(
     options,
   );
 
-/** Deletes the keys, and thereby the grants, of an application. */
+/** Deletes the keys, and with them the grants, of an application. */
 export const deleteKeysOfApp = deleteGrants<{ app_id: string }>(eqParam(oauth2_grants.app_id), { alone: "grants" });
 
 /** Deletes what a user has approved for an application but the application has not redeemed yet. */

@@ -10,7 +10,7 @@ export const checkDatabase = async (connection: ReservedSQL): Promise<void> => {
     current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
     current_setting('full_page_writes') as full_page_writes, current_setting('server_encoding') as encoding,
     (select datcollate from pg_database where datname = current_database()) as collation`);
-  const wrong = [
+  const problems = [
     [found.version < MIN_SERVER_VERSION, "it is older than PostgreSQL 15"],
     [found.fsync === "off", "fsync is off: what is acknowledged would not be on disk"],
     [found.synchronous_commit === "off", "synchronous_commit is off: what is acknowledged would not be on disk"],
@@ -21,6 +21,6 @@ export const checkDatabase = async (connection: ReservedSQL): Promise<void> => {
       `its collation is ${found.collation}, not C: make it with \`create database slipway template template0 encoding 'utf8' locale 'C'\``,
     ],
   ] as const;
-  const reasons = wrong.flatMap(([isWrong, why]) => (isWrong ? [why] : []));
+  const reasons = problems.flatMap(([isWrong, why]) => (isWrong ? [why] : []));
   if (reasons.length > 0) throw new UnsafeDatabaseError(`this PostgreSQL cannot be used: ${reasons.join("; ")}`);
 };

@@ -10,7 +10,7 @@ export type CopiedTable = {
   readonly numbered: string | undefined;
 };
 
-/** The databases cannot be copied; the message says why. */
+/** The databases cannot be copied; the message has the reason. */
 export class CopyError extends Error {
   override readonly name = "CopyError";
 }

@@ -1,5 +1,5 @@
 // Decides which node of a cluster is active. The lease says who may serve. The epoch, which increases in the transaction that transfers the
-// lease, prevents older nodes from writing (PERFORMANCE section 3, points 2 and 12).
+// lease, prevents older nodes from writing.
 import type { ReservedSQL } from "bun";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 import type { SenderHeartbeat } from "./notices/sent-counts.ts";
@@ -185,7 +185,7 @@ export const releaseLease = async (sql: ReservedSQL, node: string, epoch: number
   );
 };
 
-/** Removes a node from the list that has left the cluster in an orderly shutdown. */
+/** Removes a node from the list that has left the cluster in a graceful shutdown. */
 export const removeNode = async (sql: ReservedSQL, node: string): Promise<void> => {
   await sql.unsafe("delete from nodes where id = $1", [node]);
 };

@@ -114,12 +114,12 @@ export class Primary {
 
   #getConnection(): Promise<ReservedSQL> {
     if (this.#writer) return this.#writer;
-    const made = this.#connect(this.#generation);
-    this.#writer = made;
-    made.catch(() => {
-      if (this.#writer === made) this.#writer = undefined;
+    const created = this.#connect(this.#generation);
+    this.#writer = created;
+    created.catch(() => {
+      if (this.#writer === created) this.#writer = undefined;
     });
-    return made;
+    return created;
   }
 
   /** `given`: the number of abandoned connections when it was requested. If it has increased, the request is obsolete. */

@@ -327,7 +327,7 @@ export class PgWriter {
     }
     const locks = makeLocks(group);
     if (locks) send(locks);
-    const begun = sent.length;
+    const started = sent.length;
     for (const { sent: one, of } of gatherOutgoing(group, isGathered)) send(one, of);
     for (const one of this.#makeNotifications(group, words)) send(one);
     failpoint("before_commit");
@@ -340,7 +340,7 @@ export class PgWriter {
     }
     const error = (answers[first] as PromiseRejectedResult).reason;
     const pending = sent[first]?.of;
-    const isOfSeveral = isGathered && !pending && first >= begun && first < sent.length - 1;
+    const isOfSeveral = isGathered && !pending && first >= started && first < sent.length - 1;
     // With a broken connection, it is unknown whether COMMIT arrived.
     if (
       (!pending && !isOfSeveral) ||

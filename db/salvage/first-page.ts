@@ -32,21 +32,21 @@ export const repairFirstPage = (file: string, model: string): RepairResult => {
       ftruncateSync(fd, Math.max(pages, first.readUInt32BE(28)) * PAGE);
       return "nothing";
     }
-    const made = Buffer.alloc(PAGE);
+    const created = Buffer.alloc(PAGE);
     const modelFd = openSync(model, "r");
-    readPage(modelFd, 1).copy(made, 0, 0, HEADER_BYTES);
+    readPage(modelFd, 1).copy(created, 0, 0, HEADER_BYTES);
     closeSync(modelFd);
-    made.writeUInt32BE(pages, 28);
+    created.writeUInt32BE(pages, 28);
     // Sets no free pages: they are unknown, and nothing is written here anyway.
-    made.writeUInt32BE(0, 32);
-    made.writeUInt32BE(0, 36);
-    if (hasTree) first.copy(made, HEADER_BYTES, HEADER_BYTES);
+    created.writeUInt32BE(0, 32);
+    created.writeUInt32BE(0, 36);
+    if (hasTree) first.copy(created, HEADER_BYTES, HEADER_BYTES);
     else
       writeTree(
-        made,
+        created,
         findSchemaLeaves(fd, pages).flatMap((leaf) => keepOnlyTables(fd, leaf)),
       );
-    writeSync(fd, made, 0, PAGE, 0);
+    writeSync(fd, created, 0, PAGE, 0);
     return hasTree ? "header" : "header and list of tables";
   } finally {
     closeSync(fd);

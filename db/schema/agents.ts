@@ -177,7 +177,7 @@ export const agent_log_sources = agentTable(
   (table) => [uniqueIndex("agent_log_sources_id").on(table.agent_id, table.id)],
 );
 
-/** The hot table: integers only, except the text; one row per line (PERFORMANCE section 2b). */
+/** The hot table: integers only, except the text; one row per line. */
 export const agent_logs = linesTable(
   "agent_logs",
   {

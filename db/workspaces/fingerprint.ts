@@ -1,5 +1,5 @@
 // Everything mutable that a displayed workspace depends on, as one short text from a single read: if it is unchanged, the cached answer is
-// still valid. Handwritten because it is the hottest read (PERFORMANCE section 4).
+// still valid. Handwritten because it is the hottest read.
 import type { Acl } from "#schema/workspaces/acl.ts";
 import type { Query, Value } from "../engine/sql.ts";
 

@@ -16,8 +16,8 @@ const toStateContext = (snapshot_id: string): string => `snapshot_state:${snapsh
 const toValueContext = (workspace_id: string): string => `snapshot_value:${workspace_id}`;
 
 /** Returns the stored form. */
-export const sealModuleState = (encryption: Encryption, snapshot_id: string, made: ModuleState): string =>
-  encryption.seal(Bun.gzipSync(JSON.stringify(made)).toBase64(), toStateContext(snapshot_id));
+export const sealModuleState = (encryption: Encryption, snapshot_id: string, created: ModuleState): string =>
+  encryption.seal(Bun.gzipSync(JSON.stringify(created)).toBase64(), toStateContext(snapshot_id));
 
 /** Returns the decrypted state; undefined for a snapshot of files. Throws `UnsealError`. */
 export const openModuleState = (

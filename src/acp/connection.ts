@@ -172,8 +172,11 @@ export class AcpConnection {
 
   /** The agent replays the session as updates before this resolves. */
   async loadSession(session_id: string, cwd: string, mcp: McpEndpoint | undefined): Promise<SessionInfo> {
-    const asked = { sessionId: session_id, cwd, mcpServers: this.#servers(mcp) };
-    const answer: unknown = await withAnswerTimeout(this.#clock, this.#connection.agent.request("session/load", asked));
+    const requested = { sessionId: session_id, cwd, mcpServers: this.#servers(mcp) };
+    const answer: unknown = await withAnswerTimeout(
+      this.#clock,
+      this.#connection.agent.request("session/load", requested),
+    );
     const loaded = (answer ?? {}) as LoadSessionResponse;
     return { session_id, options: readOptions(loaded.modes, loaded.configOptions) };
   }
@@ -196,8 +199,8 @@ export class AcpConnection {
       await withAnswerTimeout(this.#clock, agent.request("session/set_mode", { sessionId: session_id, modeId: value }));
       return selectChoice(options, id, value);
     }
-    const asked: SetSessionConfigOptionRequest = { sessionId: session_id, configId: id, value };
-    const answer: unknown = await withAnswerTimeout(this.#clock, agent.request("session/set_config_option", asked));
+    const requested: SetSessionConfigOptionRequest = { sessionId: session_id, configId: id, value };
+    const answer: unknown = await withAnswerTimeout(this.#clock, agent.request("session/set_config_option", requested));
     const { configOptions } = (answer ?? {}) as Partial<SetSessionConfigOptionResponse>;
     return applyConfig(selectChoice(options, id, value), configOptions);
   }

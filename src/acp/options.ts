@@ -8,7 +8,7 @@ export type SessionOption = AgentOption & { readonly via: "mode" | "config" };
 const MODE = "mode";
 const MAX_OPTIONS = 20;
 const MAX_CHOICES = 200;
-const MAX_WORDS = 200;
+const MAX_TEXT_CHARS = 200;
 /** Longer IDs cannot be selected: see `ChosenOptions`. */
 const MAX_OPTION_ID = 256;
 const MAX_CHOICE_ID = 1_024;
@@ -21,7 +21,7 @@ export const readOptions = (
   modes: SessionModeState | null | undefined,
   config: readonly SessionConfigOption[] | null | undefined,
 ): SessionOption[] => {
-  const others = (config ?? []).flatMap((one) => selectIn(one));
+  const others = (config ?? []).flatMap((one) => toSelectOption(one));
   if (!modes || modes.availableModes.length === 0) return others.slice(0, MAX_OPTIONS);
   const mode: SessionOption = {
     id: MODE,
@@ -53,7 +53,7 @@ export const selectChoice = (known: readonly SessionOption[], id: string, curren
 export const toAgentOptions = (options: readonly SessionOption[]): AgentOption[] =>
   options.map(({ via: _, ...shown }) => shown);
 
-const selectIn = (option: SessionConfigOption): SessionOption[] => {
+const toSelectOption = (option: SessionConfigOption): SessionOption[] => {
   if (option.type !== "select" || option.id.length > MAX_OPTION_ID) return [];
   const choices = option.options.flatMap((one) => ("options" in one ? one.options : [one]));
   return [
@@ -80,5 +80,5 @@ const toChoices = (all: readonly OfferedChoice[]): AgentOption["choices"] =>
       description: truncateText(description ?? ""),
     }));
 
-const truncateText = (text: string): string => text.slice(0, MAX_WORDS);
+const truncateText = (text: string): string => text.slice(0, MAX_TEXT_CHARS);
 const truncateId = (id: string): string => id.slice(0, MAX_CHOICE_ID);

@@ -123,17 +123,17 @@ export class ProgramStdio {
     const { signal } = this.#over;
     let after = 0;
     let state = "";
-    let heard = 0;
+    let received = 0;
     try {
       while (!signal.aborted) {
-        const path = `${this.#path}/output?after=${after}&state=${state}&heard=${heard}&wait_ms=${LONG_POLL_MS}`;
+        const path = `${this.#path}/output?after=${after}&state=${state}&heard=${received}&wait_ms=${LONG_POLL_MS}`;
         const answer = await this.#callDaemon<AgentProgramOutput>({ method: "GET", path, patient: true, signal });
         if (answer.state === "running") this.#started.resolve(answer);
         after = answer.next;
         state = answer.state;
         if (signal.aborted) break;
         for (const { number, message } of answer.mcp_requests ?? []) {
-          heard = Math.max(heard, number);
+          received = Math.max(received, number);
           void this.#answer(number, message);
         }
         const bytes = encoder.encode(answer.output);

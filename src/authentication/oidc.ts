@@ -178,9 +178,9 @@ export class OidcClient {
     if (error instanceof OidcError) return error;
     const cause = findRootCause(error);
     if (error instanceof library.AuthorizationResponseError) {
-      const said =
+      const output =
         error.error === "access_denied" ? "You denied access." : `It responded with ${toErrorCode(error.error)}.`;
-      return new OidcError("denied", `${this.name} did not sign you in. ${said}`, error);
+      return new OidcError("denied", `${this.name} did not sign you in. ${output}`, error);
     }
     if (error instanceof library.ResponseBodyError && error.status < 500) {
       return new OidcError(

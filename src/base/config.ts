@@ -175,14 +175,14 @@ export const getContainerAccessUrl = (setting: URL | undefined, access: URL): UR
  */
 export const findContainerAccessProblem = (config: Config, platform: string = process.platform): string | undefined => {
   const { docker_access_url, access_url } = config;
-  const isElsewhere = docker_access_url !== undefined || (access_url !== undefined && !leadsHere(access_url, config));
+  const isElsewhere = docker_access_url !== undefined || (access_url !== undefined && !pointsHere(access_url, config));
   if (platform !== "linux" || isElsewhere || !listensOnLoopback(config)) return undefined;
   const { port } = config.address;
   return `Containers cannot reach the server, which listens only on ${addressKind.print(config.address)}. Set address to ${addressKind.print({ host: "0.0.0.0", port })}, or docker_access_url to a URL that leads to the server from a container.`;
 };
 
 /** Returns false for the URL of another machine or of a proxy on this one. */
-const leadsHere = ({ hostname, port, protocol }: URL, { address }: Config): boolean =>
+const pointsHere = ({ hostname, port, protocol }: URL, { address }: Config): boolean =>
   isLoopback(hostname) && Number(port || (protocol === "https:" ? 443 : 80)) === address.port;
 
 /** Returns whether only this machine can connect directly; a reverse proxy may still let others in. */

@@ -1,5 +1,5 @@
 // Metrics of this process for Prometheus. Values counted on hot paths are plain numbers in an object here; names, labels and text are
-// created only on a scrape (PERFORMANCE section 3). Labels must be bounded by the code: never an ID, name or address of a person.
+// created only on a scrape. Labels must be bounded by the code: never an ID, name or address of a person.
 
 import { Counter, Gauge, type Metric, Registry } from "prom-client";
 import { Buckets, type HistogramValue } from "./buckets.ts";

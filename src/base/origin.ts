@@ -30,9 +30,9 @@ export const getCurrentOrigin = (): OriginOf | undefined => origins.getStore();
 
 /** Returns an origin that is computed on first use. */
 export const lazyOrigin = (make: () => Origin): OriginOf => {
-  let made: Origin | undefined;
+  let created: Origin | undefined;
   return () => {
-    made ??= make();
-    return made;
+    created ??= make();
+    return created;
   };
 };

@@ -74,15 +74,15 @@ export class Outbound {
     markSideEffect();
     const { clock, timeout_ms = TIMEOUT_MS } = this.#options;
     checkScheme(url);
-    const late = new AbortController();
-    const limit = clock.after(timeout_ms, () => late.abort());
-    const signal = AbortSignal.any([late.signal, ...(request.signal ? [request.signal] : [])]);
+    const timeout = new AbortController();
+    const limit = clock.after(timeout_ms, () => timeout.abort());
+    const signal = AbortSignal.any([timeout.signal, ...(request.signal ? [request.signal] : [])]);
     try {
       const address = await Promise.race([this.resolveAddress(url), rejectOnAbort(signal)]);
       return await this.#send(url, address, request, signal);
     } catch (error) {
       if (error instanceof OutboundError) throw error;
-      if (late.signal.aborted) throw new OutboundError("failed", `${url.host} did not respond in time.`);
+      if (timeout.signal.aborted) throw new OutboundError("failed", `${url.host} did not respond in time.`);
       throw new OutboundError("failed", `${url.host} cannot be reached (${describeNetworkError(error)}).`, error);
     } finally {
       limit.cancel();
@@ -116,13 +116,13 @@ export class Outbound {
    * callers that store the URL for later.
    */
   async findRefusal(url: URL): Promise<string | undefined> {
-    const late = new AbortController();
+    const timeout = new AbortController();
     const limit = this.#options.clock.after(LOOKUP_TIMEOUT_MS, () =>
-      late.abort(new OutboundError("failed", "no answer")),
+      timeout.abort(new OutboundError("failed", "no answer")),
     );
     try {
       checkScheme(url);
-      await Promise.race([this.resolveAddress(url), rejectOnAbort(late.signal)]);
+      await Promise.race([this.resolveAddress(url), rejectOnAbort(timeout.signal)]);
       return undefined;
     } catch (error) {
       return error instanceof OutboundError && error.reason === "refused" ? error.message : undefined;

@@ -43,10 +43,10 @@ export const startStopwatch = (): (() => number) => {
  * behalf of others.
  */
 export const traceMessage = <T>(actor: string, task: () => Promise<T>): (() => Promise<T>) => {
-  const asked = getCurrentRequests();
+  const requested = getCurrentRequests();
   const waiting = startStopwatch();
   return () =>
-    runForRequests(asked, async () => {
+    runForRequests(requested, async () => {
       const waited_ms = waiting();
       const taking = startStopwatch();
       try {

@@ -1,4 +1,4 @@
-// Handles signals: the first one starts an orderly stop, a second Ctrl-C ends the program (rule CF-9).
+// Handles signals: the first one starts a graceful stop, a second Ctrl-C ends the program (rule CF-9).
 import type { Clock } from "#base/clock.ts";
 
 // A terminal sends Ctrl-C to every process of the job, and npm forwards it: that is one signal, not two.

@@ -57,12 +57,12 @@ export const forwardToActive = async (options: ForwardOptions, link: Link): Prom
   while (!link.isOver) {
     const target = place();
     const began = clock.monotonic();
-    const asked = target && (await new Attempt(options, link).forwardTo(target));
+    const requested = target && (await new Attempt(options, link).forwardTo(target));
     // A long-running request had been at a node the whole time, and continues at the next one.
     if (clock.monotonic() - began > LONG_HOLD_MS) until = clock.monotonic() + ACTIVE_NODE_TIMEOUT_MS;
-    if (asked && typeof asked === "string") return asked;
-    const isAtOnce = asked && elsewhere(asked.part);
-    if (asked && isAtOnce === undefined) return "elsewhere";
+    if (requested && typeof requested === "string") return requested;
+    const isAtOnce = requested && elsewhere(requested.part);
+    if (requested && isAtOnce === undefined) return "elsewhere";
     if (clock.monotonic() > until) return "none";
     if (!isAtOnce) await pause(clock, CHECK_INTERVAL_MS);
   }

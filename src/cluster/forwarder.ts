@@ -212,7 +212,7 @@ export class Forwarder {
     if (head === undefined) return;
     link.timer?.cancel();
     if (head === "wrong" || early.length > MAX_BUFFERED_BYTES + MAX_HEAD_BYTES) {
-      this.#refuse(link, "400 Bad Request", "This is no request that can be passed on.");
+      this.#refuse(link, "400 Bad Request", "This request cannot be forwarded.");
       return;
     }
     const { token, shards, onNode, isOurs } = this.#options;
@@ -277,11 +277,11 @@ export class Forwarder {
   async #forwardLocally(link: Link, here: NodePlace, otherwise: Buffer): Promise<void> {
     const { clock, token } = this.#options;
     const elsewhere = (): undefined => undefined;
-    const asked = await forwardToActive(
+    const requested = await forwardToActive(
       { clock, token, certificate: this.#certificate, place: () => here, elsewhere },
       link,
     );
-    if (asked !== "begun" && asked !== "closed") link.answer(otherwise);
+    if (requested !== "begun" && requested !== "closed") link.answer(otherwise);
   }
 
   /**
@@ -313,11 +313,11 @@ export class Forwarder {
       named = shard;
     };
     const place = () => shards?.here();
-    const asked = place()
+    const requested = place()
       ? await forwardToActive({ clock, token, certificate: this.#certificate, place, elsewhere }, link)
       : "elsewhere";
-    if (asked === "elsewhere" || asked === "none") link.answer(formatDecline(token, named));
-    if (asked === "lost") this.#refuse(link, "503 Service Unavailable", SERVER_REPLACED);
+    if (requested === "elsewhere" || requested === "none") link.answer(formatDecline(token, named));
+    if (requested === "lost") this.#refuse(link, "503 Service Unavailable", SERVER_REPLACED);
   }
 
   /** Returns the next place to ask: this node first, then the owner of the named shard. */
@@ -372,9 +372,12 @@ export class Forwarder {
     }
     const route = this.#route(shard ?? (await this.#findShard(head)));
     const goneNodes = this.#goneNodes;
-    const asked = await forwardToActive({ clock, token, certificate, goneNodes, isRead: head.isRead, ...route }, link);
-    if (asked === "none") this.#refuse(link, "503 Service Unavailable", "No node of the cluster is active.");
-    if (asked === "lost") this.#refuse(link, "503 Service Unavailable", SERVER_REPLACED);
+    const requested = await forwardToActive(
+      { clock, token, certificate, goneNodes, isRead: head.isRead, ...route },
+      link,
+    );
+    if (requested === "none") this.#refuse(link, "503 Service Unavailable", "No node of the cluster is active.");
+    if (requested === "lost") this.#refuse(link, "503 Service Unavailable", SERVER_REPLACED);
   }
 
   async #findShard(head: Head): Promise<number | undefined> {

@@ -97,10 +97,10 @@ export const HEALTHY_RESPONSE: Buffer = Buffer.from(
 /** Returns a complete response from the spare itself; `more` are additional header lines. */
 export const toPlainResponse = (
   status: "200 OK" | "400 Bad Request" | "500 Internal Server Error" | "503 Service Unavailable",
-  said: { readonly message: string },
+  text: { readonly message: string },
   more: readonly string[] = [],
 ): Buffer => {
-  const body = JSON.stringify(said);
+  const body = JSON.stringify(text);
   const lines = [
     `HTTP/1.1 ${status}`,
     "content-type: application/json; charset=utf-8",

@@ -83,8 +83,8 @@ type AnyDirectory = Pick<Directory<Actor<any> & Record<string, any>>, "askHere" 
  */
 const openDirectories = ({ clock, shards, index, links, copy }: LocationDeps): OpenDirectory => {
   const directories = new Map<ActorKind, AnyDirectory>();
-  links.serve(ACTOR, async (asked) => {
-    const { kind, id, part, message, args } = asked as RemoteMessage;
+  links.serve(ACTOR, async (requested) => {
+    const { kind, id, part, message, args } = requested as RemoteMessage;
     const actors = directories.get(kind);
     if (!actors || !shards.has(part) || actors.isStopping)
       throw new NotStartedError("The node does not have this part.");
@@ -210,9 +210,9 @@ const shutDownOnOwner = (
   workspaces: () => Directory<WorkspaceActor>,
   shutDown: ShutDownAgents,
 ): ShutDownOfBuild => {
-  links.serve(SHUT_DOWN, async (asked) => {
-    const { workspace_id, job_id } = asked as WorkedBuild;
-    const report = new JobReport(clock, (said) => workspaces().ask(workspace_id, "say", { job_id, ...said }));
+  links.serve(SHUT_DOWN, async (requested) => {
+    const { workspace_id, job_id } = requested as WorkedBuild;
+    const report = new JobReport(clock, (text) => workspaces().ask(workspace_id, "say", { job_id, ...text }));
     await shutDown(workspace_id, report, new AbortController().signal);
     await report.whenSettled();
   });
@@ -223,10 +223,10 @@ const shutDownOnOwner = (
     const canceled = new Promise<void>((resolve) => {
       signal.addEventListener("abort", () => resolve(), { once: true });
     });
-    const asked = links.call(node, SHUT_DOWN, build).catch((error) => {
+    const requested = links.call(node, SHUT_DOWN, build).catch((error) => {
       log("builds").warn("the agents of {id} could not be ended in order: {error}", { id: build.workspace_id, error });
     });
-    await Promise.race([asked, canceled]);
+    await Promise.race([requested, canceled]);
   };
 };
 
@@ -276,14 +276,14 @@ const share = (
   links.serve(service, run);
   return async () => {
     const answers: unknown[] = [];
-    const asked = listOtherNodes(shards).map(async (node) => {
+    const requested = listOtherNodes(shards).map(async (node) => {
       try {
         answers.push(await links.call(node, service, {}));
       } catch (error) {
         log("cluster").debug("node {node} does not answer {service}: {error}", { node: node.id, service, error });
       }
     });
-    await finishesWithin(clock, ANSWER_TIMEOUT_MS, Promise.all(asked));
+    await finishesWithin(clock, ANSWER_TIMEOUT_MS, Promise.all(requested));
     // Later answers are not added to it.
     return [...answers];
   };

@@ -98,7 +98,7 @@ export const joinCluster = async ({
   ...options
 }: JoinOptions): Promise<Membership> => {
   const fatal = (error: Error): void => {
-    log("cluster").fatal("this node must not go on; stopping: {error}", { error });
+    log("cluster").fatal("this node must not continue; stopping: {error}", { error });
     options.fatal(error);
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
@@ -112,7 +112,7 @@ export const joinCluster = async ({
   const { host, port } = config.address;
   const listen = (port: number, encryption: Encryption): Forwarder => {
     const own = { host: ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host, port };
-    const made = new Forwarder({
+    const created = new Forwarder({
       hostname: host.replace(/^\[|\]$/g, ""),
       port,
       tls: readTls(config, clock.now()),
@@ -126,8 +126,8 @@ export const joinCluster = async ({
         services?.reads !== undefined && node.isCurrent ? { hostname: "127.0.0.1", port: services.reads } : undefined,
       state: () => presentNodeState(node),
     });
-    own.port = made.port;
-    return made;
+    own.port = created.port;
+    return created;
   };
   let forwarder: Forwarder | undefined;
   let services: SpareServices | undefined;

@@ -53,10 +53,10 @@ export class NodeServer {
     if (kind === KIND.call) void this.#answer(id, body.toString());
   }
 
-  async #answer(id: number, asked: string): Promise<void> {
+  async #answer(id: number, requested: string): Promise<void> {
     this.#running += 1;
     try {
-      const reply = await doCall(asked, (service, args) => this.#runCall(service, args));
+      const reply = await doCall(requested, (service, args) => this.#runCall(service, args));
       this.#wire.send(KIND.answer, id, reply === undefined ? "" : requireFrameSize(JSON.stringify(reply)));
     } catch (error) {
       this.#wire.send(KIND.failure, id, formatWireError(error, "a call"));

@@ -39,7 +39,7 @@ export const parseWireError = (text: string, node: string): Error => {
   if (received.type === "not_begun") return new NotStartedError(received.message);
   if (received.type === "commit")
     return new CommitError(received.reason, received.message, { constraint: received.constraint });
-  if (received.type === "internal") return new Error(`node ${node} failed; its log says why`);
+  if (received.type === "internal") return new Error(`node ${node} failed; see its log`);
   const { kind, message, detail, validations, members, retry_after, reason } = received;
   const known = { ...(retry_after === undefined ? {} : { retry_after }), ...(reason === undefined ? {} : { reason }) };
   return new AppError(kind, message, { detail, validations, members, ...known });

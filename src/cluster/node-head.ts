@@ -39,10 +39,10 @@ const decodeId = (id: string): string | undefined => {
 const SWITCHED = Buffer.from(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${PROTOCOL}\r\n\r\n`);
 
 /** Returns the response that opens a link. */
-export const linkOpened = (): Buffer => SWITCHED;
+export const formatLinkResponse = (): Buffer => SWITCHED;
 
-/** Returns what follows the response that opens a link; undefined until the response is complete. */
-export const opensLink = (bytes: Buffer): Buffer | "refused" | undefined => {
+/** Returns the bytes after the response that opens a link; undefined until the response is complete. */
+export const parseLinkResponse = (bytes: Buffer): Buffer | "refused" | undefined => {
   const length = Math.min(bytes.length, SWITCHED.length);
   if (!bytes.subarray(0, length).equals(SWITCHED.subarray(0, length)) || bytes.length > MAX_HEAD_BYTES)
     return "refused";

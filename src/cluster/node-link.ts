@@ -8,7 +8,7 @@ import type { NodeListener } from "./connect.ts";
 import { NodeServer, type NodeService } from "./node-answering.ts";
 import { NodeClient } from "./node-asking.ts";
 import { KIND, kindIn } from "./node-frames.ts";
-import { linkOpened } from "./node-head.ts";
+import { formatLinkResponse } from "./node-head.ts";
 import { type LinkOptions, openLink } from "./node-open.ts";
 import type { NodeStream } from "./node-stream.ts";
 import { answerStream, openStream, type StreamService } from "./node-streams.ts";
@@ -43,8 +43,8 @@ export class NodeLinks {
   }
 
   /**
-   * Calls another node. Rejects with what its service throws; with `NotStartedError` when it could not be reached, with `CommitError` "unknown"
-   * when the connection broke before the response, and with AppError "overloaded" when too many calls are waiting.
+   * Calls another node. Rejects with what its service throws; with `NotStartedError` when it could not be reached, with `CommitError`
+   * "unknown" when the connection broke before the response, and with AppError "overloaded" when too many calls are waiting.
    */
   call(node: OtherNode, service: string, args: unknown): Promise<unknown> {
     const known = this.#clients.get(node.address);
@@ -150,7 +150,7 @@ class AcceptedConnection implements NodeListener {
   constructor(socket: WireSocket, begin: (isStream: boolean) => NodeListener) {
     this.#socket = socket;
     this.#begin = begin;
-    socket.write(linkOpened());
+    socket.write(formatLinkResponse());
   }
 
   data(bytes: Buffer): void {

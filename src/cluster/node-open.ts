@@ -4,7 +4,7 @@ import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { finishesWithin } from "#base/retry.ts";
 import { connectToNode, type NodeListener, parsePlace } from "./connect.ts";
-import { formatLinkRequest, opensLink } from "./node-head.ts";
+import { formatLinkRequest, parseLinkResponse } from "./node-head.ts";
 
 /** Connect timeout. */
 const OPEN_TIMEOUT_MS = 3_000;
@@ -28,17 +28,17 @@ export const openLink = async (
   if (!place) return false;
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   let beginning = Buffer.alloc(0);
-  let made: Socket | undefined;
+  let created: Socket | undefined;
   let taker: NodeListener | undefined;
   let isLate = false;
   const socket = connectToNode(place, certificate, {
     data: (bytes) => {
       if (taker) return taker.data(bytes);
       beginning = Buffer.concat([beginning, bytes]);
-      const rest = opensLink(beginning);
+      const rest = parseLinkResponse(beginning);
       if (rest === undefined || isLate) return;
       if (rest !== "refused") {
-        taker = begin(made as Socket);
+        taker = begin(created as Socket);
         if (rest.length > 0) taker.data(rest);
       }
       answer();
@@ -48,7 +48,7 @@ export const openLink = async (
     failed: () => (taker ? taker.failed() : answer()),
   });
   const opened = socket.then(async (one) => {
-    made = one;
+    created = one;
     const head = formatLinkRequest(address, token, id);
     // A head is small; a socket that does not take it immediately is failing.
     if (one?.write(head) === head.length) await answered;

@@ -32,9 +32,9 @@ export class NodeStream implements Duplex, NodeListener {
   #isOver = false;
 
   /** `heard` receives frames other than data: the opening request or the response to it. */
-  constructor(clock: Clock, socket: WireSocket, heard: (frame: Frame) => void) {
+  constructor(clock: Clock, socket: WireSocket, received: (frame: Frame) => void) {
     this.#socket = socket;
-    this.#onControl = heard;
+    this.#onControl = received;
     this.closed = this.#settled.promise;
     this.#timer = clock.every(HEARTBEAT_INTERVAL_MS, () => this.#tick());
   }

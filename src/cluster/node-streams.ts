@@ -25,15 +25,15 @@ export const openStream = async (
 ): Promise<Duplex> => {
   const text = callText(service, args);
   const { promise: answered, resolve, reject } = Promise.withResolvers<void>();
-  const made: { stream?: NodeStream } = {};
+  const created: { stream?: NodeStream } = {};
   const isOpen = await openLink(options, node.address, (socket) => {
-    made.stream = new NodeStream(options.clock, socket, ({ kind, body }) => {
+    created.stream = new NodeStream(options.clock, socket, ({ kind, body }) => {
       if (kind === KIND.answer) resolve();
       if (kind === KIND.failure) reject(parseWireError(body.toString(), node.id));
     });
-    return made.stream;
+    return created.stream;
   });
-  const { stream } = made;
+  const { stream } = created;
   if (!isOpen || !stream) throw new NotStartedError(`Node ${node.id} cannot be reached.`);
   void stream.closed.then((failure) => (failure ? reject(failure) : resolve()));
   try {
@@ -52,9 +52,9 @@ export const answerStream = (
   socket: WireSocket,
   run: (service: string, args: unknown, stream: Duplex) => Promise<void>,
 ): NodeStream => {
-  const answer = async (asked: string): Promise<void> => {
+  const answer = async (requested: string): Promise<void> => {
     try {
-      await doCall(asked, (service, args) => run(service, args, stream));
+      await doCall(requested, (service, args) => run(service, args, stream));
       await stream.sendControl(KIND.answer, "");
     } catch (error) {
       await stream.sendControl(KIND.failure, formatWireError(error, "a stream")).catch(() => {});

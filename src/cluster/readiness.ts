@@ -43,7 +43,7 @@ export const readinessOfSpare = async ({
 
 /** Returns the active node's raw response to `GET /readyz`; empty if none exists. */
 const requestReadiness = (place: NodePlace, certificate: X509Certificate | undefined, host: string, token: string) => {
-  const { promise: said, resolve } = Promise.withResolvers<string>();
+  const { promise: output, resolve } = Promise.withResolvers<string>();
   let text = "";
   let isOver = false;
   const end = (): void => {
@@ -68,9 +68,9 @@ const requestReadiness = (place: NodePlace, certificate: X509Certificate | undef
     socket.write(
       `GET /readyz HTTP/1.1\r\nhost: ${host}\r\n${NODE_HEADER}: ${formatReadinessHeader(token)}\r\nconnection: close\r\n\r\n`,
     );
-    void said.then(() => socket.end());
+    void output.then(() => socket.end());
   });
-  return { said, giveUp: end };
+  return { said: output, giveUp: end };
 };
 
 const readAnswer = (text: string): { status: number | undefined; message: string } => {

@@ -40,7 +40,7 @@ export class SharedCounts {
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    deps.links.serve(SERVICE, async (said, from) => this.#onCounts(from, said as SentCounts));
+    deps.links.serve(SERVICE, async (message, from) => this.#onCounts(from, message as SentCounts));
     this.#sendTimer = deps.clock.every(SEND_INTERVAL_MS, () => this.#sendCounts());
   }
 
@@ -65,30 +65,30 @@ export class SharedCounts {
     };
   }
 
-  #onCounts(from: string, said: SentCounts): void {
+  #onCounts(from: string, message: SentCounts): void {
     const now = this.#deps.clock.monotonic();
-    const heard = said.map(({ kind, left_ms, counts }) => ({
+    const received = message.map(({ kind, left_ms, counts }) => ({
       kind,
       until: now + Math.min(left_ms, MINUTE_MS),
       counts: new Map(counts.slice(0, MAX_KEYS)),
     }));
-    this.#received.set(from, heard);
+    this.#received.set(from, received);
   }
 
   #sendCounts(): void {
     const { shards, links } = this.#deps;
-    const said: SentCounts = this.#own
+    const message: SentCounts = this.#own
       .filter(({ counting }) => counting.counts.size > 0 && counting.left_ms > 0)
       .map(({ kind, counting: { counts, left_ms } }) => ({ kind, left_ms, counts: selectLargest(counts) }));
     const others = listOtherNodes(shards);
     for (const id of [...this.#received.keys()]) if (!others.some((node) => node.id === id)) this.#received.delete(id);
-    if (said.length === 0) return;
+    if (message.length === 0) return;
     for (const node of others) {
       // A slow node gets the next total, because counts are absolute and not increments.
       if (this.#sending.has(node.id)) continue;
       this.#sending.add(node.id);
       links
-        .call(node, SERVICE, said)
+        .call(node, SERVICE, message)
         .catch(() => {})
         .finally(() => this.#sending.delete(node.id));
     }

@@ -319,7 +319,7 @@ export class Context implements ApiContext, AsyncDisposable {
       providers: config.external_auth.map(toProvider),
       client,
       // A provider that accepts each refresh token once would revoke the grant if two nodes used it.
-      refreshRemotely: location.runOnFirst("external_auth", (asked) => this.links.refresh(asked)),
+      refreshRemotely: location.runOnFirst("external_auth", (requested) => this.links.refresh(requested)),
     });
     this.repositories = openRepositories({ ...base, links: this.links, env: environment });
     const { models, modelSettings, modelFetch, ledger } = openModels({

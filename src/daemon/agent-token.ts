@@ -1,6 +1,6 @@
-// The token with which the daemon signs in. The server replaces it when someone has lost access to the workspace (rule DM-30). A daemon that
-// restarts begins with its first token again, so the newest one is kept in the home, encrypted with the first: only a program that has both
-// can read it, and neither a snapshot nor a backup contains it readable.
+// The token with which the daemon signs in. The server replaces it when someone has lost access to the workspace (rule DM-30). A daemon
+// that restarts begins with its first token again, so the newest one is kept in the home, encrypted with the first: only a program that has
+// both can read it, and neither a snapshot nor a backup contains it readable.
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,7 +12,7 @@ import { resolveStateFolder } from "./environment.ts";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const MAX_FILE_BYTES = 1024;
-/** The newest, the one before, and the first, which a restored server may know. */
+/** The newest, the previous one, and the first, which a restored server may know. */
 const MAX_TOKENS = 3;
 
 type Env = Readonly<Record<string, string | undefined>>;

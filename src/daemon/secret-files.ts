@@ -23,7 +23,7 @@ import { SecretRecord } from "./secret-record.ts";
 
 type Secrets = Pick<Manifest, "secrets">;
 
-/** More than any secret has. */
+/** Larger than any secret. */
 const MAX_SECRET_BYTES = 1024 * 1024;
 
 /** Secrets that are not valid text can only be files. */
@@ -35,7 +35,7 @@ export const listSecretVariables = ({ secrets }: Secrets): Environment => {
     try {
       variables[envName] = decoder.decode(value);
     } catch {
-      log("daemon").error("the secret for the variable {name} is no text and is left out", { name: envName });
+      log("daemon").error("the secret for the variable {name} is not valid text and is left out", { name: envName });
     }
   }
   return variables;
@@ -74,7 +74,7 @@ export const writeSecretFiles = (
       else writeWhole(path, value);
       record.end(path, value);
     } catch (error) {
-      log("daemon").error("the secret for the file {path} cannot be written: {error}", { path, error });
+      log("daemon").error("cannot write the secret to the file {path}: {error}", { path, error });
     }
   }
   if (due.length > 0) record.save(hasMemory);
@@ -99,14 +99,14 @@ const removeSecretFile = (record: SecretRecord, path: string, place: string): vo
     const isOurs = isLinked ? text === undefined || record.isWritten(path, text) : text && record.isWritten(path, text);
     if (isOurs) unlinkSync(path);
     else if (isLinked && text) writeWhole(path, text);
-    if (isOurs) log("daemon").info("the file {path} held a secret that is no longer kept, and is removed", { path });
-    else log("daemon").info("the file {path} was changed since a secret was written into it, and stays", { path });
+    if (isOurs) log("daemon").info("removed the file {path}, because its secret was deleted", { path });
+    else log("daemon").info("kept the file {path} of a deleted secret, because it was changed", { path });
     rmSync(place, { force: true });
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code !== "ENOENT" && code !== "ENOTDIR") {
       // The next start retries.
-      log("daemon").error("the file {path} of a secret that is no longer kept cannot be removed: {error}", {
+      log("daemon").error("cannot remove the file {path} of a deleted secret: {error}", {
         path,
         error,
       });

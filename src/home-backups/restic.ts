@@ -1,5 +1,5 @@
-// Backups with restic: a repository for each workspace, in which each backup is one file, the tar of the home. Secrets are passed to restic only
-// through its environment.
+// Backups with restic: a repository for each workspace, in which each backup is one file, the tar of the home. Secrets are passed to restic
+// only through its environment.
 
 import { drain, writeToChild } from "#base/system/child-streams.ts";
 import { HomeBackupError } from "./error.ts";
@@ -107,14 +107,14 @@ export class Restic {
     signal: AbortSignal,
     { isDamage = false } = {},
   ): Promise<void> {
-    const said = await words;
+    const message = await words;
     const code = await child.exited;
     signal.throwIfAborted();
     if (code === 0) return;
-    const isRefused = /wrong password|no key found/i.test(said);
-    const why = isRefused ? "the repository was encrypted with another recovery key" : getLastLine(said);
+    const isRefused = /wrong password|no key found/i.test(message);
+    const why = isRefused ? "the repository was encrypted with another recovery key" : getLastLine(message);
     throw new HomeBackupError(`restic failed: ${why || `exit status ${code}`}.`, {
-      isDamage: isDamage && !isRefused && isBroken(said),
+      isDamage: isDamage && !isRefused && isBroken(message),
     });
   }
 

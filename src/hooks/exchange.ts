@@ -67,9 +67,9 @@ export const sendHookRequest = async (
     "user-agent": "slipway",
     [EVENT_HEADER]: event,
   };
-  const late = new AbortController();
-  const timer = clock.after(timeout_ms, () => late.abort());
-  const ends = signal ? AbortSignal.any([late.signal, signal]) : late.signal;
+  const timeout = new AbortController();
+  const timer = clock.after(timeout_ms, () => timeout.abort());
+  const ends = signal ? AbortSignal.any([timeout.signal, signal]) : timeout.signal;
   try {
     const response = await connect(url, { method: "POST", headers, body, redirect: "manual", signal: ends }, ends);
     const bytes = await readBytes(response);
@@ -84,7 +84,7 @@ export const sendHookRequest = async (
     return { answer, body: bytes };
   } catch (error) {
     signal?.throwIfAborted();
-    if (late.signal.aborted) throw new ExchangeError("timeout", `no answer in ${timeout_ms} ms`);
+    if (timeout.signal.aborted) throw new ExchangeError("timeout", `no answer in ${timeout_ms} ms`);
     if (error instanceof ExchangeError) throw error;
     if (error instanceof AnswerProblem) throw new ExchangeError("protocol_error", error.message);
     throw new ExchangeError("connection_failed", formatError(error));

@@ -150,7 +150,7 @@ export class Hooks {
     const dispatch_id = uuid();
     const { event, meta, data } = request;
     const created_at = clock.now();
-    const begun = clock.monotonic();
+    const started = clock.monotonic();
     const body = encodeBody(request, dispatch_id);
     const end = (result: DispatchRecord["result"], answer: Uint8Array | null): Promise<void> =>
       this.record({
@@ -163,7 +163,7 @@ export class Hooks {
         source: "deployment",
         mode: this.mode === "observe" ? "observe" : "enforce",
         tool_name: typeof data.tool_name === "string" ? data.tool_name : null,
-        duration_ms: Math.round(clock.monotonic() - begun),
+        duration_ms: Math.round(clock.monotonic() - started),
         request: recordsContents ? decodeText(body) : null,
         response: recordsContents && answer ? decodeText(answer) : null,
       });

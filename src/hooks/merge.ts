@@ -31,6 +31,6 @@ const hasChanges = (permission: NonNullable<HookAnswer["permission"]>): boolean 
   permission.decision === "deny" || permission.input_override !== undefined;
 
 const joinTexts = (...words: readonly (string | undefined)[]): string | undefined => {
-  const said = words.filter((one) => one !== undefined && one !== "");
-  return said.length === 0 ? undefined : said.join("\n\n");
+  const message = words.filter((one) => one !== undefined && one !== "");
+  return message.length === 0 ? undefined : message.join("\n\n");
 };

@@ -41,11 +41,11 @@ export class CallDeltas {
 
 const hasId = (call: Members): call is Members & { id: string } => typeof call.id === "string" && call.id !== "";
 
-const nameIn = ({ function: asked }: Members): string =>
-  isMembers(asked) && typeof asked.name === "string" ? asked.name : "";
+const nameIn = ({ function: requested }: Members): string =>
+  isMembers(requested) && typeof requested.name === "string" ? requested.name : "";
 
-const repairFunction = (asked: Members): void => {
-  if (isMembers(asked.arguments)) asked.arguments = JSON.stringify(asked.arguments);
-  if (asked.arguments === null) asked.arguments = "";
-  if (asked.name === null || asked.name === "") delete asked.name;
+const repairFunction = (requested: Members): void => {
+  if (isMembers(requested.arguments)) requested.arguments = JSON.stringify(requested.arguments);
+  if (requested.arguments === null) requested.arguments = "";
+  if (requested.name === null || requested.name === "") delete requested.name;
 };

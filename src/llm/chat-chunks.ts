@@ -118,9 +118,9 @@ const toEvents = (whole: Members): readonly (Members | string)[] | undefined => 
   if (!isMembers(choice) || !isMembers(choice.message)) return undefined;
   const { id, created, model, usage } = whole;
   const chunk = { id, created, model, object: "chat.completion.chunk" };
-  const { tool_calls, ...said } = choice.message;
+  const { tool_calls, ...text } = choice.message;
   const calls = Array.isArray(tool_calls) ? tool_calls.map((call, index) => ({ index, ...call })) : undefined;
-  const delta = calls === undefined ? said : { ...said, tool_calls: calls };
+  const delta = calls === undefined ? text : { ...text, tool_calls: calls };
   return [
     { ...chunk, choices: [{ index: 0, delta, finish_reason: null }] },
     { ...chunk, choices: [{ index: 0, delta: {}, finish_reason: choice.finish_reason ?? "stop" }], usage },

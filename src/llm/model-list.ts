@@ -34,11 +34,15 @@ const LISTS: Readonly<
 };
 
 /** Returns the names, sorted; empty if the server has no such endpoint. Throws `ModelListError`, and the signal's reason. */
-export const listModels = async (fetch: GuardedFetch, asked: ListRequest, signal: AbortSignal): Promise<string[]> => {
-  if (asked.provider === "demo") return ["demo"];
-  const { at, path, headers } = LISTS[asked.provider];
-  const url = `${asked.base_url || at}${path}`;
-  const response = await fetch(url, { headers: headers(asked.key), signal }).catch((error: unknown) => {
+export const listModels = async (
+  fetch: GuardedFetch,
+  requested: ListRequest,
+  signal: AbortSignal,
+): Promise<string[]> => {
+  if (requested.provider === "demo") return ["demo"];
+  const { at, path, headers } = LISTS[requested.provider];
+  const url = `${requested.base_url || at}${path}`;
+  const response = await fetch(url, { headers: headers(requested.key), signal }).catch((error: unknown) => {
     signal.throwIfAborted();
     throw new ModelListError(`${url} cannot be reached: ${error instanceof Error ? error.message : "unknown reason"}.`);
   });

@@ -68,7 +68,7 @@ const toPart = ({ tool_call_id = "", tool_name = "", result = null, is_error }: 
   return { type: "tool-result", toolCallId: tool_call_id, toolName: tool_name, output };
 };
 
-/** `inside`: the API accepts images in results. `none`: the model accepts no images, and a text says so. */
+/** `inside`: the API accepts images in results. `none`: the model accepts no images and gets a note instead. */
 export type Pictures = "inside" | "behind" | "none";
 
 type Form = { readonly pictures: Pictures; readonly documents: boolean };

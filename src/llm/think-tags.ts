@@ -1,4 +1,4 @@
-// Extracts reasoning between tags from the text of servers that do not know how their model marks it, also if a tag is split between
+// Extracts reasoning between tags from a response's text, for servers that leave the tags in the text. Tags may be split between
 // chunks. Pure, except for its own state; used by stream.ts (rule MO-41).
 import type { ModelEvent } from "./model.ts";
 

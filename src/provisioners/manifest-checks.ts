@@ -287,7 +287,7 @@ const checkOne = (
   Object.entries(condition ?? {}).flatMap(([name, wanted]) => {
     const parameter = above.get(name);
     const pointer = `${at}/${name}`;
-    if (!parameter) return [{ pointer, reason: "is no parameter further up" }];
+    if (!parameter) return [{ pointer, reason: "is not an earlier parameter" }];
     const reasons = [wanted].flat().map((value) => checkValue(parameter, String(value)));
     return reasons.flatMap((reason) => (reason ? [{ pointer, reason: `can never be: ${reason}` }] : []));
   });

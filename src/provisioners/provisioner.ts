@@ -178,8 +178,8 @@ export interface Provisioner {
   listRemaining?(state: string | null): string[];
   /**
    * Checks whether a start would succeed, without creating anything: for dry runs. The request has no agents and no existing workspace.
-   * Returns what the start would create, or undefined if the manifest already says so. Rejects like `run`. Absent if a successful import is
-   * all there is to check.
+   * Returns what the start would create, or undefined if the manifest already specifies it. Rejects like `run`. Absent if a successful
+   * import is all there is to check.
    */
   plan?(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<ProvisionedResources | undefined>;
   /** Returns what is missing on the machine, as a message; undefined if nothing is. Absent if it has no requirements. Never rejects. */

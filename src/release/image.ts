@@ -54,39 +54,39 @@ type Layer = Blob & { diffId: string };
 export type Bases = Partial<Record<Machine, string>>;
 
 /** Builds `slipway-<version>-image.tar`. Returns its path. Throws UnavailableError without mmdebstrap or a list of Debian repositories. */
-export const makeImage = async (made: ReleaseInputs, bases: Bases = {}): Promise<string> => {
-  const layout = join(made.scratch, "image");
+export const makeImage = async (built: ReleaseInputs, bases: Bases = {}): Promise<string> => {
+  const layout = join(built.scratch, "image");
   mkdirSync(join(layout, "blobs/sha256"), { recursive: true });
   const manifests: object[] = [];
   const loadable: object[] = [];
   for (const [system, architecture] of Object.entries(MACHINES)) {
-    const program = made.programs[system as TargetSystem];
+    const program = built.programs[system as TargetSystem];
     if (program === undefined) continue;
-    const base = bases[architecture] ?? (await buildDebianBase(made, architecture));
+    const base = bases[architecture] ?? (await buildDebianBase(built, architecture));
     const layers = [
       await addLayer(layout, base),
-      await addLayer(layout, await packOwnFiles(made, program, architecture)),
+      await addLayer(layout, await packOwnFiles(built, program, architecture)),
     ];
-    const config = await addJson(layout, MEDIA.config, toImageConfig(made, architecture, layers));
+    const config = await addJson(layout, MEDIA.config, toImageConfig(built, architecture, layers));
     const parts = layers.map(({ diffId: _, ...blob }) => blob);
     const manifest = { schemaVersion: 2, mediaType: MEDIA.manifest, config, layers: parts };
     const blob = await addJson(layout, MEDIA.manifest, manifest);
     manifests.push({ ...withPlatform(blob, architecture) });
     loadable.push({
       Config: toBlobPath(config),
-      RepoTags: listImageTags(made, loadable.length),
+      RepoTags: listImageTags(built, loadable.length),
       Layers: layers.map(toBlobPath),
     });
   }
   if (manifests.length === 0) throw new UnavailableError("no Linux program was built");
   const index = await addJson(layout, MEDIA.index, { schemaVersion: 2, mediaType: MEDIA.index, manifests });
-  const named = { ...index, annotations: { "org.opencontainers.image.ref.name": made.version } };
+  const named = { ...index, annotations: { "org.opencontainers.image.ref.name": built.version } };
   writeJson(join(layout, "index.json"), { schemaVersion: 2, mediaType: MEDIA.index, manifests: [named] });
   writeJson(join(layout, "oci-layout"), { imageLayoutVersion: "1.0.0" });
   // `docker load` of older engines reads this file and loads the first image in it.
   writeJson(join(layout, "manifest.json"), loadable.slice(0, 1));
-  const file = join(made.out, `slipway-${made.version}-image.tar`);
-  await packFolder(layout, file, made.epoch);
+  const file = join(built.out, `slipway-${built.version}-image.tar`);
+  await packFolder(layout, file, built.epoch);
   return file;
 };
 
@@ -122,8 +122,8 @@ const buildDebianBase = async ({ scratch, epoch, env }: ReleaseInputs, architect
 };
 
 /** Packs the program, its user and its data folder. */
-const packOwnFiles = async (made: ReleaseInputs, program: string, architecture: Machine): Promise<string> => {
-  const folder = join(made.scratch, `own-${architecture}`);
+const packOwnFiles = async (built: ReleaseInputs, program: string, architecture: Machine): Promise<string> => {
+  const folder = join(built.scratch, `own-${architecture}`);
   const addFile = (path: string, content: string): void => {
     mkdirSync(join(folder, path, ".."), { recursive: true });
     writeFileSync(join(folder, path), content);
@@ -131,17 +131,17 @@ const packOwnFiles = async (made: ReleaseInputs, program: string, architecture: 
   addFile("etc/passwd", `${ACCOUNTS.passwd.join("\n")}\n`);
   addFile("etc/group", `${ACCOUNTS.group.join("\n")}\n`);
   addFile("usr/local/lib/slipway/installed-by", "image\n");
-  addFile("usr/share/doc/slipway/LICENSE", await Bun.file(join(made.root, "LICENSE")).text());
+  addFile("usr/share/doc/slipway/LICENSE", await Bun.file(join(built.root, "LICENSE")).text());
   copyFileSync(program, join(folder, "usr/local/lib/slipway/slipway"));
   mkdirSync(join(folder, "usr/local/bin"), { recursive: true });
   await runTool(["ln", "-s", "../lib/slipway/slipway", join(folder, "usr/local/bin/slipway")]);
   const tar = `${folder}.tar`;
-  await packFolder(folder, tar, made.epoch);
+  await packFolder(folder, tar, built.epoch);
   // The only folder that is not root's.
-  const data = join(made.scratch, `data-${architecture}`);
+  const data = join(built.scratch, `data-${architecture}`);
   mkdirSync(join(data, "data"), { recursive: true, mode: 0o700 });
   await runTool([
-    ...["tar", "--append", `--file=${tar}`, `--directory=${data}`, `--mtime=@${made.epoch}`],
+    ...["tar", "--append", `--file=${tar}`, `--directory=${data}`, `--mtime=@${built.epoch}`],
     ...[`--owner=${USER}`, `--group=${USER}`, "--numeric-owner", "--mode=0700", "--format=posix"],
     ...["--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime", "data"],
   ]);

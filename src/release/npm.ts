@@ -18,27 +18,27 @@ const PLATFORMS: Readonly<Record<TargetSystem, Platform>> = {
 };
 
 /** Builds the archives for `npm publish`. Returns their paths. */
-export const makeNpmPackages = async (made: ReleaseInputs): Promise<string[]> => {
-  const systems = Object.keys(made.programs) as TargetSystem[];
+export const makeNpmPackages = async (created: ReleaseInputs): Promise<string[]> => {
+  const systems = Object.keys(created.programs) as TargetSystem[];
   const files: string[] = [];
-  for (const system of systems) files.push(await packSystem(made, system));
-  files.push(await packLauncher(made, systems));
+  for (const system of systems) files.push(await packSystem(created, system));
+  files.push(await packLauncher(created, systems));
   return files;
 };
 
 const toPlatformSuffix = ({ os, cpu, libc }: Platform): string => `${os}-${cpu}${libc === "musl" ? "-musl" : ""}`;
 
-const packSystem = (made: ReleaseInputs, system: TargetSystem): Promise<string> => {
+const packSystem = (created: ReleaseInputs, system: TargetSystem): Promise<string> => {
   const platform = PLATFORMS[system];
   const suffix = toPlatformSuffix(platform);
   const { os, cpu, libc } = platform;
-  return packForNpm(made, `slipway-${suffix}`, (folder) => {
+  return packForNpm(created, `slipway-${suffix}`, (folder) => {
     mkdirSync(join(folder, "bin"));
     const file = join(folder, "bin", getProgramName(system).replace(system, "").replace("-", ""));
-    linkSync(made.programs[system] as string, file);
+    linkSync(created.programs[system] as string, file);
     writeFileSync(join(folder, "bin", "installed-by"), "npm\n");
     return {
-      ...describePackage(made, `@slipway/${suffix}`, `The Slipway binary for ${suffix}.`),
+      ...describePackage(created, `@slipway/${suffix}`, `The Slipway binary for ${suffix}.`),
       os: [os],
       cpu: [cpu],
       ...(libc === undefined ? {} : { libc: [libc] }),
@@ -46,18 +46,18 @@ const packSystem = (made: ReleaseInputs, system: TargetSystem): Promise<string> 
   });
 };
 
-const packLauncher = (made: ReleaseInputs, systems: readonly TargetSystem[]): Promise<string> =>
-  packForNpm(made, "slipway", (folder) => {
+const packLauncher = (created: ReleaseInputs, systems: readonly TargetSystem[]): Promise<string> =>
+  packForNpm(created, "slipway", (folder) => {
     for (const name of ["slipway.mjs", "README.md"])
-      copyFileSync(join(made.root, "deploy/npm", name), join(folder, name));
+      copyFileSync(join(created.root, "deploy/npm", name), join(folder, name));
     chmodSync(join(folder, "slipway.mjs"), 0o755);
     const description = "Self-hosted control plane for remote development workspaces and AI coding-agent chats.";
     return {
-      ...describePackage(made, "slipway", description),
+      ...describePackage(created, "slipway", description),
       bin: { slipway: "slipway.mjs" },
       engines: { node: ">=20" },
       optionalDependencies: Object.fromEntries(
-        systems.map((system) => [`@slipway/${toPlatformSuffix(PLATFORMS[system])}`, made.version]),
+        systems.map((system) => [`@slipway/${toPlatformSuffix(PLATFORMS[system])}`, created.version]),
       ),
     };
   });
@@ -71,20 +71,20 @@ const describePackage = ({ version }: ReleaseInputs, name: string, description: 
 
 /** Packs `package/`, with the files that `fill` creates and its package.json, as `npm/<name>-<version>.tgz`. */
 export const packForNpm = async (
-  made: ReleaseInputs,
+  created: ReleaseInputs,
   name: string,
   fill: (folder: string) => object | Promise<object>,
 ): Promise<string> => {
-  const place = join(made.scratch, "npm", name);
+  const place = join(created.scratch, "npm", name);
   const folder = join(place, "package");
   mkdirSync(folder, { recursive: true });
   const manifest = await fill(folder);
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
-  copyFileSync(join(made.root, "LICENSE"), join(folder, "LICENSE"));
+  copyFileSync(join(created.root, "LICENSE"), join(folder, "LICENSE"));
   const tar = `${place}.tar`;
-  await packFolder(place, tar, made.epoch);
-  mkdirSync(join(made.out, "npm"), { recursive: true });
-  const file = join(made.out, "npm", `${name}-${made.version}.tgz`);
+  await packFolder(place, tar, created.epoch);
+  mkdirSync(join(created.out, "npm"), { recursive: true });
+  const file = join(created.out, "npm", `${name}-${created.version}.tgz`);
   await gzipFile(tar, file);
   rmSync(tar);
   return file;

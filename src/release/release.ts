@@ -71,16 +71,16 @@ export const makeRelease = async (options: ReleaseOptions): Promise<boolean> => 
         [publicKey, ...(options.trust ?? [])].join(" ").trim(),
         reportMissing,
       ));
-    const made: ReleaseInputs = { ...about, programs };
+    const created: ReleaseInputs = { ...about, programs };
     for (const part of PARTS.filter((one) => options.only?.includes(one) ?? true)) {
       try {
-        for (const file of await BUILDERS[part](made, options)) say(relative(out, file));
+        for (const file of await BUILDERS[part](created, options)) say(relative(out, file));
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;
         reportMissing(part, options.only !== undefined, error);
       }
     }
-    await describeRelease(made, key);
+    await describeRelease(created, key);
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
@@ -112,65 +112,68 @@ const buildPrograms = async (
   return programs;
 };
 
-const BUILDERS: Readonly<Record<ReleasePart, (made: ReleaseInputs, options: ReleaseOptions) => Promise<string[]>>> = {
-  async programs(made) {
-    const files: string[] = [];
-    for (const [system, program] of Object.entries(made.programs)) {
-      const file = join(made.out, toReleaseFileName(system));
-      await gzipFile(program, file);
-      files.push(file);
-    }
-    const bom = join(made.out, `slipway-${made.version}.cdx.json`);
-    writeFileSync(bom, `${JSON.stringify(toBillOfMaterials(), undefined, 2)}\n`);
-    return [...files, bom];
-  },
-  async packages(made) {
-    const unit = [
-      process.execPath,
-      "--no-env-file",
-      join(ROOT, "src/main.ts"),
-      "systemd",
-      "--program",
-      "/usr/bin/slipway",
-    ];
-    const text = await runTool(unit, { env: { PATH: made.env.PATH } });
-    return makePackages(made, text.replace(/^# \/etc\/systemd\/.*\n/, ""));
-  },
-  npm: makeNpmPackages,
-  async clients(made) {
-    const document = await readDocument(made);
-    return [await makeTypeScriptClient(made, document), makePythonClient(made, document)];
-  },
-  image: async (made, { bases }) => [await makeImage(made, bases)],
-  async chart(made) {
-    const folder = join(made.scratch, "chart");
-    cpSync(join(ROOT, "deploy/helm"), folder, { recursive: true });
-    const chart = join(folder, "slipway/Chart.yaml");
-    const text = readFileSync(chart, "utf8").replace(/^(version|appVersion): .*/gm, `$1: ${made.version}`);
-    writeFileSync(chart, text);
-    mkdirSync(join(made.out, "helm"), { recursive: true });
-    const file = join(made.out, "helm", `slipway-${made.version}.tgz`);
-    await packFolder(folder, `${folder}.tar`, made.epoch);
-    await gzipFile(`${folder}.tar`, file);
-    return [file];
-  },
-  async scripts(made) {
-    const install = join(made.out, "install.sh");
-    const script = readFileSync(join(ROOT, "deploy/install.sh"), "utf8");
-    writeFileSync(install, fillTemplate(script, { URL: made.url ?? "", PUBLIC_KEY: made.publicKey }), { mode: 0o755 });
-    if (made.url === undefined) return [install];
-    const formula = join(made.out, "slipway.rb");
-    const template = readFileSync(join(ROOT, "deploy/homebrew/slipway.rb"), "utf8");
-    const values: Record<string, string> = { URL: made.url, VERSION: made.version };
-    for (const [, name = ""] of template.matchAll(/@SHA256:([^@]+)@/g)) {
-      const file = join(made.out, name);
-      if (!(await Bun.file(file).exists())) throw new UnavailableError(`the formula of Homebrew needs ${name}`);
-      values[`SHA256:${name}`] = await hashFile(file);
-    }
-    writeFileSync(formula, fillTemplate(template, values));
-    return [install, formula];
-  },
-};
+const BUILDERS: Readonly<Record<ReleasePart, (created: ReleaseInputs, options: ReleaseOptions) => Promise<string[]>>> =
+  {
+    async programs(created) {
+      const files: string[] = [];
+      for (const [system, program] of Object.entries(created.programs)) {
+        const file = join(created.out, toReleaseFileName(system));
+        await gzipFile(program, file);
+        files.push(file);
+      }
+      const bom = join(created.out, `slipway-${created.version}.cdx.json`);
+      writeFileSync(bom, `${JSON.stringify(toBillOfMaterials(), undefined, 2)}\n`);
+      return [...files, bom];
+    },
+    async packages(created) {
+      const unit = [
+        process.execPath,
+        "--no-env-file",
+        join(ROOT, "src/main.ts"),
+        "systemd",
+        "--program",
+        "/usr/bin/slipway",
+      ];
+      const text = await runTool(unit, { env: { PATH: created.env.PATH } });
+      return makePackages(created, text.replace(/^# \/etc\/systemd\/.*\n/, ""));
+    },
+    npm: makeNpmPackages,
+    async clients(created) {
+      const document = await readDocument(created);
+      return [await makeTypeScriptClient(created, document), makePythonClient(created, document)];
+    },
+    image: async (created, { bases }) => [await makeImage(created, bases)],
+    async chart(created) {
+      const folder = join(created.scratch, "chart");
+      cpSync(join(ROOT, "deploy/helm"), folder, { recursive: true });
+      const chart = join(folder, "slipway/Chart.yaml");
+      const text = readFileSync(chart, "utf8").replace(/^(version|appVersion): .*/gm, `$1: ${created.version}`);
+      writeFileSync(chart, text);
+      mkdirSync(join(created.out, "helm"), { recursive: true });
+      const file = join(created.out, "helm", `slipway-${created.version}.tgz`);
+      await packFolder(folder, `${folder}.tar`, created.epoch);
+      await gzipFile(`${folder}.tar`, file);
+      return [file];
+    },
+    async scripts(created) {
+      const install = join(created.out, "install.sh");
+      const script = readFileSync(join(ROOT, "deploy/install.sh"), "utf8");
+      writeFileSync(install, fillTemplate(script, { URL: created.url ?? "", PUBLIC_KEY: created.publicKey }), {
+        mode: 0o755,
+      });
+      if (created.url === undefined) return [install];
+      const formula = join(created.out, "slipway.rb");
+      const template = readFileSync(join(ROOT, "deploy/homebrew/slipway.rb"), "utf8");
+      const values: Record<string, string> = { URL: created.url, VERSION: created.version };
+      for (const [, name = ""] of template.matchAll(/@SHA256:([^@]+)@/g)) {
+        const file = join(created.out, name);
+        if (!(await Bun.file(file).exists())) throw new UnavailableError(`the formula of Homebrew needs ${name}`);
+        values[`SHA256:${name}`] = await hashFile(file);
+      }
+      writeFileSync(formula, fillTemplate(template, values));
+      return [install, formula];
+    },
+  };
 
 const fillTemplate = (template: string, values: Readonly<Record<string, string>>): string =>
   template.replace(/@([A-Z0-9_]+(?::[^@\s]+)?)@/g, (whole, name: string) => values[name] ?? whole);

@@ -130,7 +130,7 @@ export class Coordinator {
   onNodeChange(peer: Peer): void {
     if (this.#peers.get(peer.id) !== peer) return;
     this.#noteKey(peer);
-    for (const tell of this.#listeners) tell(peer.id);
+    for (const notify of this.#listeners) notify(peer.id);
     this.others?.onNodeChange(peer);
     for (const partner of this.#iteratePartners(peer.id)) partner.show([peer]);
   }

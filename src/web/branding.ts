@@ -1,5 +1,5 @@
-// Writes the deployment's name and logo into the files that the browser loads first: page titles, the manifest of the installed app, and the logo
-// URL, so that they don't change after the first paint.
+// Writes the deployment's name and logo into the files that the browser loads first: page titles, the manifest of the installed app, and
+// the logo URL, so that they don't change after the first paint.
 import { type ServedFile, type WebFile, withTwins } from "./files.ts";
 
 export type Face = {
@@ -32,22 +32,22 @@ const parseOrigin = (logo: string): string | undefined => (/^https?:/.test(logo)
  * they change.
  */
 export const applyBranding = (read: () => Promise<Face>): ((file: ServedFile) => Promise<ServedFile>) => {
-  const made = new Map<string, Promise<ServedFile>>();
+  const created = new Map<string, Promise<ServedFile>>();
   return async (file) => {
     const isManifest = file.type === "application/manifest+json";
     if (!file.isPage && !isManifest) return file;
     const face = await read();
     if (face.name === NAME && face.logo === "") return file;
     const key = JSON.stringify([file.etag, face.name, face.logo]);
-    let known = made.get(key);
+    let known = created.get(key);
     if (!known) {
       const text = new TextDecoder().decode(file.body);
       const body = new TextEncoder().encode(isManifest ? manifest(text, face) : page(text, face));
       const { etag: _etag, twins: _twins, ...rest } = file;
       const worn: WebFile = { ...rest, body, pictures: parseOrigin(face.logo) };
       known = withTwins(worn, "fast");
-      if (made.size >= MAX_CACHED) made.clear();
-      made.set(key, known);
+      if (created.size >= MAX_CACHED) created.clear();
+      created.set(key, known);
     }
     return known;
   };

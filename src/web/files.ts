@@ -45,10 +45,10 @@ const compressors: Record<Encoding, (body: Uint8Array, effort: Effort) => Promis
 };
 
 export const withTwins = async (file: WebFile, effort: Effort): Promise<ServedFile> => {
-  const made = await Promise.all(
+  const created = await Promise.all(
     ENCODINGS.map(async (encoding) => [encoding, copyBytes(await compressors[encoding](file.body, effort))] as const),
   );
-  const twins = Object.fromEntries(made.filter(([, bytes]) => bytes.length < file.body.length));
+  const twins = Object.fromEntries(created.filter(([, bytes]) => bytes.length < file.body.length));
   return { ...file, twins, etag: `"${sha256(file.body).slice(0, 20)}"` };
 };
 

@@ -27,7 +27,7 @@ export type Pictures = {
 };
 
 export const loadPictures = async (folder: string): Promise<Pictures> => {
-  const made = await Promise.all(
+  const created = await Promise.all(
     readdirSync(join(HERE, folder)).map(async (name) => {
       const body = await Bun.file(join(HERE, folder, name)).bytes();
       const hash = sha256(body).slice(0, 10);
@@ -36,12 +36,12 @@ export const loadPictures = async (folder: string): Promise<Pictures> => {
     }),
   );
   const getPicture = (name: string): WebFile => {
-    const found = made.find((one) => one.name === name);
+    const found = created.find((one) => one.name === name);
     if (!found) throw new Error(`there is no picture ${name} in ${folder}`);
     return found.file;
   };
   return {
-    files: made.map(({ file }) => file),
+    files: created.map(({ file }) => file),
     address: (name) => PREFIX + getPicture(name).name,
     inline(name) {
       const { type, body } = getPicture(name);

@@ -5,7 +5,7 @@ import { parseJson } from "#base/json/read.ts";
 import { ChunkDecoder } from "./chunk-decoder.ts";
 import type { Duplex } from "./duplex.ts";
 import { type BodyFraming, encodeHead, type HttpHead, parseHead, toFraming } from "./http-head.ts";
-import { wireProblem } from "./json-problem.ts";
+import { toWireProblem } from "./json-problem.ts";
 import { Lookahead } from "./lookahead.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -75,7 +75,7 @@ export class HttpResponse {
     try {
       return parseJson(bytes) as T;
     } catch (error) {
-      throw wireProblem("The answer", error);
+      throw toWireProblem("The answer", error);
     }
   }
 }

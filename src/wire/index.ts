@@ -18,7 +18,7 @@ export { serve, serveSession } from "./drpc/server.ts";
 export { type Duplex, pipe, readChunks } from "./duplex.ts";
 export { HttpConnection, type HttpResponse } from "./http-connection.ts";
 export { JsonObjects } from "./json-objects.ts";
-export { wireProblem } from "./json-problem.ts";
+export { toWireProblem } from "./json-problem.ts";
 export { Lookahead } from "./lookahead.ts";
 export { toNodeStream, wrapTls } from "./node-stream.ts";
 export { connectPlainWebSocket, UpgradeRefusedError } from "./plain-websocket.ts";

@@ -37,7 +37,7 @@ export class JsonObjects {
         if (byte === OPEN) {
           this.#depth = 1;
           from = at;
-        } else if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) throw notAnObjectError();
+        } else if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) throw toNotAnObjectError();
       } else if (byte === QUOTE) this.#inText = true;
       else if (byte === OPEN) this.#depth += 1;
       else if (byte === CLOSE) this.#depth -= 1;
@@ -89,9 +89,9 @@ export class JsonObjects {
     try {
       return parseJson(new TextDecoder("utf-8", { fatal: true }).decode(whole)) as Record<string, unknown>;
     } catch {
-      throw notAnObjectError();
+      throw toNotAnObjectError();
     }
   }
 }
 
-const notAnObjectError = (): WireError => new WireError("protocol", "Only JSON objects are allowed here.");
+const toNotAnObjectError = (): WireError => new WireError("protocol", "Only JSON objects are allowed here.");

@@ -3,7 +3,7 @@ import { JsonProblem } from "#base/json/read.ts";
 import { WireError } from "./wire-error.ts";
 
 /** `subject`: begins the message, such as "The answer". */
-export const wireProblem = (subject: string, error: unknown): WireError =>
+export const toWireProblem = (subject: string, error: unknown): WireError =>
   error instanceof JsonProblem
     ? new WireError(error.isTooLarge ? "too_large" : "protocol", `${subject} ${error.message}`, error)
     : new WireError("protocol", `${subject} cannot be read.`, error);

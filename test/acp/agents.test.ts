@@ -124,8 +124,8 @@ test("[CA-32] people who see a workspace can read its default agent; a chat that
     workspace_id,
     content: [{ type: "text", text: "x" }],
   };
-  const made = await owner.fetch("POST", "/api/v2/chats", body);
-  expect([made.status, await made.json()]).toEqual([201, expect.not.objectContaining({ coding_agent: "mine" })]);
+  const created = await owner.fetch("POST", "/api/v2/chats", body);
+  expect([created.status, await created.json()]).toEqual([201, expect.not.objectContaining({ coding_agent: "mine" })]);
 });
 
 test("[CA-32] a template starts with the default agent of its template.yaml, which must be enabled", async () => {

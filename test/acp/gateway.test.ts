@@ -53,7 +53,7 @@ test(
     });
     const getSpent = async (): Promise<number> => (await admin.get<Budget[]>("/api/v2/ai/budgets"))[0]?.spent ?? 0;
     if (AGENT !== "test") await enablePreset(admin, AGENT);
-    const begun = performance.now();
+    const started = performance.now();
     const ids = await Promise.all(
       Array.from({ length: CROWD }, async (_, index) => {
         const text = AGENT === "test" ? "call 6\ncall 6\nsay over" : `Write ${proofPath(index)}`;
@@ -75,7 +75,7 @@ test(
     expect(asking.length).toBeGreaterThan(0);
     expect(new Set(asking.map(({ budget_pause }) => budget_pause?.budget_id))).toEqual(new Set([budget.id]));
     expect(Math.max(highest, await getSpent())).toBeLessThan(amount + CALL_MICROS);
-    const pausedAfter = performance.now() - begun;
+    const pausedAfter = performance.now() - started;
     await admin.post<unknown>(`/api/v2/ai/budgets/${budget.id}/raise`, { amount: 1_000 * amount });
     await until(async () => (await listChats()).every(({ status }) => status === "waiting"), {
       patience: 30_000 * CROWD,
@@ -85,7 +85,7 @@ test(
     expect(total.total_cost_micros).toBe(upstream.calls.length * CALL_MICROS);
     expect(await getSpent()).toBe(total.total_cost_micros);
     if (Bun.env.SLIPWAY_REPORT) {
-      const took = [pausedAfter, performance.now() - begun].map((ms) => `${(ms / 1_000).toFixed(1)} s`);
+      const took = [pausedAfter, performance.now() - started].map((ms) => `${(ms / 1_000).toFixed(1)} s`);
       const figures = `${asking.length} asked, highest ${highest} of ${amount} micros`;
       await Bun.write(Bun.stderr, `${CROWD} of ${AGENT}: ${figures}, ${took.join(", then ")}\n`);
     }
@@ -104,8 +104,8 @@ test("[CA-13] a chat's budget includes its agent's calls; when it is used up the
   await waitForStatus(id, "requires_action");
   expect((await getChat(id)).budget_pause).toMatchObject({ budget_id, scope: "chat", spent: 120 });
   expect((await listCalls(id)).map(({ cost_micros }) => cost_micros)).toEqual([60, 60]);
-  const said = (await listMessages(owner, id)).map(({ content }) => content.map(({ text }) => text).join(""));
-  expect(said.at(-1)).toBe("answered answered ");
+  const message = (await listMessages(owner, id)).map(({ content }) => content.map(({ text }) => text).join(""));
+  expect(message.at(-1)).toBe("answered answered ");
   await admin.post<unknown>(`/api/v2/ai/budgets/${budget_id}/raise`, { amount: 100 });
   await waitForStatus(id, "waiting");
   expect(readAgentLog(world, id).slice(-4)).toEqual([
@@ -147,7 +147,7 @@ test("[CA-13] the chat's token is hidden from the chat and revoked with it", asy
 });
 
 testInside(
-  "[CA-13] [GW-16] a guest's chat spends only while it has a turn, and while its owner may use the workspace",
+  "[CA-13] [GW-16] a guest's chat spends money only during a turn, and while its owner may use the workspace",
   async () => {
     const guest = await seedUser(server, { organization_id: world.organization_id });
     const { workspace_id } = world.seeded;

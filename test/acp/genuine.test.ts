@@ -58,7 +58,7 @@ const runStory = async (name: string): Promise<void> => {
   if (!world || !repository) throw new Error("the agents are not there");
   const { admin, seeded, upstream } = world;
   await enablePreset(admin, name);
-  const begun = upstream.bodies.length;
+  const started = upstream.bodies.length;
   const place: StoryPlace = Object.assign({}, world, {
     workspace_id: seeded.workspace_id,
     repository: repository.root,
@@ -67,9 +67,9 @@ const runStory = async (name: string): Promise<void> => {
   });
   const story = await AgentStory.begin(place, name, { mcp_server_ids: servers, system_prompt: EXPECTED_CONTEXT[0] });
   await story.edit();
-  const joinCalls = (): string => upstream.bodies.slice(begun).join("\n");
-  const asked = joinCalls();
-  expect(EXPECTED_CONTEXT.filter((text) => !asked.includes(text))).toEqual([]);
+  const joinCalls = (): string => upstream.bodies.slice(started).join("\n");
+  const requested = joinCalls();
+  expect(EXPECTED_CONTEXT.filter((text) => !requested.includes(text))).toEqual([]);
   await story.interrupt();
   await story.resume();
   await story.undo();

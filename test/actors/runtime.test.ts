@@ -191,11 +191,11 @@ test("[AC-7] a due timer is delivered until its actor has cleared it, never twic
   await store.close();
 });
 
-test("[SN-23] copies take turns between people: one at a time for each, however many one person has requested", async () => {
-  const begun: string[] = [];
+test("[SN-23] each user has one copy in progress, however many they have requested", async () => {
+  const started: string[] = [];
   const ends = new Map<string, () => void>();
   const capture = async ({ snapshot_id }: { snapshot_id: string }) => {
-    begun.push(snapshot_id);
+    started.push(snapshot_id);
     await new Promise<void>((resolve) => ends.set(snapshot_id, resolve));
     return { method: "archive", bytes: 0 };
   };
@@ -217,7 +217,7 @@ test("[SN-23] copies take turns between people: one at a time for each, however 
       part: 0,
     });
   }
-  expect(begun).toEqual(["ann 1", "bob 1"]);
+  expect(started).toEqual(["ann 1", "bob 1"]);
   // A hanging copy only occupies one slot.
   for (const [ended, next] of [
     ["ann 1", "eve 1"],
@@ -226,7 +226,7 @@ test("[SN-23] copies take turns between people: one at a time for each, however 
     ["bob 1", "bob 2"],
   ] as const) {
     ends.get(ended)?.();
-    await until(() => begun.at(-1) === next, { what: next });
+    await until(() => started.at(-1) === next, { what: next });
   }
   ends.get("ann 3")?.();
   ends.get("bob 2")?.();

@@ -6,7 +6,7 @@ import { CommitError } from "#db/engine/store.ts";
 
 const toName = (one: number): string => `thing ${one}`;
 
-test("[CP-54] work that cannot be resumed blocks no other, and is redirected to where it may be later", async () => {
+test("[CP-54] work that cannot be resumed does not block other work, and follows its actor to another node", async () => {
   const taken: number[] = [];
   const resumeWith = (errors: Readonly<Record<number, Error>>) =>
     resumeAll([1, 2, 3], toName, async (one) => {
@@ -23,7 +23,7 @@ test("[CP-54] work that cannot be resumed blocks no other, and is redirected to 
 
 test("[CP-54] a job whose shard returns while it still ends is started again", async () => {
   const queue = new JobQueue(1);
-  const begun: string[] = [];
+  const started: string[] = [];
   const ends: (() => void)[] = [];
   const job = (name: string) => ({
     id: "job",
@@ -32,7 +32,7 @@ test("[CP-54] a job whose shard returns while it still ends is started again", a
     part: 7,
     of: { kind: "build" as const, id: "workspace" },
     run: (): Promise<void> => {
-      begun.push(name);
+      started.push(name);
       return new Promise((resolve) => ends.push(resolve));
     },
   });
@@ -41,9 +41,9 @@ test("[CP-54] a job whose shard returns while it still ends is started again", a
   const left = queue.release((shard) => shard === 7);
   expect(queue.has("job")).toBe(false);
   queue.submit(job("again"));
-  expect([queue.has("job"), begun]).toEqual([true, ["first"]]);
+  expect([queue.has("job"), started]).toEqual([true, ["first"]]);
   ends[0]?.();
   await left;
-  expect(begun).toEqual(["first", "again"]);
+  expect(started).toEqual(["first", "again"]);
   ends[1]?.();
 });

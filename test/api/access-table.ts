@@ -1,5 +1,5 @@
-// The reviewed table of who may do what: every role against every question of src/domain/access.ts. Read by access.test.ts, which checks
-// each, and by access-docs.ts, which prints it.
+// The reviewed access table: the roles that each function of src/domain/access.ts allows. Checked by access.test.ts and printed by
+// access-docs.ts.
 import * as access from "#domain/access.ts";
 import type { UserCaller } from "#src/api/http/caller.ts";
 

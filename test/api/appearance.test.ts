@@ -60,12 +60,12 @@ test("[DP-11] theme, font and the most recent parameter values are stored per us
 
   const listAutofill = (client: Client) =>
     client.get<object[]>(`/api/v2/users/me/autofill-parameters?template_id=${template_id}`);
-  const made = await ada.post<{ id: string }>("/api/v2/users/me/workspaces", {
+  const created = await ada.post<{ id: string }>("/api/v2/users/me/workspaces", {
     name: "dev",
     template_id,
     rich_parameter_values: [{ name: "size", value: "large" }],
   });
-  await awaitBuild(ada, made.id);
+  await awaitBuild(ada, created.id);
   expect(await listAutofill(ada)).toEqual([{ name: "size", value: "large" }]);
   expect(await listAutofill(bob)).toEqual([]);
   const outsider = new Client(server.url, (await seedUser(server)).token);

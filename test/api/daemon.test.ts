@@ -31,14 +31,14 @@ const runningWorkspace = async (place: ServerPlace, script: string) => {
   const scripts = [{ display_name: "Count", script, run_on_start: true }];
   const manifest = { provisioner: "local", resources: [{ name: "main", agents: [{ name: "main", scripts }] }] };
   const template = await makeTemplate(admin, JSON.stringify(manifest));
-  const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name: "dev", template_id: template.id });
-  const build = await awaitEnd(admin, made.latest_build);
+  const created = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name: "dev", template_id: template.id });
+  const build = await awaitEnd(admin, created.latest_build);
   expect(build.job).toMatchObject({ status: "succeeded" });
   const agent = build.resources[0]?.agents?.[0] as Agent;
-  const folder = join(place.directory, "workspaces", made.id);
+  const folder = join(place.directory, "workspaces", created.id);
   return {
     admin,
-    workspace_id: made.id,
+    workspace_id: created.id,
     agent_id: agent.id,
     folder,
     release: (name: string) => writeFileSync(join(folder, "home", name), ""),
@@ -62,7 +62,7 @@ const count = (from: number, to: number): string =>
   `i=${from}; while [ $i -lt ${to} ]; do echo $i; [ $((i % 25)) -eq 0 ] && sleep 0.03; i=$((i+1)); done`;
 
 describe("a local workspace", () => {
-  test("[DM-17] shows a follower each line while the script runs, over an orderly restart of the server, and stops in order", async () => {
+  test("[DM-17] shows a follower each line while the script runs, over a clean restart of the server, and stops in order", async () => {
     await using place = await ServerPlace.make();
     const first = await place.start();
     const script = `echo one; ${waitFor("a")}; echo two; ${waitFor("b")}; ${count(0, 300)}; ${waitFor("c")}; echo end`;

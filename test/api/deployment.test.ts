@@ -4,7 +4,7 @@ import { Client } from "#src/client.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { fetchStatus } from "./users/people.ts";
 
-test("[DP-1] clients find out how the server looks, where it is and what it calls workspaces", async () => {
+test("[DP-1] clients get the server's appearance, URL and hostname suffix", async () => {
   await using server = await startTestServer();
   const anybody = new Client(server.url);
   expect(await anybody.get<object>("/api/v2/appearance")).toMatchObject({

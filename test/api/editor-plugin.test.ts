@@ -56,7 +56,7 @@ describe("the program", () => {
 });
 
 describe("pages that it opens", () => {
-  test("[WK-32] lead to the workspace, its schedule and its builds, to the task's chat, or to the list", async () => {
+  test("[WK-32] link to the workspace, its schedule and its builds, to the task's chat, or to the list", async () => {
     await using world = await openWorld();
     const { template_id } = await seedTemplate(world.server, ECHO);
     const { id } = await createWorkspace(world.admin, template_id);
@@ -71,9 +71,9 @@ describe("pages that it opens", () => {
     expect(await open("/@admin/dev/builds/1")).toEqual([307, `/workspaces/${id}/builds`]);
     expect(await open("/@admin/none")).toEqual([307, "/workspaces"]);
     expect(await open("/tasks/admin/none")).toEqual([307, "/tasks"]);
-    const stranger = new Client(world.server.url);
-    expect(await open("/@admin/dev", stranger)).toEqual([307, "/login?redirect=%2F%40admin%2Fdev"]);
-    expect(await open("/tasks/admin/x", stranger)).toEqual([307, "/login?redirect=%2Ftasks%2Fadmin%2Fx"]);
+    const outsider = new Client(world.server.url);
+    expect(await open("/@admin/dev", outsider)).toEqual([307, "/login?redirect=%2F%40admin%2Fdev"]);
+    expect(await open("/tasks/admin/x", outsider)).toEqual([307, "/login?redirect=%2Ftasks%2Fadmin%2Fx"]);
     // Apps keep their paths.
     expect((await open("/@admin/dev.dev/apps/none/"))[0]).toBe(404);
     expect((await open("/@admin/dev/other"))[0]).toBe(404);
@@ -117,7 +117,7 @@ describe("a key with the scopes that the extension requests", () => {
     return new Client(server.url, key);
   };
 
-  test("[ID-21] may do what its lists call; the tasks panel learns which scope is missing", async () => {
+  test("[ID-21] can call its lists; the tasks panel gets the name of the missing scope", async () => {
     await using world = await openWorld();
     const plugin = await openPlugin(world);
     for (const path of [
@@ -132,8 +132,8 @@ describe("a key with the scopes that the extension requests", () => {
       expect([path, (await plugin.fetch("GET", `/api/v2/${path}`)).status]).toEqual([path, 200]);
     }
     const refused = await plugin.fetch("GET", "/api/v2/tasks?q=owner:me");
-    const said = (await refused.json()) as { detail: string };
-    expect([refused.status, said.detail]).toEqual([403, expect.stringContaining("task:read")]);
+    const message = (await refused.json()) as { detail: string };
+    expect([refused.status, message.detail]).toEqual([403, expect.stringContaining("task:read")]);
   });
 
   test("[ID-29] updates a running workspace, and cannot stop or restart it otherwise", async () => {

@@ -77,8 +77,8 @@ const routeType = (hooks: Hooks, exported: ExportedTypes, used: Set<string>): st
   const isOptional = body?.type === "object" && !(body.required?.length > 0);
   const bytes = getOptions(hooks).accepts ? "Bytes" : "undefined";
   const taken = body ? toTypeSource(body, exported, used) + (isOptional ? " | undefined" : "") : bytes;
-  const asked = query ? Object.keys(query.properties as object).map((name) => JSON.stringify(name)) : [];
-  return `Route<${answer}, ${taken}, ${asked.join(" | ") || "never"}>`;
+  const requested = query ? Object.keys(query.properties as object).map((name) => JSON.stringify(name)) : [];
+  return `Route<${answer}, ${taken}, ${requested.join(" | ") || "never"}>`;
 };
 
 const formatBranch = (branch: Branch, depth: number): string =>

@@ -92,15 +92,15 @@ const checkTypes = async (client: Client, id: string) => {
 };
 
 testInside("[HT-32] a call whose path, method or body the server does not have does not compile", async () => {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const client = {
     get: async (path: string) => {
-      asked.push(path);
+      requests.push(path);
       return [{}];
     },
     post: async () => ({}),
     delete: async () => ({}),
   };
   await checkTypes(client as unknown as Client, "1");
-  expect(asked[0]).toBe("/api/v2/workspaces/1");
+  expect(requests[0]).toBe("/api/v2/workspaces/1");
 });

@@ -26,7 +26,7 @@ test("[AX-6] small chunks are handled 64 at a time, larger ones as they arrive",
   expect(taken).toBe(130);
 });
 
-test("[AX-27] a body is slow while its sender is waited for and sends less than a kilobyte each second, not while its reader is busy", async () => {
+test("[AX-27] a body is slow if the server waits for its sender and gets less than a kilobyte each second, not if its reader is busy", async () => {
   const clock = new ManualClock();
   let slow = 0;
   const progress = new ProgressWatch(clock, () => {

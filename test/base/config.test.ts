@@ -193,7 +193,7 @@ describe("what is generated from the table", () => {
     expect(taken.sources.address.from).toBe("file");
   });
 
-  test("[CF-5] a listing shows values and sources and hides secrets", () => {
+  test("[CF-5] a listing shows values and sources, and hides secrets", () => {
     const loaded = load([], {
       SLIPWAY_ADMIN_PASSWORD: "hunter2",
       SLIPWAY_ADMIN_EMAIL: "a@b.example",
@@ -209,7 +209,7 @@ describe("what is generated from the table", () => {
   });
 });
 
-describe("what follows from the settings", () => {
+describe("what the settings determine", () => {
   test("[CF-2] another program's variable applies if ours is not set", () => {
     const theirs = { DOCKER_HOST: "tcp://docker:2375" };
     expect(load([], theirs).config.docker_host).toBe("tcp://docker:2375");
@@ -304,13 +304,13 @@ describe("secrets from files", () => {
 describe("whether only this machine uses the server", () => {
   const isLocalOnly = (...argv: string[]): boolean => isUsedOnlyLocally(load(argv).config);
 
-  test("[CF-15] holds while every address is a loopback one and no proxy is trusted", () => {
+  test("[CF-15] applies while every address is a loopback address and no proxy is trusted", () => {
     expect(isLocalOnly()).toBe(true);
     expect(isLocalOnly("--access-url=http://localhost:7080", "--wildcard-access-url=*.apps.localhost:7080")).toBe(true);
     expect(isLocalOnly("--access-url=http://[::1]:7080", "--allowed-hosts=localhost,host.docker.internal")).toBe(true);
   });
 
-  test("[CF-15] ends with any sign of other users, and the responsible settings are named", () => {
+  test("[CF-15] ends with the first sign of other users, and the message names the responsible settings", () => {
     const signs: [string, string][] = [
       ["--address=0.0.0.0:7080", "address is 0.0.0.0:7080"],
       ["--address=127.example.com:7080", "address is 127.example.com:7080"],

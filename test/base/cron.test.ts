@@ -1,6 +1,6 @@
 // Schedules in time zones: what is rejected, and when the next time is, also at daylight saving changes.
 import { describe, expect, test } from "bun:test";
-import { findNextTime, scheduleProblem } from "#base/schedule/cron.ts";
+import { findNextTime, findScheduleProblem } from "#base/schedule/cron.ts";
 import { WEEKDAYS } from "#base/schedule/weekdays.ts";
 
 describe("[TI-1] the schedule format", () => {
@@ -12,7 +12,7 @@ describe("[TI-1] the schedule format", () => {
     "CRON_TZ=US/Central 0,30 9 * * 0,6",
     "  CRON_TZ=Asia/Tokyo   0 9 * * 7 ",
   ])("%s is one", (text) => {
-    expect(scheduleProblem(text)).toBeUndefined();
+    expect(findScheduleProblem(text)).toBeUndefined();
   });
 
   test.each([
@@ -36,7 +36,7 @@ describe("[TI-1] the schedule format", () => {
     ["CRON_TZ= 30 9 * * 1", "time zone"],
     ["TZ=UTC 30 9 * * 1", "five fields"],
   ])("%p is refused: %s", (text, why) => {
-    expect(scheduleProblem(text)).toContain(why);
+    expect(findScheduleProblem(text)).toContain(why);
   });
 });
 

@@ -5,9 +5,9 @@ import { Outbound } from "#base/outbound.ts";
 
 const door = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"], resolve: async () => ["127.0.0.1"] });
 for (const url of Bun.argv.slice(2)) {
-  const said = await door.fetch(new URL(url)).then(
+  const output = await door.fetch(new URL(url)).then(
     ({ text }) => text,
     (error: Error) => error.message,
   );
-  process.stdout.write(`${said}\n`);
+  process.stdout.write(`${output}\n`);
 }

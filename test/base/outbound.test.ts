@@ -172,8 +172,8 @@ testNeeding(
       cert,
       ...subject,
     ];
-    const made = Bun.spawn([needs.openssl.file, ...options], { stdout: "ignore", stderr: "ignore" });
-    expect(await made.exited).toBe(0);
+    const created = Bun.spawn([needs.openssl.file, ...options], { stdout: "ignore", stderr: "ignore" });
+    expect(await created.exited).toBe(0);
     using server = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,

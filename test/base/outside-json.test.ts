@@ -52,7 +52,7 @@ test("[HT-48] values are counted across chunks, and characters inside of strings
   }
 });
 
-test("[HT-48] all lines of an event are counted, regardless of line ends and quotes", () => {
+test("[HT-48] all lines of an event are counted, whatever their line endings and quotes", () => {
   const find = (text: string): string | undefined => {
     const cost = new EventCost({ maxValues: 5, maxBytes: 100 });
     for (const byte of new TextEncoder().encode(text)) {
@@ -119,8 +119,8 @@ test("[HT-48] a token with too many values is refused", async () => {
 });
 
 test("[HT-48] a model server's oversized response or event fails the call", async () => {
-  const asked = { provider: "openai-compat", base_url: service.url.origin, key: "" } as const;
-  expect(await listModels(fetch, asked, AbortSignal.timeout(5_000))).toEqual([]);
+  const requested = { provider: "openai-compat", base_url: service.url.origin, key: "" } as const;
+  expect(await listModels(fetch, requested, AbortSignal.timeout(5_000))).toEqual([]);
   const of = { provider: { provider: "openai", display_name: "" } as never, key: "k", now: () => 0 };
   const kinds = ["openai", "anthropic", "google", "openai-compat"] as const;
   for (const kind of kinds) {

@@ -159,8 +159,8 @@ export class Driver {
 }
 
 /**
- * A probe uses many connections in turn. On a single one, a request waits for the previous response, so event loop turns of 4 ms appeared
- * as delays of 180 ms: each turn answered one request while four more became due.
+ * A probe uses many connectionsalternately. On a single one, a request waits for the previous response, so event loop turns of 4 ms
+ * appeared as delays of 180 ms: each turn answered one request while four more became due.
  */
 const PROBES = 50;
 const expandLine = (line: PlanLine): PlanLine[] => (line.kind === "probe" ? Array(PROBES).fill(line) : [line]);

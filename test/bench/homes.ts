@@ -75,8 +75,9 @@ const waitUntil = async <T>(read: () => Promise<T>, isOver: (found: T) => boolea
 
 const createSnapshot = async (admin: Client, id: string): Promise<Snapshot> => {
   const path = `/api/v2/workspaces/${id}/snapshots`;
-  const made = await admin.post<Snapshot>(path, {});
-  const found = async () => (await admin.get<Snapshots>(path)).snapshots.find((one) => one.id === made.id) ?? made;
+  const created = await admin.post<Snapshot>(path, {});
+  const found = async () =>
+    (await admin.get<Snapshots>(path)).snapshots.find((one) => one.id === created.id) ?? created;
   const snapshot = await waitUntil(found, ({ status }) => status !== "creating");
   if (snapshot.status !== "ready") throw new Error(snapshot.error);
   return snapshot;

@@ -19,14 +19,14 @@ const WORDS = 50;
 const now = (): number => performance.timeOrigin + performance.now();
 
 const speak = async (sockets: readonly Socket[], chunks: number, per_s: number): Promise<void> => {
-  const begun = performance.now();
+  const started = performance.now();
   for (let round = 0; round < chunks; round += 1) {
     for (const [index, socket] of sockets.entries()) {
       const text = `<${now().toFixed(3)}>${round % WORDS === WORDS - 1 ? "\n\n" : " "}`;
       socket.write(encodeChunk(frame("openai", { text })));
       // Chats must not run in lockstep.
       if (per_s > 0 && (index % 10 === 9 || sockets.length < 10)) {
-        const due = begun + ((round + (index + 1) / sockets.length) / per_s) * 1000;
+        const due = started + ((round + (index + 1) / sockets.length) / per_s) * 1000;
         while (performance.now() < due)
           await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())));
       }

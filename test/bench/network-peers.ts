@@ -75,14 +75,14 @@ const type = async (dial: Dial, until: number, times: number[]): Promise<void> =
   const connection = await dial(ECHO_PORT);
   while (performance.now() < until) {
     await Bun.sleep(KEY_MS.least + Math.random() * (KEY_MS.most - KEY_MS.least));
-    const begun = performance.now();
+    const started = performance.now();
     await connection.write(new Uint8Array(KEY_BYTES));
     for (let got = 0; got < KEY_BYTES; ) {
       const chunk = await connection.read();
       if (!chunk) throw new Error("the echo has ended");
       got += chunk.byteLength;
     }
-    times.push(performance.now() - begun);
+    times.push(performance.now() - started);
   }
   await connection.end();
 };
@@ -115,10 +115,10 @@ const runClients = async ({ seconds, bulk }: Crowd, dials: readonly Dial[]): Pro
 };
 
 const mapInBatches = async <T, R>(list: readonly T[], start: (one: T, number: number) => Promise<R>): Promise<R[]> => {
-  const made: R[] = [];
+  const created: R[] = [];
   for (let at = 0; at < list.length; at += BATCH_SIZE)
-    made.push(...(await Promise.all(list.slice(at, at + BATCH_SIZE).map((one, i) => start(one, at + i)))));
-  return made;
+    created.push(...(await Promise.all(list.slice(at, at + BATCH_SIZE).map((one, i) => start(one, at + i)))));
+  return created;
 };
 
 const printLine = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -24,7 +24,7 @@ test("[BM-3] a target is judged by the ratio of the medians, not by the best or 
   expect(verdictTable([{ row, rounds }])).toContain("| sample | ratio | 0.6 | >= 0.7 | NO |");
 });
 
-test("[BM-3] a row with a missing side is neither reached nor missed", () => {
+test("[BM-3] a comparison with a missing side is neither met nor missed", () => {
   const table = verdictTable([{ row, rounds: { floor: [{ speed: 100 }] } }]);
   expect(table).toContain("| sample | ratio | not measured | >= 0.7 | - |");
 });

@@ -136,13 +136,13 @@ testNeeding(
     host.script(join(host.bin, "bun"), host.bun("1.0.0"));
     // npm's result without install scripts: a launcher that only prints an error, and the platform's program.
     const packages = join(host.project, "node_modules", ".bun-runtime", "node_modules");
-    const made = join(host.bin, "made");
-    host.script(made, host.bun(PINNED));
+    const created = join(host.bin, "made");
+    host.script(created, host.bun(PINNED));
     const npm = [
       `case "$*" in *"get registry"*) echo https://registry.example/; exit 0;; esac`,
       `/bin/mkdir -p ${packages}/bun/bin ${packages}/@oven/bun-here-x64/bin`,
       `printf '#!/bin/sh\\nexit 1\\n' > ${packages}/bun/bin/bun.exe; /bin/chmod +x ${packages}/bun/bin/bun.exe`,
-      `/bin/cp ${made} ${packages}/@oven/bun-here-x64/bin/bun`,
+      `/bin/cp ${created} ${packages}/@oven/bun-here-x64/bin/bun`,
     ].join("\n");
     host.script(join(host.bin, "npm"), host.npm(npm));
     expect(await serveOnce(host)).toBe(7);

@@ -94,10 +94,10 @@ testNeeding(
   [compiled, needs.docker, needs.root, needs.agents, needs.node, needs.git],
   "[CA-11] the genuine four edit a repository in a container after a person has allowed it, are interrupted, killed and resumed, and are undone",
   async () => {
-    const begun = performance.now();
+    const started = performance.now();
     const report = async (what: string): Promise<void> => {
       if (!Bun.env.SLIPWAY_REPORT) return;
-      await Bun.write(Bun.stderr, `${what}: ${Math.round(performance.now() - begun)} ms\n`);
+      await Bun.write(Bun.stderr, `${what}: ${Math.round(performance.now() - started)} ms\n`);
     };
     await using upstream = new AgentUpstream();
     await using world = await openDockerWorld({ SLIPWAY_MODEL_HOSTS: "127.0.0.1", SLIPWAY_CHAT_TITLES: "false" });

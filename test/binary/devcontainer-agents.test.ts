@@ -107,7 +107,7 @@ const openChat = async ({ owner, models, seeded }: Awaited<ReturnType<typeof ope
 
 testNeeding(
   [compiled, needs.docker, needs.node],
-  "[CO-13][CO-14][TO-24] what the template names is started with an agent inside: terminal, ports, a chat that works in it, a new one after a recreate, and nothing is left",
+  "[CO-13][CO-14][TO-24] the devcontainer that the template names starts with an agent: terminal, ports and a chat work in it, a recreate replaces it, and nothing is left behind",
   async () => {
     await using workspace = await openWorkspace();
     const { owner, path, seeded } = workspace;
@@ -116,12 +116,12 @@ testNeeding(
     const inside = await waitForConnection(() => workspace.agent(first.agent?.id ?? ""));
     expect(inside).toMatchObject({ parent_id: { uuid: seeded.agent_id, valid: true }, directory: "/workspaces/shop" });
 
-    const said = await runInTerminal(
+    const message = await runInTerminal(
       owner,
       inside.id,
       'id -un; pwd; env | grep -c "AGENT_TOKEN="; echo kept > note || true',
     );
-    expect(said.split(/\s+/).slice(0, 3)).toEqual(["dev", "/workspaces/shop", "0"]);
+    expect(message.split(/\s+/).slice(0, 3)).toEqual(["dev", "/workspaces/shop", "0"]);
     expect(await runInTerminal(owner, inside.id, 'echo "[$GREETING]"')).toContain("[hello there]");
     await runInTerminal(owner, inside.id, "busybox httpd -p 3000 -h /home/dev");
     const { ports } = await owner.get<ListeningPorts>(`/api/v2/workspaceagents/${inside.id}/listening-ports`);
@@ -166,7 +166,7 @@ testNeeding(
 
 testNeeding(
   [compiled, needs.docker, needs.node],
-  "[CO-17] a devcontainer whose postCreateCommand fails is in error, and its agent lets people in to repair it",
+  "[CO-17] a devcontainer whose postCreateCommand fails is in error, and its agent still accepts connections for the repair",
   async () => {
     await using workspace = await openWorkspace({ postCreateCommand: "echo OOPS-reason >&2; exit 7" });
     const { owner, path } = workspace;
@@ -203,8 +203,8 @@ testNeeding(
     expect(inside.directory).toBe("/workspaces/shop");
     const line =
       'id -un; pwd; ls -a; echo "[$FROM_COMPOSE $GREETING]"; timeout 9 bash -c "read l < /dev/tcp/db/5432; echo \\$l"';
-    const said = await runInTerminal(owner, inside.id, line);
-    expect(said).toMatch(/^dev\s+\/workspaces\/shop\s[\s\S]*\.devcontainer[\s\S]*\[yes hello there\]\s+rows$/);
+    const message = await runInTerminal(owner, inside.id, line);
+    expect(message).toMatch(/^dev\s+\/workspaces\/shop\s[\s\S]*\.devcontainer[\s\S]*\[yes hello there\]\s+rows$/);
     const project = first.container?.labels["com.docker.compose.project"];
     const filters = encodeURIComponent(JSON.stringify({ label: [`com.docker.compose.project=${project}`] }));
     const listLeftovers = async (what: string): Promise<unknown[]> =>
@@ -277,11 +277,11 @@ testNeeding(
       const page = await client.fetch("GET", address, undefined, { headers: { accept: "*/*" } });
       return [page.status, await page.text()];
     };
-    const stranger = admin.withToken(undefined);
+    const outsider = admin.withToken(undefined);
     expect(await openApp(admin)).toEqual([200, "from inside\n"]);
-    expect((await openApp(stranger))[1]).not.toContain("from inside");
+    expect((await openApp(outsider))[1]).not.toContain("from inside");
     const share = { agent_name: "shop", port: 3000, protocol: "http", share_level: "public" };
     await admin.post<unknown>(`/api/v2/workspaces/${id}/port-share`, share);
-    expect(await openApp(stranger)).toEqual([200, "from inside\n"]);
+    expect(await openApp(outsider)).toEqual([200, "from inside\n"]);
   },
 );

@@ -199,19 +199,19 @@ resources:
     ];
     for (const [index, values] of tries.entries()) {
       const rich_parameter_values = Object.entries(values).map(([name, value]) => ({ name, value }));
-      const made = await createWorkspace(mallory, open.id, `try-${index}`, { rich_parameter_values });
-      const { latest_build } = await awaitBuild(mallory, made.id);
+      const created = await createWorkspace(mallory, open.id, `try-${index}`, { rich_parameter_values });
+      const { latest_build } = await awaitBuild(mallory, created.id);
       if (!("label" in values)) {
         expect([values, latest_build.status]).toEqual([values, "failed"]);
         continue;
       }
       expect([latest_build.status, latest_build.job.error]).toEqual(["running", undefined]);
-      const { HostConfig, Mounts, Config } = await inspectContainer(world, made.id);
+      const { HostConfig, Mounts, Config } = await inspectContainer(world, created.id);
       expect(HostConfig).toMatchObject({ Privileged: false, NetworkMode: "slipway", PidMode: "", Binds: null });
-      expect(Mounts.map(({ Type, Name }) => [Type, Name])).toEqual([["volume", `slipway-${made.id}-home`]]);
-      expect(Config.Labels["slipway.workspace_id"]).toBe(made.id);
-      await createBuild(mallory, made.id, "delete", { permanent: true });
-      expect((await awaitBuild(mallory, made.id)).latest_build.status).toBe("deleted");
+      expect(Mounts.map(({ Type, Name }) => [Type, Name])).toEqual([["volume", `slipway-${created.id}-home`]]);
+      expect(Config.Labels["slipway.workspace_id"]).toBe(created.id);
+      await createBuild(mallory, created.id, "delete", { permanent: true });
+      expect((await awaitBuild(mallory, created.id)).latest_build.status).toBe("deleted");
     }
 
     // Bob is not affected.

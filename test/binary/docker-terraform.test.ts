@@ -53,10 +53,10 @@ testNeeding(
     const { id } = await createWorkspace(admin, template.id, "boxed", { rich_parameter_values });
     const { agent_id, workspace } = await awaitAgent(admin, id);
     expect(await countLeftovers(id)).toEqual([1, 1]);
-    const said = await runInTerminal(admin, agent_id, 'id -un; hostname; echo kept > "$HOME/kept"');
-    expect(said.split(/\s+/)[0]).toBe("dev");
+    const message = await runInTerminal(admin, agent_id, 'id -un; hostname; echo kept > "$HOME/kept"');
+    expect(message.split(/\s+/)[0]).toBe("dev");
     // It is the container and not this machine.
-    expect((await docker("ps", "--quiet", "--filter", `name=${id}`))[0]).toBe(said.split(/\s+/)[1] ?? "");
+    expect((await docker("ps", "--quiet", "--filter", `name=${id}`))[0]).toBe(message.split(/\s+/)[1] ?? "");
     const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`);
     const [token] = await docker("exec", `workspace-${id}`, "sh", "-c", "tr '\\0' '\\n' < /proc/1/environ");
     expect(JSON.stringify(logs)).not.toContain(token?.match(/[0-9a-f-]{36}/)?.[0] ?? "none");

@@ -27,7 +27,7 @@ const containerLog = async (id: string): Promise<string> =>
 
 testNeeding(
   [compiled, needs.docker],
-  "[TP-29][PV-15][PV-6] from the ready template: create, terminal, chat, port, stop, start with what was kept, delete",
+  "[TP-29][PV-15][PV-6] from the ready template: create, terminal, chat, port, stop, start with the kept files, delete",
   async () => {
     await using world = await openDockerWorld();
     const { admin, url, left } = world;
@@ -57,10 +57,10 @@ testNeeding(
     );
     const page = await admin.fetch("GET", "/@admin/box/apps/3000/");
     expect([page.status, await page.text()]).toEqual([200, "served\n"]);
-    const stranger = await new Client(url).fetch("GET", "/@admin/box/apps/3000/", undefined, {
+    const outsider = await new Client(url).fetch("GET", "/@admin/box/apps/3000/", undefined, {
       headers: { accept: "*/*" },
     });
-    expect(stranger.status).not.toBe(200);
+    expect(outsider.status).not.toBe(200);
 
     await createBuild(admin, id, "stop");
     await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
@@ -124,11 +124,11 @@ testNeeding(
     await awaitWorkspace(admin, id, (one) => findAgent(one)?.status === "timeout");
     const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
     const [box] = (await engine.json<{ Id: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
-    const said = await until(async () => {
+    const message = await until(async () => {
       const text = await containerLog(box?.Id ?? "");
       return text.includes("is not reached") && text;
     });
-    expect(said).toContain("http://host.docker.internal:9 is not reached: ");
+    expect(message).toContain("http://host.docker.internal:9 is not reached: ");
     await deleteCompletely(world, id);
   },
 );

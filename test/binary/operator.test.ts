@@ -131,8 +131,8 @@ const fromNothing = async (): Promise<void> => {
       stdin: "another one, just as long\n",
     }),
   ).toContain("were revoked");
-  const said = await sh("slipway offline users reset-password ada --data-dir elsewhere");
-  const password = /New password: (\S+)/.exec(said)?.[1] ?? "";
+  const message = await sh("slipway offline users reset-password ada --data-dir elsewhere");
+  const password = /New password: (\S+)/.exec(message)?.[1] ?? "";
   expect(await sh("slipway doctor --data-dir elsewhere --address 127.0.0.1:0")).not.toContain("wrong");
   const second = await serve(["slipway"], "elsewhere");
   expect(await sh(`slipway whoami --url ${second.url}`, { code: 1 })).toContain("not signed in");

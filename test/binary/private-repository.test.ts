@@ -15,14 +15,14 @@ import { requireSingleServer } from "#test/support/one-server.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 /** Both halves are also tested without containers in every run. */
-const asked = {
+const requested = {
   found: Bun.env.SLIPWAY_TEST_PRIVATE_REPOSITORY === "1",
   reason: "is asked for with SLIPWAY_TEST_PRIVATE_REPOSITORY=1",
   file: "",
 };
 
 testNeeding(
-  [asked, needs.docker, needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("engine"), compiled],
+  [requested, needs.docker, needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("engine"), compiled],
   "[DK-2] [DK-3] [DF-2] [DF-4] a container clones a private repository with its deploy key, after it has installed private dotfiles with the account's key",
   async () => {
     const engine = new Engine(needs.docker.file, systemClock);

@@ -96,18 +96,18 @@ test("[CF-8] serve prints its address, is healthy, and exits 0 on SIGTERM; a sec
 
 test("[CF-9] Ctrl-C while waiting for a server exits 130", async () => {
   using folder = makeEmptyFolder();
-  const asked = Promise.withResolvers<void>();
+  const requested = Promise.withResolvers<void>();
   const silent = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: () => {
-      asked.resolve();
+      requested.resolve();
       return new Promise<Response>(() => {});
     },
   });
   try {
     const child = start(["health", `--address=127.0.0.1:${silent.port}`], folder.path);
-    await asked.promise;
+    await requested.promise;
     child.kill("SIGINT");
     expect(await child.exited).toBe(130);
   } finally {

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { programIn } from "#test/cli/client-world.ts";
+import { installProgram } from "#test/cli/client-world.ts";
 import { countMarks, findMarkedBlocks, listUserPages, ROOT, readPage } from "#test/support/documents.ts";
 import { type Need, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -80,7 +80,7 @@ testHere(
 
 testHere(
   [bash],
-  "[RP-8] the documentation's lines for operators at the machine work as written",
+  "[RP-8] the documentation's commands for operators work as written",
   async () => {
     using place = tempDirectory();
     const address = { SLIPWAY_ADDRESS: "127.0.0.1:0" };
@@ -88,7 +88,7 @@ testHere(
       .join("\n")
       .replaceAll("/var/backups/slipway", join(place.path, "backups"))
       .replaceAll("/var/lib/slipway-new", join(place.path, "new"));
-    const env = { ...address, PATH: programIn(place.path), HOME: place.path };
+    const env = { ...address, PATH: installProgram(place.path), HOME: place.path };
     const { code, out, err } = await paste(script, place.path, env);
     expect([code, code === 0 ? "" : `${out}${err}`]).toEqual([0, ""]);
     for (const text of [

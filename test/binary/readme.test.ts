@@ -50,7 +50,7 @@ const testHere = Bun.env.SLIPWAY_TEST_BINARY === undefined ? testNeeding : () =>
 
 testHere(
   [shell, needs.node],
-  "[RP-8] the documentation's lines work as written: a workspace is created, watched, shared, stopped, changed, left alone, put to sleep and deleted",
+  "[RP-8] the documentation's commands work as written: a workspace is created, watched, shared, stopped, changed, left alone, put to sleep and deleted",
   async () => {
     const clock = new HurriedClock();
     await using server = await startTestServer({ clock });

@@ -18,7 +18,7 @@ const MAX_PARALLEL = 4;
 
 testNeeding(
   [needs.docker, needs.git, requireSingleServer("engine"), compiled],
-  "[RW-2] [RW-7] [RW-13] twenty shapes of repositories become running containers with what they ask for",
+  "[RW-2] [RW-7] [RW-13] twenty kinds of repositories become running containers with the configuration they request",
   async () => {
     const engine = new Engine(needs.docker.file, systemClock);
     await engine.connect();

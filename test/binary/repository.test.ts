@@ -88,7 +88,7 @@ testNeeding(
     expect(first).toContain("Building the image of the repository.");
     expect(first).toContain(`Ignored in the feature ${tool}: privileged.`);
     expect(features.asked).not.toContain("a token");
-    const asked = features.asked.length;
+    const requested = features.asked.length;
 
     await runInWorkspace("echo mine >mine; echo mine >>/cache/log");
     await createBuild(admin, id, "stop");
@@ -98,7 +98,7 @@ testNeeding(
     const again = await awaitAgent(admin, id);
     process.stderr.write(`second start of a repository: ${Math.round(performance.now() - started)} ms\n`);
     expect(await loadLog(again.workspace.latest_build.id)).toContain("Using the existing image of the repository");
-    expect(features.asked.length).toBe(asked);
+    expect(features.asked.length).toBe(requested);
     expect(await runInTerminal(admin, again.agent_id, "cat mine /cache/log")).toBe(
       "mine\r\ncreated\r\nmine\r\ncreated",
     );
@@ -111,8 +111,10 @@ testNeeding(
     await awaitBuild(admin, id);
     await using small = await openDockerWorld({ ...env, SLIPWAY_REPOSITORY_IMAGES_MB: "0" });
     const other = await small.admin.post<Workspace>("/api/v2/users/me/workspaces", body);
-    const { workspace: made } = await awaitAgent(small.admin, other.id);
-    const lines = await small.admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${made.latest_build.id}/logs`);
+    const { workspace: created } = await awaitAgent(small.admin, other.id);
+    const lines = await small.admin.get<{ output: string }[]>(
+      `/api/v2/workspacebuilds/${created.latest_build.id}/logs`,
+    );
     expect(lines.map(({ output }) => output).join("\n")).toContain("the least recently used one.");
     await deleteCompletely(small, other.id);
     await deleteCompletely(world, id);

@@ -8,7 +8,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const CLOSING = "WebSocket is already in CLOSING or CLOSED state.";
 
 /** Opens a page and records its policy violations and errors in `told`. */
-export const openPage = async (context, told) => {
+export const openPage = async (context, notified) => {
   const page = await context.newPage();
   await page.addInitScript(() => {
     window.violations = [];
@@ -19,7 +19,7 @@ export const openPage = async (context, told) => {
   // Rejections by the browser itself have no stack. A connection that the server closes at this very moment causes one even though the page
   // has checked it.
   page.on("pageerror", ({ name, message, stack }) => {
-    if (message !== CLOSING) told.push(stack || `${name}: ${message} (${page.url()})`);
+    if (message !== CLOSING) notified.push(stack || `${name}: ${message} (${page.url()})`);
   });
   return page;
 };
@@ -105,7 +105,7 @@ const outOfBoxes = () => {
 
 /** Checks a page as it is; returns the problems. */
 export const lookAt = async (page, name, folder) => {
-  const wrong = [];
+  const problems = [];
   const viewport = page.viewportSize();
   for (const scheme of ["light", "dark"]) {
     // Without motion, so that no color is in transition between the schemes.
@@ -113,34 +113,34 @@ export const lookAt = async (page, name, folder) => {
     // The hover state under the pointer is not representative.
     if (folder) await page.mouse.move(0, 0);
     await settle(page);
-    wrong.push(
+    problems.push(
       ...(await axeOf(page, scheme === "dark" ? COLOURS : undefined)).map((text) => `${name} ${scheme}: ${text}`),
     );
     if (folder) await page.screenshot({ path: `${folder}/${name}-${scheme}-${viewport.width}.png` });
   }
   await page.setViewportSize({ width: 390, height: 844 });
   const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  if (sideways > 0) wrong.push(`${name}: ${sideways} pixels too wide for a phone`);
+  if (sideways > 0) problems.push(`${name}: ${sideways} pixels too wide for a phone`);
   // Controls in a table must not be beyond the edge of the screen.
   const away = await page.evaluate(() =>
     [...document.querySelectorAll("table :is(button, input, select)")]
       .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right > innerWidth)
       .map((one) => one.getAttribute("aria-label") ?? one.textContent),
   );
-  wrong.push(...away.map((label) => `${name}: ${label} is off a phone's screen`));
+  problems.push(...away.map((label) => `${name}: ${label} is off a phone's screen`));
   let out = await page.evaluate(outOfBoxes);
   // A plot follows the width of its box with a delay.
   for (let tries = 1; out.length > 0 && tries < 50; tries++) {
     await settle(page);
     out = await page.evaluate(outOfBoxes);
   }
-  wrong.push(...out.map((text) => `${name}: on a phone ${text}`));
+  problems.push(...out.map((text) => `${name}: on a phone ${text}`));
   if (folder) await page.screenshot({ path: `${folder}/${name}-dark-390.png` });
   await page.emulateMedia({ colorScheme: "light", reducedMotion: null });
   if (folder) await page.screenshot({ path: `${folder}/${name}-light-390.png` });
   await page.setViewportSize(viewport);
-  wrong.push(...(await page.evaluate(() => window.violations.splice(0))).map((text) => `${name}: ${text}`));
-  return wrong;
+  problems.push(...(await page.evaluate(() => window.violations.splice(0))).map((text) => `${name}: ${text}`));
+  return problems;
 };
 
 /** Elements that open over a page: a dialog, a menu, a list of suggestions. */
@@ -148,7 +148,7 @@ export const OPEN = "dialog[open], [popover]:popover-open, [role=listbox]:not([h
 
 /** Checks what is open over a page, and where the keyboard focus is. */
 export const lookAtOpen = async (page, name, folder) => {
-  const wrong = [];
+  const problems = [];
   const file = name.replaceAll(/[^a-z0-9]+/gi, "-").slice(0, 80);
   const open = OPEN.split(", ");
   const within = await page.evaluate((all) => all.filter((one) => document.querySelector(one)), open);
@@ -156,7 +156,7 @@ export const lookAtOpen = async (page, name, folder) => {
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
     await settle(page);
     const found = await axeOf(page, scheme === "dark" ? COLOURS : undefined, within);
-    wrong.push(...found.map((text) => `${name} ${scheme}: ${text}`));
+    problems.push(...found.map((text) => `${name} ${scheme}: ${text}`));
     if (folder) await page.screenshot({ path: `${folder}/${file}-${scheme}.png` });
   }
   const focus = await page.evaluate((all) => {
@@ -164,14 +164,14 @@ export const lookAtOpen = async (page, name, folder) => {
     const isIn = all.some((one) => activeElement?.closest(one)) || activeElement?.matches("[role=combobox], textarea");
     return isIn ? "" : `${activeElement?.tagName} ${activeElement?.textContent?.slice(0, 30)}`;
   }, open);
-  if (focus !== "") wrong.push(`${name}: the focus is at ${focus}`);
+  if (focus !== "") problems.push(`${name}: the focus is at ${focus}`);
   const place = await page.evaluate((all) => {
     const box = [...document.querySelectorAll(all.join())].at(-1)?.getBoundingClientRect();
     return box && (box.right > innerWidth || box.left < 0 || box.top < 0 || box.bottom > innerHeight + 1);
   }, open);
-  if (place) wrong.push(`${name}: stands out of the window`);
-  wrong.push(...(await page.evaluate(() => window.violations.splice(0))).map((text) => `${name}: ${text}`));
-  return wrong;
+  if (place) problems.push(`${name}: stands out of the window`);
+  problems.push(...(await page.evaluate(() => window.violations.splice(0))).map((text) => `${name}: ${text}`));
+  return problems;
 };
 
 /** Signs in at the page to which `address` redirects. */

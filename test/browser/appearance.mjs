@@ -1,5 +1,5 @@
-// A deployment with its own name, logo and announcements, and a person whose appearance settings apply in every browser. node appearance.mjs
-// CHROMIUM URL EMAIL PASSWORD [FOLDER]
+// A deployment with its own name, logo and announcements, and a person whose appearance settings apply in every browser. node
+// appearance.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
 import { lookAt, openPage, signIn } from "./app-page.mjs";
 import { inChromium } from "./chromium.mjs";
 
@@ -8,12 +8,12 @@ const at = (path) => new URL(path, url).href;
 const LOGO = `data:image/svg+xml;base64,${btoa('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><circle cx="4" cy="4" r="4" fill="teal"/></svg>')}`;
 
 await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
+  const problems = [];
+  const page = await openPage(context, problems);
+  const result = { wrong: problems };
   const dialog = page.getByRole("dialog");
-  const look = async (name) => wrong.push(...(await lookAt(page, `face-${name}`, folder)));
-  const told = page.getByRole("note", { name: "Announcement" });
+  const look = async (name) => problems.push(...(await lookAt(page, `face-${name}`, folder)));
+  const notified = page.getByRole("note", { name: "Announcement" });
 
   await signIn(page, at("/admin/appearance"), email, password);
   await page.getByText("No announcements").waitFor();
@@ -34,15 +34,15 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
     await dialog.getByLabel("Color").fill(colour);
     await dialog.getByRole("button", { name: "Add announcement" }).click();
     await dialog.waitFor({ state: "detached" });
-    await told.getByText(message).waitFor();
+    await notified.getByText(message).waitFor();
   }
   await look("admin");
 
   // Dismissed in this browser, and only this one.
-  await told.filter({ hasText: "Maintenance" }).getByRole("button").click();
+  await notified.filter({ hasText: "Maintenance" }).getByRole("button").click();
   await page.goto(at("/account"));
-  await told.getByText("The docks are open.").waitFor();
-  result.announced = await told.count();
+  await notified.getByText("The docks are open.").waitFor();
+  result.announced = await notified.count();
 
   // Theme and font are stored for the account.
   await page.getByText("Dark", { exact: true }).click();
@@ -56,12 +56,12 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.evaluate(() => localStorage.clear());
   await context.clearCookies();
   await page.close();
-  const second = await openPage(context, wrong);
+  const second = await openPage(context, problems);
   await second.goto(at("/login"), { waitUntil: "commit" });
   result.title = await second.title();
   await second.getByRole("heading", { name: "Sign in to Harbour & <Sons>" }).waitFor();
   result.logo = await second.locator("img.logo").evaluate((picture) => picture.naturalWidth > 0);
-  wrong.push(...(await lookAt(second, "face-login", folder)));
+  problems.push(...(await lookAt(second, "face-login", folder)));
   await second.addInitScript(() => {
     // The first frame in which the page shows something.
     const seen = () => {

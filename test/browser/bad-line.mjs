@@ -30,10 +30,10 @@ await inApp({ file, url, token }, async ({ page, context, result, at, look }) =>
   await name.press("Enter");
   await name.press("Control+Enter");
   await create.click({ force: true });
-  const asked = await one(making);
+  const requested = await one(making);
   result.asked = making.held.length;
-  await asked.fetch();
-  await asked.abort();
+  await requested.fetch();
+  await requested.abort();
   await page.getByText("The server cannot be reached.").first().waitFor();
   result.name = await name.inputValue();
   await making.end();
@@ -44,21 +44,21 @@ await inApp({ file, url, token }, async ({ page, context, result, at, look }) =>
   await page.goto(at("/chats"));
   const message = page.getByRole("textbox", { name: "Message" });
   await message.fill("First thought");
-  let begun = await hold("POST", "**/api/v2/chats");
+  let started = await hold("POST", "**/api/v2/chats");
   await page.getByRole("button", { name: "Start chat" }).click();
-  const lost = await one(begun);
+  const lost = await one(started);
   await message.fill("And another");
   await lost.abort();
   await page.waitForFunction(() => document.querySelector("textarea").value.includes("First"));
   result.both = await message.inputValue();
-  await begun.end();
-  begun = await hold("POST", "**/api/v2/chats");
+  await started.end();
+  started = await hold("POST", "**/api/v2/chats");
   await page.getByRole("button", { name: "Start chat" }).click();
-  await one(begun);
+  await one(started);
   await page.reload();
   await message.waitFor();
   result.afterReload = await message.inputValue();
-  await begun.end();
+  await started.end();
   await message.fill("");
 
   // A click next to a form, or one that started in a field, does not discard the input.

@@ -35,8 +35,10 @@ testNeeding(
     mkdirSync(work);
     await Bun.write(join(work, "sum.sh"), BROKEN_SCRIPT);
     const git = "git -c user.name=Slip -c user.email=slip@example.com";
-    const made = Bun.spawnSync(["sh", "-ec", `git init -q -b main; git add .; ${git} commit -qm one`], { cwd: work });
-    expect(made.exitCode).toBe(0);
+    const created = Bun.spawnSync(["sh", "-ec", `git init -q -b main; git add .; ${git} commit -qm one`], {
+      cwd: work,
+    });
+    expect(created.exitCode).toBe(0);
     const rules = [{ tool: "execute", action: "ask" }];
     await admin.put<unknown>("/api/v2/chats/config/user-permissions", { permissions: { default: "allow", rules } });
 

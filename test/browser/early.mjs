@@ -37,9 +37,9 @@ const openWhole = async (page, address, left = TRIES) => {
   await page.goto(address);
   const isThere = () => document.querySelector("h1") && window.unanswered === 0 && window.early.answers.size === 0;
   const isHere = await page.waitForFunction(isThere).then(Boolean, () => false);
-  const told = await page.evaluate(() => [window.asked, [...window.early.answers.keys()]]);
-  const isWhole = !told[0].some(({ address: one, isEarly }) => isEarly && isAmong(one, CAME));
-  return isWhole || left === 1 ? [isHere, ...told] : openWhole(page, address, left - 1);
+  const notified = await page.evaluate(() => [window.asked, [...window.early.answers.keys()]]);
+  const isWhole = !notified[0].some(({ address: one, isEarly }) => isEarly && isAmong(one, CAME));
+  return isWhole || left === 1 ? [isHere, ...notified] : openWhole(page, address, left - 1);
 };
 
 /**
@@ -48,19 +48,20 @@ const openWhole = async (page, address, left = TRIES) => {
  */
 export const badlyAsked = async (page, at, pages) => {
   await page.addInitScript(noteRequests);
-  const wrong = [];
+  const problems = [];
   for (const [path, ...later] of pages) {
-    const [isHere, asked, left] = await openWhole(page, at(path));
-    if (!isHere) wrong.push(`${path}: does not come`);
-    for (const [n, { address, isEarly }] of asked.entries()) {
-      if (isEarly && isAmong(address, CAME)) wrong.push(`${path}: asks for ${address}, which came with it`);
+    const [isHere, requested, left] = await openWhole(page, at(path));
+    if (!isHere) problems.push(`${path}: does not come`);
+    for (const [n, { address, isEarly }] of requested.entries()) {
+      if (isEarly && isAmong(address, CAME)) problems.push(`${path}: asks for ${address}, which came with it`);
       if (isAmong(address, [...OF_THE_FRAME, ...later])) continue;
-      if (asked.findIndex((one) => one.address === address) < n) wrong.push(`${path}: asks twice for ${address}`);
-      else if (!isEarly) wrong.push(`${path}: asks late for ${address}`);
+      if (requested.findIndex((one) => one.address === address) < n)
+        problems.push(`${path}: asks twice for ${address}`);
+      else if (!isEarly) problems.push(`${path}: asks late for ${address}`);
     }
-    wrong.push(...left.map((key) => `${path}: nobody takes ${key}`));
+    problems.push(...left.map((key) => `${path}: nobody takes ${key}`));
   }
-  return wrong;
+  return problems;
 };
 
 /**
@@ -79,7 +80,7 @@ export const askedByPress = async (page, at, begins) => {
   });
   await page.waitForURL(`**${path}`);
   await page.waitForFunction(() => window.unanswered === 0 && window.early.answers.size === 0);
-  const asked = await page.evaluate(() => window.asked.map(({ address }) => address));
-  const twice = pressed.filter((address) => asked.indexOf(address) !== asked.lastIndexOf(address));
+  const requested = await page.evaluate(() => window.asked.map(({ address }) => address));
+  const twice = pressed.filter((address) => requested.indexOf(address) !== requested.lastIndexOf(address));
   return { pressed: pressed.map((address) => address.replace(path, begins)), twice };
 };

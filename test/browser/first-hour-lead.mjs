@@ -9,12 +9,12 @@ const LEAD = { email: "lead@example.com", username: "lead", password: "four quie
 const TEAM = ["Ada Lovelace <ada@example.com>", "Grace Hopper <grace@example.com>", "jo@example.com"];
 
 await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  const wrong = [];
-  const result = { wrong };
+  const problems = [];
+  const result = { wrong: problems };
   const presses = pressing();
   const picture = (one, name) => takePicture(one, folder, `lead-${name}`);
 
-  const lead = await openPage(context, wrong);
+  const lead = await openPage(context, problems);
   await enter(lead, setup, LEAD);
   await presses.press(lead.getByRole("button", { name: "Create user and sign in" }));
   await lead.getByRole("heading", { name: "Welcome, lead" }).waitFor();
@@ -35,7 +35,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   // Each on their own machine, with the link that the lead has copied.
   for (const [at, link] of links.entries()) {
     const machine = await context.browser().newContext({ viewport: { width: 1440, height: 900 } });
-    const page = await openPage(machine, wrong);
+    const page = await openPage(machine, problems);
     await page.goto(link);
     await page.getByLabel("Password").fill("a-long-enough-secret");
     await picture(page, `door-${at + 1}`);

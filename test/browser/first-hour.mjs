@@ -10,10 +10,10 @@ const [file, setup, repository, releases, genuine, folder] = process.argv.slice(
 const ADA = { email: "ada@example.com", username: "ada", password: "four quiet harbours at night" };
 
 await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  const wrong = [];
-  const result = { wrong };
+  const problems = [];
+  const result = { wrong: problems };
   const began = Date.now();
-  const page = await openPage(context, wrong);
+  const page = await openPage(context, problems);
   const presses = pressing();
   const picture = (name, one = page) => takePicture(one, folder, `first-hour-${name}`);
   const press = (locator) => presses.press(locator);
@@ -50,12 +50,12 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const message = page.getByRole("textbox", { name: "Message" });
   await message.fill("Fix the sum");
   await presses.key(message, "Enter");
-  const asked = page.getByRole("group", { name: "Edit sum.sh?" });
-  const diff = asked.getByRole("region", { name: /^Diff of/ });
+  const requested = page.getByRole("group", { name: "Edit sum.sh?" });
+  const diff = requested.getByRole("region", { name: /^Diff of/ });
   result.diff = (await diff.textContent()).replace(/\s+/g, " ");
   await picture("approve");
-  await press(asked.getByRole("button", { name: "Allow once" }));
-  // It has edited, and now asks for its command.
+  await press(requested.getByRole("button", { name: "Allow once" }));
+  // The edit is done, and the agent asks to run its command.
   await page.getByRole("heading", { name: "Run this command?" }).waitFor();
   result.presses = presses.count();
   result.seconds = (Date.now() - began) / 1000;

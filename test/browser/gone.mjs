@@ -79,21 +79,21 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
     ["Priced", "Price…", "Save price"],
     ["Old", "Remove…", "Remove model"],
   ]) {
-    const made = await model(name);
+    const created = await model(name);
     const fill = async () => {
       if (item !== "Price…") return;
       await dialog.getByLabel("Input, per million tokens", { exact: true }).fill("1");
       await dialog.getByLabel("Output, per million tokens", { exact: true }).fill("2");
     };
-    const remove = () => api("DELETE", `/chats/model-configs/${made.id}`);
+    const remove = () => api("DELETE", `/chats/model-configs/${created.id}`);
     await meet({ where: "/admin/models", name, item, fill, press, remove });
   }
   for (const [name, item, press, fill] of [
     ["Keyed", "Replace key…", "Replace key"],
     ["Fed", "Add model", "Test and add model", () => dialog.getByLabel("Model", { exact: true }).fill("one")],
   ]) {
-    const made = await provider(name);
-    const remove = () => api("DELETE", `/chats/providers/${made.id}`);
+    const created = await provider(name);
+    const remove = () => api("DELETE", `/chats/providers/${created.id}`);
     await meet({ where: "/admin/models", name, item, fill, press, remove });
   }
 
@@ -110,24 +110,27 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
       transport: "streamable_http",
       auth_type: "none",
     };
-    const made = await api("POST", servers, body);
+    const created = await api("POST", servers, body);
     await meet({
       where: "/admin/mcp-servers",
       name,
       item,
       press,
-      remove: () => api("DELETE", `${servers}/${made.id}`),
+      remove: () => api("DELETE", `${servers}/${created.id}`),
     });
   }
 
   for (const [name, item, press] of [["Board", "Edit…", "Save application"]]) {
-    const made = await api("POST", "/oauth2-provider/apps", { name, callback_url: "https://boards.example.com/back" });
+    const created = await api("POST", "/oauth2-provider/apps", {
+      name,
+      callback_url: "https://boards.example.com/back",
+    });
     await meet({
       where: "/admin/applications",
       name,
       item,
       press,
-      remove: () => api("DELETE", `/oauth2-provider/apps/${made.id}`),
+      remove: () => api("DELETE", `/oauth2-provider/apps/${created.id}`),
     });
   }
 

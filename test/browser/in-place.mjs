@@ -9,10 +9,10 @@ const at = (path) => new URL(path, url).href;
 
 await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   await context.addCookies([{ name: "service_session_token", value: token, url }]);
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
-  const look = async (name) => wrong.push(...(await lookAt(page, `in-place-${name}`, folder)));
+  const problems = [];
+  const page = await openPage(context, problems);
+  const result = { wrong: problems };
+  const look = async (name) => problems.push(...(await lookAt(page, `in-place-${name}`, folder)));
   const dialog = page.getByRole("dialog");
 
   await page.goto(at("/"));

@@ -113,7 +113,7 @@ export const awayFor = async (seconds, { line, open, chat, terminal, log, act })
   await pages.chat.getByText(/498 499 500/).waitFor(patient);
   await pages.chat.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached", ...patient });
   const terminalText = await shown(pages.terminal);
-  const told = {
+  const notified = {
     counted: (await pages.chat.locator(".prose").last().textContent()).trim(),
     ticked: [...terminalText.matchAll(/t(\d+)/g)].map(([, n]) => Number(n)).filter(Boolean),
     ticks,
@@ -123,5 +123,5 @@ export const awayFor = async (seconds, { line, open, chat, terminal, log, act })
     placeholders: await Promise.all(all.map((page) => page.evaluate(() => window.placeholders))),
   };
   for (const page of all) await page.close();
-  return told;
+  return notified;
 };

@@ -25,7 +25,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   result.tooltip = await panel.locator("li", { hasText: "Handbook" }).last().getAttribute("title");
   await look("open");
 
-  // An app that needs a host name says so if there is none.
+  // An app that needs a host name shows an error if there is none.
   const [named] = await Promise.all([
     context.waitForEvent("page"),
     panel.getByRole("link", { name: "By name" }).click(),

@@ -138,7 +138,7 @@ async function consent(page, base) {
   const redirect_uris = ["http://127.0.0.1/back"];
   const data = { client_name: "Editor", redirect_uris, token_endpoint_auth_method: "none" };
   const { client_id } = await (await page.request.post(`${base}oauth2/register`, { data })).json();
-  const asked = new URLSearchParams({
+  const requested = new URLSearchParams({
     client_id,
     redirect_uri: "http://127.0.0.1:9/back",
     response_type: "code",
@@ -147,13 +147,13 @@ async function consent(page, base) {
     code_challenge_method: "S256",
   });
   // An invalid request never redirects the person automatically.
-  await page.goto(`${base}oauth2/authorize?${new URLSearchParams([...asked, ["response_mode", "fragment"]])}`);
+  await page.goto(`${base}oauth2/authorize?${new URLSearchParams([...requested, ["response_mode", "fragment"]])}`);
   await page.getByText("An application that calls itself Editor sent an invalid request").waitFor();
   const stays = new URL(page.url()).pathname;
   await page.getByRole("button", { name: "Return to the application" }).click();
   await page.waitForURL("**/back?error=invalid_request**");
   await page.context().clearCookies();
-  await page.goto(`${base}oauth2/authorize?${asked}`);
+  await page.goto(`${base}oauth2/authorize?${requested}`);
   await page.getByLabel("Email").fill(ANN.email);
   await page.getByLabel("Password").fill(ANN.password);
   await page.keyboard.press("Enter");

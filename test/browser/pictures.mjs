@@ -21,7 +21,7 @@ async function compareInPage({ picture, reference, near }) {
     return context.getImageData(0, 0, width, height);
   };
   const smaller = ({ data, width }, by, columns, rows) => {
-    const made = new ImageData(columns, rows);
+    const created = new ImageData(columns, rows);
     // With plain numbers: an iterator for each of a million pixels took longer than the screenshot.
     for (let row = 0; row < rows; row++) {
       for (let column = 0; column < columns; column++) {
@@ -36,13 +36,13 @@ async function compareInPage({ picture, reference, near }) {
           }
         }
         const to = (row * columns + column) * 4;
-        made.data[to] = red / (by * by);
-        made.data[to + 1] = green / (by * by);
-        made.data[to + 2] = blue / (by * by);
-        made.data[to + 3] = alpha / (by * by);
+        created.data[to] = red / (by * by);
+        created.data[to + 1] = green / (by * by);
+        created.data[to + 2] = blue / (by * by);
+        created.data[to + 3] = alpha / (by * by);
       }
     }
-    return made;
+    return created;
   };
   const whole = await pixelsOf(picture);
   const small = smaller(whole, GRID, Math.floor(whole.width / GRID), Math.floor(whole.height / GRID));
@@ -67,7 +67,7 @@ async function compareInPage({ picture, reference, near }) {
  * page without a policy; changed pages are written to the folder `seen`, if given.
  */
 export const comparePictures = async (page, name, { blank, folder, renew, seen, tries = TRIES }) => {
-  const wrong = [];
+  const problems = [];
   for (const { width, height } of [
     { width: 1440, height: 900 },
     { width: 390, height: 844 },
@@ -77,20 +77,20 @@ export const comparePictures = async (page, name, { blank, folder, renew, seen, 
       await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
       const file = join(folder, `${name}-${scheme}-${width}.png`);
       const reference = !renew && existsSync(file) ? readFileSync(file, "base64") : undefined;
-      let [before, made] = [undefined, undefined];
+      let [before, created] = [undefined, undefined];
       // Waits for pages that are still loading: until they match or, for a new reference, until they stop changing.
       for (let one = 1; one <= tries; one++) {
         await settle(page);
         const picture = (await page.screenshot({ animations: "disabled", caret: "hide" })).toString("base64");
-        made = await blank.evaluate(compareInPage, { picture, reference: renew ? before : reference, near: NEAR });
-        if (renew ? made.off === 0 : made.off <= FEW || reference === undefined) break;
-        if (renew) before = made.png;
+        created = await blank.evaluate(compareInPage, { picture, reference: renew ? before : reference, near: NEAR });
+        if (renew ? created.off === 0 : created.off <= FEW || reference === undefined) break;
+        if (renew) before = created.png;
         if (one === tries && seen) writeFileSync(join(seen, `${name}-${scheme}-${width}.png`), picture, "base64");
       }
-      if (renew) writeFileSync(file, made.png, "base64");
-      else if (made.off > FEW)
-        wrong.push(`${name} ${scheme} ${width}: ${(made.off * 100).toFixed(2)} % is not as it was`);
+      if (renew) writeFileSync(file, created.png, "base64");
+      else if (created.off > FEW)
+        problems.push(`${name} ${scheme} ${width}: ${(created.off * 100).toFixed(2)} % is not as it was`);
     }
   }
-  return wrong;
+  return problems;
 };

@@ -11,11 +11,11 @@ const [file, url, email, password, subscription, message, folder] = process.argv
 const at = (path) => new URL(path, url).href;
 
 await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  const wrong = [];
+  const problems = [];
   await context.grantPermissions(["notifications"], { origin: new URL(url).origin });
-  const page = await openPage(context, wrong);
+  const page = await openPage(context, problems);
   await page.addInitScript(playSubscribing, JSON.parse(subscription));
-  const result = { wrong };
+  const result = { wrong: problems };
   await signIn(page, at("/account/notifications"), email, password);
   const toggle = page.getByRole("switch", { name: /Show system notifications/ });
   /** Waits until the server has stored it. */
@@ -35,7 +35,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await turned(true);
   result.asked = await page.evaluate(() => window.asked);
   result.key = await page.evaluate(() => sessionStorage.getItem("subscribed"));
-  wrong.push(...(await lookAt(page, "account-push", folder)));
+  problems.push(...(await lookAt(page, "account-push", folder)));
   await page.getByRole("button", { name: "Send test notification" }).click();
   await askTest("delivered");
 

@@ -8,8 +8,8 @@ const [file, url, token, pages, folder, renew, now, seen] = process.argv.slice(2
 const at = (path) => new URL(path, url).href;
 
 await inChromium(file, { timezoneId: "UTC", locale: "en-US" }, async (blank, context) => {
-  const wrong = [];
-  const page = await openPage(context, wrong);
+  const problems = [];
+  const page = await openPage(context, problems);
   await page.clock.setFixedTime(Number(now));
   const options = { blank, folder, renew: renew === "yes", seen };
   for (const [name, path, text] of JSON.parse(pages)) {
@@ -20,7 +20,7 @@ await inChromium(file, { timezoneId: "UTC", locale: "en-US" }, async (blank, con
       ]);
     await page.goto(at(path));
     await page.getByText(text).first().waitFor({ state: "attached" });
-    wrong.push(...(await comparePictures(page, name, options)));
+    problems.push(...(await comparePictures(page, name, options)));
   }
   // Tests the comparison itself: the same page with its content moved by two grid cells must differ.
   await page.evaluate(() => {
@@ -32,6 +32,6 @@ await inChromium(file, { timezoneId: "UTC", locale: "en-US" }, async (blank, con
     seen: "",
     tries: 1,
   });
-  return { wrong, moved };
+  return { wrong: problems, moved };
 });
 process.exit(0);

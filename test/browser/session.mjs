@@ -36,7 +36,7 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
     await page.locator(".nav .account").click();
     await page.getByRole("button", { name: "Sign out" }).click();
   };
-  // A failed request does not sign the person out, and the page says so.
+  // A failed request shows a message and does not sign the person out.
   await page.route("**/users/logout", (route) => route.abort());
   await out();
   const refused = page.getByRole("alert").filter({ hasText: "You are still signed in" });
@@ -83,10 +83,10 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
   const nav = page.getByRole("navigation", { name: "Main" });
   await nav.getByRole("link", { name: "Workspaces" }).waitFor();
   const took = async (name, act) => {
-    const begun = Date.now();
+    const started = Date.now();
     await askTest(name);
     await act();
-    result.slowest = Math.max(result.slowest ?? 0, Date.now() - begun);
+    result.slowest = Math.max(result.slowest ?? 0, Date.now() - started);
   };
   const audit = nav.getByRole("link", { name: "Audit" });
   result.before = await audit.count();

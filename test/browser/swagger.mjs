@@ -85,7 +85,7 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   return result;
 });
 
-/** Opens each tag in turn and records its number of operations. */
+/** Opens each tag one after the other and records its number of operations. */
 async function openEachTag(page) {
   const tags = await page.locator(".opblock-tag a span").allTextContents();
   let operations = 0;

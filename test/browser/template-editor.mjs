@@ -90,9 +90,9 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   result.doubles = await page.getByRole("button", { name: "Use Local" }).count();
   await page.getByRole("button", { name: "Use Blank", exact: true }).click();
   await page.waitForURL("**/new?template=blank");
-  const made = page.getByRole("radio", { name: /Blank/ });
-  await made.waitFor({ state: "attached" });
-  result.made = await made.isChecked();
+  const created = page.getByRole("radio", { name: /Blank/ });
+  await created.waitFor({ state: "attached" });
+  result.made = await created.isChecked();
   await look("template-started");
   await page.goto(at("/templates"));
   await page.getByRole("link", { name: "Create workspace from Blank", exact: true }).waitFor();

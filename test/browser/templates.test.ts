@@ -20,7 +20,7 @@ testNeeding(
       await Bun.write(join(template, "README.md"), "# Sandbox for trying\n\nWith *nothing* in it.\n");
       await Bun.write(join(template, "docs", "more.md"), "More.\n");
       const broken = join(folder, "broken.tar");
-      await Bun.write(broken, "This is no archive.");
+      await Bun.write(broken, "This is not an archive.");
       const given = [world.server.url.href, world.admin.token ?? "", broken, template];
       const result = await runStory("templates.mjs", given);
       expect(result).toMatchObject({

@@ -8,14 +8,14 @@ const at = (path) => new URL(path, url).href;
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
 
 await inChromium(file, PHONE, async (_blank, context) => {
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
+  const problems = [];
+  const page = await openPage(context, problems);
+  const result = { wrong: problems };
   /** No tap target is too small, and nothing is wider than the screen. */
   const fits = async (name) => {
     if (folder) await page.screenshot({ path: `${folder}/phone-${name}.png` });
     const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    if (sideways > 0) wrong.push(`${name}: ${sideways} pixels too wide`);
+    if (sideways > 0) problems.push(`${name}: ${sideways} pixels too wide`);
     const low = await page.evaluate(() =>
       [...document.querySelectorAll("button, .btn, .tabbar a, input, select")]
         .filter((one) => one.checkVisibility() && !one.closest(".prose, .xterm, label.line, .opts, .pick, .vh, .tap"))
@@ -23,7 +23,7 @@ await inChromium(file, PHONE, async (_blank, context) => {
         .filter(([{ height, width }]) => height > 0 && width > 1 && height < 24)
         .map(([{ height }, html]) => `${Math.round(height)} ${html}`),
     );
-    wrong.push(...low.map((one) => `${name}: too low for a finger: ${one}`));
+    problems.push(...low.map((one) => `${name}: too low for a finger: ${one}`));
   };
   await page.goto(at(chat));
   await page.getByLabel("Email").fill(email);
@@ -70,7 +70,7 @@ await inChromium(file, PHONE, async (_blank, context) => {
   await page.getByRole("link", { name: "Audit" }).tap();
   await page.waitForURL("**/audit*");
   await fits("audit");
-  wrong.push(...(await page.evaluate(() => window.violations)));
+  problems.push(...(await page.evaluate(() => window.violations)));
   return result;
 });
 process.exit(0);

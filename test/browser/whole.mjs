@@ -15,14 +15,14 @@ await inChromium(
   file,
   { viewport: { width: 1440, height: 900 }, reducedMotion: "no-preference" },
   async (_blank, context) => {
-    const wrong = [];
-    const page = await openPage(context, wrong);
-    const look = async (name) => wrong.push(...(await lookAt(page, `whole-${name}`, folder)));
+    const problems = [];
+    const page = await openPage(context, problems);
+    const look = async (name) => problems.push(...(await lookAt(page, `whole-${name}`, folder)));
     const dialog = page.getByRole("dialog");
     const message = page.getByRole("textbox", { name: "Message" });
     const flow = (one) => one.locator(".flow").textContent();
     const button = (name) => page.getByRole("button", { name, exact: true });
-    const result = { wrong };
+    const result = { wrong: problems };
 
     const { workspace: base, ...steps } = await takeFirstSteps(page, setup, ADA);
     result.first = steps;
@@ -56,8 +56,8 @@ await inChromium(
     await shows("code-130 kept-42");
     await askTest("restart");
     // Input on a cut connection is lost, as in any terminal, so it is repeated until it arrives.
-    const heard = () => page.evaluate(() => document.querySelector(".xterm-rows").textContent.includes("still-42"));
-    for (let tries = 0; tries < 30 && !(await heard()); tries++) {
+    const received = () => page.evaluate(() => document.querySelector(".xterm-rows").textContent.includes("still-42"));
+    for (let tries = 0; tries < 30 && !(await received()); tries++) {
       await type("echo still-$kept");
       await page.waitForTimeout(1_000);
     }
@@ -78,7 +78,7 @@ await inChromium(
     await message.press("Enter");
     await page.waitForURL("**/chats/*");
     const chat = page.url();
-    const other = await openPage(context, wrong);
+    const other = await openPage(context, problems);
     await other.goto(chat);
     const asks = (one) => one.getByRole("heading", { name: "Run this command?" });
     await asks(page).waitFor();

@@ -141,9 +141,9 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
     () => ![...document.querySelectorAll("button")].find((one) => one.textContent === "Update and restart")?.disabled,
   );
   // The server restarts it, so the page need not stay open.
-  const asked = page.waitForResponse((response) => response.url().endsWith("/restart"));
+  const requested = page.waitForResponse((response) => response.url().endsWith("/restart"));
   await page.getByRole("button", { name: "Update and restart" }).click();
-  await asked;
+  await requested;
   await page.goto("about:blank");
   await page.goto(`${base}/logs`);
   await log.getByText("changed", { exact: true }).waitFor();

@@ -80,10 +80,10 @@ test("[CV-26] an app that starts an unknown program opens only after the link wa
     ["no", 1, "vscode://file/srv"],
     ["yes", 0, "steam://run/1"],
   ] as const) {
-    await using asked = world.runOnTerminal("slipway open app dev steam");
-    await asked.until("with the link steam://run/1. Open it? (yes/no): ");
-    asked.type(`${answer}\n`);
-    expect([await asked.exited, readOpened()]).toEqual([code, opened]);
+    await using requested = world.runOnTerminal("slipway open app dev steam");
+    await requested.until("with the link steam://run/1. Open it? (yes/no): ");
+    requested.type(`${answer}\n`);
+    expect([await requested.exited, readOpened()]).toEqual([code, opened]);
   }
   await runOk("open app dev docs");
   await runOk("open app dev steam --yes");

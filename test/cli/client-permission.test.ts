@@ -72,9 +72,9 @@ test("[CV-15] a terminal shows the whole command and asks to allow it once, alwa
 test("[CV-16] in a pipe the request is printed as a line and the command continues until another terminal or the option answers", async () => {
   const waiting = world.spawn(begin("run: echo al''lowed"));
   const listener = listen(waiting.stderr);
-  const asked = await listener.until("on a terminal answers it)]\n");
-  expect(asked).toContain("[asks for permission: execute echo al''lowed (`slipway chat watch ");
-  const id = parseId(asked);
+  const requested = await listener.until("on a terminal answers it)]\n");
+  expect(requested).toContain("[asks for permission: execute echo al''lowed (`slipway chat watch ");
+  const id = parseId(requested);
   {
     await using watching = world.runOnTerminal(`slipway chat watch ${id}`);
     await watching.until(QUESTION);
@@ -110,8 +110,8 @@ test("[CV-16] in a pipe the request is printed as a line and the command continu
 test("[CV-17] approvals for an agent that the chat started are asked under its name, also of late followers", async () => {
   const waiting = world.spawn(begin("agent: run: echo fr''om an agent"));
   const listener = listen(waiting.stderr);
-  const asked = await listener.until("[asks for permission: execute echo fr''om an agent (`slipway chat watch ");
-  await using terminal = world.runOnTerminal(`slipway chat watch ${parseId(asked)} --until-idle`);
+  const requested = await listener.until("[asks for permission: execute echo fr''om an agent (`slipway chat watch ");
+  await using terminal = world.runOnTerminal(`slipway chat watch ${parseId(requested)} --until-idle`);
   const question = await terminal.until(QUESTION);
   expect(question).toMatch(/The agent ".+" asks to use execute:\r\n {4}\$ echo fr''om an agent\r\n/);
   terminal.type("y\r");

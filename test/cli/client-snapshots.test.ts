@@ -84,8 +84,8 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
     err: expect.stringContaining("another recovery key"),
   });
   // A server backup references them.
-  const [made = ""] = (await world.runOk(["backup", "of-server", "--data-dir", world.server.directory])).split("  ");
-  const manifest = JSON.parse(readFileSync(join(world.home, made, "manifest.json"), "utf8"));
+  const [created = ""] = (await world.runOk(["backup", "of-server", "--data-dir", world.server.directory])).split("  ");
+  const manifest = JSON.parse(readFileSync(join(world.home, created, "manifest.json"), "utf8"));
   expect(manifest.homes).toMatchObject([{ location: depot.path, workspaces: 1, backups: 1 }]);
   const [backup] = (JSON.parse(await runBackups("list", "dev", "--json")) as HomeBackups).backups;
   const start = backup?.id.slice(0, 6) ?? "";
@@ -106,11 +106,11 @@ test("[CV-46] `slipway fork` creates workspaces with copies of the files, and re
   expect(await world.runOk(["fork", "dev", "--count", "2"])).toBe(
     "dev-fork is ready. Start it with: slipway start dev-fork\ndev-fork-2 is ready. Start it with: slipway start dev-fork-2\n",
   );
-  const made = JSON.parse(
+  const created = JSON.parse(
     await world.runOk(["fork", "dev", "--name", "other", "--start", "--no-chats", "--json"]),
   ) as Fork;
-  expect(made.copies).toMatchObject([{ name: "other", status: "ready", chats: [] }]);
-  expect(readFileSync(home(made.copies[0]?.workspace_id ?? ""), "utf8")).toBe("of dev");
+  expect(created.copies).toMatchObject([{ name: "other", status: "ready", chats: [] }]);
+  expect(readFileSync(home(created.copies[0]?.workspace_id ?? ""), "utf8")).toBe("of dev");
   expect(await world.runOk(["ls", "--json"])).toContain('"running"');
   expect(await world.run(["fork", "dev", "--name", "other"])).toMatchObject({
     code: 1,

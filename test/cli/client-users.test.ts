@@ -104,11 +104,11 @@ describe("users", () => {
   });
 
   test("[CV-19] a generated password is printed once; a reset revokes sessions of the old one", async () => {
-    const made = JSON.parse(await runOk("users create paul --email paul@example.com --json"));
-    const { token: session = "" } = await admin.withToken(undefined).signIn("paul@example.com", made.password);
+    const created = JSON.parse(await runOk("users create paul --email paul@example.com --json"));
+    const { token: session = "" } = await admin.withToken(undefined).signIn("paul@example.com", created.password);
     const output = await runOk("users reset-password paul");
     const password = /New password: (\S+)\n/.exec(output)?.[1] ?? "";
-    expect([await statusWith(session), password === made.password]).toEqual([401, false]);
+    expect([await statusWith(session), password === created.password]).toEqual([401, false]);
     expect((await admin.withToken(undefined).signIn("paul@example.com", password)).token).toBeString();
     expect(await runOk("users show paul --json")).not.toContain(password);
     const own = await run("users reset-password admin");
@@ -200,10 +200,10 @@ describe("tokens", () => {
 describe("applications", () => {
   test("[CV-33] [CV-6] [CV-18] an application is created, edited and deleted, and one secret replaces another", async () => {
     expect(await runOk("oauth2 apps list")).toStartWith("No applications.");
-    const made = await runOk(
+    const created = await runOk(
       "oauth2 apps create Board --callback-url https://boards.example.com/back --scope user:read",
     );
-    expect(made).toContain("Redirects to   https://boards.example.com/back\nScopes         user:read\n");
+    expect(created).toContain("Redirects to   https://boards.example.com/back\nScopes         user:read\n");
     expect(await runOk("oauth2 apps list")).toMatch(/\nBoard +[0-9a-f-]{36} +created here +https:\/\/boards\.example/);
     const edited = await runOk(
       "oauth2 apps edit board --name Maps --icon /emojis/1f310.png --redirect-uri http://127.0.0.1/back --scope all --json",

@@ -23,7 +23,7 @@ const runOk = (line: string) => world.runOk(splitWords(line));
 const workspace = (name: string): Promise<Workspace> => admin.get(`/api/v2/users/me/workspace/${name}`);
 
 describe("a workspace", () => {
-  test("[CV-23] a restart stops and starts it, and only starts one that is stopped", async () => {
+  test("[CV-23] a restart stops and starts the workspace, or only starts it if it is stopped", async () => {
     const { id } = await workspace("one");
     expect(await runOk("workspaces restart one")).toBe("one is running.\n");
     await runOk("workspaces stop one");
@@ -121,12 +121,12 @@ describe("a workspace", () => {
     };
     expect(shares).toMatchObject([{ port: 3000, protocol: "http", share_level: "authenticated" }]);
     expect(await runOk("share port ported 3000 --to owner")).toBe("No ports are shared.\n");
-    const wrong = [
+    const problems = [
       "share port ported 3000",
       "share port ported 3000 --to all",
       "share port ported web --to public",
     ].map(run);
-    expect((await Promise.all(wrong)).map(({ code }) => code)).toEqual([2, 2, 2]);
+    expect((await Promise.all(problems)).map(({ code }) => code)).toEqual([2, 2, 2]);
     expect(await run("share port ported.none 3000 --to public")).toMatchObject({ code: 1 });
   });
 });

@@ -1,4 +1,4 @@
-// A server, and the command line as a person at a shell has it: its own home, pipes, and terminals.
+// A server and the command-line client, with a separate home folder, pipes and terminals.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import {
 } from "#test/support/server.ts";
 
 /** Puts a program `slipway` into a folder `bin` of `home`; returns a PATH that finds it. */
-export const programIn = (home: string): string => {
+export const installProgram = (home: string): string => {
   mkdirSync(join(home, "bin"), { recursive: true });
   const script = `#!/bin/sh\nexec ${toProgramCommand()
     .map((word) => `'${word}'`)
@@ -53,7 +53,7 @@ export const openClientWorld = async (options: TestServerOptions = {}): Promise<
   mkdirSync(home);
   const server = await startTestServer(options);
   const mark = process.env.TEST_RUN_MARK;
-  const base = { PATH: programIn(home), HOME: home, TERM: "xterm", ...(mark ? { TEST_RUN_MARK: mark } : {}) };
+  const base = { PATH: installProgram(home), HOME: home, TERM: "xterm", ...(mark ? { TEST_RUN_MARK: mark } : {}) };
   const run = async (
     args: readonly string[],
     { stdin = "", env = {}, cwd = home }: RunOptions = {},

@@ -57,10 +57,10 @@ describe("signing in", () => {
     const account = { email: "cora@example.com", username: "cora", password: ADMIN.password };
     await admin.post("/api/v2/users", account);
     const cora = await admin.withToken(undefined).signIn(account.email, account.password);
-    const begun = await cora.post<{ secret: string; enrolment: string }>("/api/v2/users/me/factors/totp");
+    const started = await cora.post<{ secret: string; enrolment: string }>("/api/v2/users/me/factors/totp");
     const { recovery_codes } = await cora.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/totp/confirm", {
-      enrolment: begun.enrolment,
-      code: computeCode(begun.secret, toStep(Date.now())),
+      enrolment: started.enrolment,
+      code: computeCode(started.secret, toStep(Date.now())),
     });
     await using terminal = world.runOnTerminal(
       `slipway login ${world.server.url.origin} --email ${account.email}`,
@@ -151,8 +151,8 @@ describe("signing in", () => {
 
 describe("workspaces", () => {
   test("[CV-4][CV-5][CV-6] a workspace is created, listed, shown, stopped, started and deleted; result and log are separate", async () => {
-    const made = await run("workspaces create one --template fine --ttl 2h");
-    expect(made).toEqual({ code: 0, out: "one is running.\n", err: "starting one\n== Echo start\none line\ntwo\n" });
+    const created = await run("workspaces create one --template fine --ttl 2h");
+    expect(created).toEqual({ code: 0, out: "one is running.\n", err: "starting one\n== Echo start\none line\ntwo\n" });
     const [list, shown, json, again, missing] = await Promise.all([
       world.runOk(splitWords("workspaces list name:one")),
       world.runOk(splitWords("workspaces show admin/one")),

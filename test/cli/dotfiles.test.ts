@@ -13,7 +13,7 @@ import {
 import { dirname, join } from "node:path";
 import { linkDotfiles } from "#src/cli/client/dotfile-links.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { programIn } from "./client-world.ts";
+import { installProgram } from "./client-world.ts";
 
 /** Paths and their content; a text that begins with `-> ` is a link, a path that ends with `/` a folder. */
 type Tree = Readonly<Record<string, string>>;
@@ -208,16 +208,16 @@ describe("layouts", () => {
       plant(clone, repository);
       plant(home, before);
       const first = linkDotfiles(clone, home);
-      const made = readTree(home, clone);
-      expect(made).toEqual({ ...becomes });
+      const created = readTree(home, clone);
+      expect(created).toEqual({ ...becomes });
       // The clone is unchanged: nothing was moved or linked there.
       for (const [path, text] of Object.entries(repository)) {
         if (!text.startsWith("-> ")) expect([path, readFileSync(join(clone, path), "utf8")]).toEqual([path, text]);
       }
-      const links = Object.entries(made).filter(([, text]) => text.startsWith("-> clone/"));
+      const links = Object.entries(created).filter(([, text]) => text.startsWith("-> clone/"));
       expect(first.sort()).toEqual(links.map(([path]) => path).sort());
       expect(linkDotfiles(clone, home)).toEqual([]);
-      expect(readTree(home, clone)).toEqual(made);
+      expect(readTree(home, clone)).toEqual(created);
     },
   );
 
@@ -233,7 +233,7 @@ describe("layouts", () => {
   });
 });
 
-test("[CV-28] a branch newer than the clone is fetched before checkout, and a tag stays", async () => {
+test("[CV-28] a branch newer than the clone is fetched before checkout, and a tag is kept", async () => {
   using place = tempDirectory();
   const [home, repository] = [join(place.path, "home"), join(place.path, "repository")];
   mkdirSync(home);
@@ -244,7 +244,7 @@ test("[CV-28] a branch newer than the clone is fetched before checkout, and a ta
     GIT_COMMITTER_NAME: "a",
     GIT_COMMITTER_EMAIL: "a@b.c",
   };
-  const env = { PATH: programIn(home), HOME: home, GIT_CONFIG_GLOBAL: "/dev/null", ...names };
+  const env = { PATH: installProgram(home), HOME: home, GIT_CONFIG_GLOBAL: "/dev/null", ...names };
   const sh = async (line: string, cwd = repository) => {
     const child = Bun.spawn(["sh", "-c", line], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
     const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);

@@ -133,12 +133,12 @@ testInside.if(Bun.which("ssh") !== null)(
   async () => {
     await using world = await openClockwork({ template: { activity_bump_ms: 10 * MINUTE } });
     const { server, clock, owner } = world;
-    const made = await world.make({ ttl_ms: 20 * MINUTE });
-    const agent_id = made.latest_build.resources[0]?.agents[0]?.id ?? "";
+    const created = await world.make({ ttl_ms: 20 * MINUTE });
+    const agent_id = created.latest_build.resources[0]?.agents[0]?.id ?? "";
     const token = uuid();
     await getContext(server).agents.ask(agent_id, "signIn", { token_hash: sha256(token) });
     await using _daemon = daemonOn(world, token);
-    const agent = async () => (await read(owner, made)).latest_build.resources[0]?.agents[0];
+    const agent = async () => (await read(owner, created)).latest_build.resources[0]?.agents[0];
     await until(async () => (await agent())?.lifecycle_state === "ready");
 
     using folder = tempDirectory();
@@ -150,7 +150,7 @@ testInside.if(Bun.which("ssh") !== null)(
     writeFileSync(script, PIPE);
     // As in the extension's block for OpenSSH (editor-plugin.test.ts).
     const prefix = `coder-vscode.${server.url.hostname}--`;
-    const host = `${prefix}${made.owner_name}--${made.name}`;
+    const host = `${prefix}${created.owner_name}--${created.name}`;
     const folders = ["--network-info-dir", info, "--log-dir", folder.path];
     const argv = [
       "--disable-autostart",
@@ -204,13 +204,13 @@ testInside.if(Bun.which("ssh") !== null)(
     expect(await exchangeAll("after")).toEqual(["after", "after", "after"]);
     expect([reconnects, verb.codes.length]).toEqual([0, 1]);
     expect(JSON.parse(readFileSync(join(info, "0.json"), "utf8"))).toMatchObject({ latency: expect.any(Number) });
-    const { latest_build } = await read(owner, made);
+    const { latest_build } = await read(owner, created);
     expect(latest_build.status).toBe("running");
     expect(Date.parse(latest_build.deadline as string)).toBeGreaterThan(clock.now());
 
     // The window stays open, unused. Its connections send keepalives, and a program in the workspace prints.
     await passTime(world, 25 * MINUTE, async () => {
-      if ((await read(owner, made)).latest_build.status !== "running") return;
+      if ((await read(owner, created)).latest_build.status !== "running") return;
       for (let i = 0; i < KEEPALIVES; i++) await exchangeAll("x".repeat(KEEPALIVE_BYTES));
       for (let i = 0; i < KEEPALIVES; i++) {
         ssh.stdin.write("print\n");
@@ -222,7 +222,7 @@ testInside.if(Bun.which("ssh") !== null)(
         }
       }
     });
-    expect((await read(owner, made)).latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
+    expect((await read(owner, created)).latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
     for (const one of forwards) one[Symbol.dispose]();
     ssh.kill("SIGKILL");
     await ssh.exited;

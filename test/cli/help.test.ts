@@ -93,7 +93,7 @@ describe("suggestions", () => {
     expect(await run(line)).toMatchObject({ code: 2, out: "", err: expect.stringContaining(expected) });
   });
 
-  test("[CV-38] a setting with another name in other products is recognized, and no other", async () => {
+  test("[CV-38] names of settings in other products are recognized, and no other names", async () => {
     const { err } = await run("serve", { SLIPWAY_PORT: "80", SLIPWAY_HTTP_ADDRESS: "x", SLIPWAY_CLUSTR_TOKEN: "x" });
     expect(err).toContain("SLIPWAY_PORT (environment): unknown setting. Did you mean SLIPWAY_ADDRESS?");
     expect(err).toContain("SLIPWAY_HTTP_ADDRESS (environment): unknown setting. Did you mean SLIPWAY_ADDRESS?");
@@ -102,8 +102,8 @@ describe("suggestions", () => {
 
   test("[CV-38] an unknown name is answered with the closest match", async () => {
     await run("create harbour --template bare");
-    const wrong = ["start harbor", "create x --template bar", "users show admn", "groups members Evryone"];
-    const answers = await Promise.all(wrong.map((line) => run(line)));
+    const problems = ["start harbor", "create x --template bar", "users show admn", "groups members Evryone"];
+    const answers = await Promise.all(problems.map((line) => run(line)));
     expect(answers.map(({ code }) => code)).toEqual([1, 1, 1, 1]);
     expect(answers.map(({ err }) => /Did you mean (.*?)\?/.exec(err)?.[1])).toEqual([
       "harbour",
@@ -116,8 +116,8 @@ describe("suggestions", () => {
 
 describe("success messages", () => {
   test("[CV-39] a workspace is running once its agent is ready", async () => {
-    const made = await run("create real --template local --json");
-    const { latest_build } = JSON.parse(made.out) as {
+    const created = await run("create real --template local --json");
+    const { latest_build } = JSON.parse(created.out) as {
       latest_build: { resources: { agents?: { status: string }[] }[] };
     };
     const agents = latest_build.resources.flatMap((one) => one.agents ?? []);

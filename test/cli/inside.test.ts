@@ -4,7 +4,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { totalmem } from "node:os";
 import { join } from "node:path";
 import { tempDirectory } from "#test/support/server.ts";
-import { programIn } from "./client-world.ts";
+import { installProgram } from "./client-world.ts";
 import { runVerb } from "./run-verb.ts";
 
 const CGROUP = "/sys/fs/cgroup";
@@ -58,7 +58,7 @@ test("[CV-28] dotfiles are linked, existing files are kept, and a second run pic
   const [home, repository] = [join(place.path, "home"), join(place.path, "repository")];
   mkdirSync(home);
   mkdirSync(repository);
-  const PATH = programIn(home);
+  const PATH = installProgram(home);
   const env = { PATH, HOME: home, GIT_CONFIG_GLOBAL: "/dev/null", GIT_AUTHOR_NAME: "a", GIT_AUTHOR_EMAIL: "a@b.c" };
   const sh = async (command: string[], cwd: string): Promise<{ code: number; out: string; err: string }> => {
     const more = { GIT_COMMITTER_NAME: "a", GIT_COMMITTER_EMAIL: "a@b.c" };

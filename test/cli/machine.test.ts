@@ -59,8 +59,10 @@ describe("offline setup, users and tokens", () => {
 
   test("[OP-8] users are created, listed, suspended and activated by the rules of the API", async () => {
     await setUp();
-    const made = JSON.parse(await runOk("offline users create alice --email alice@example.com --roles auditor --json"));
-    expect(made.password).toHaveLength(22);
+    const created = JSON.parse(
+      await runOk("offline users create alice --email alice@example.com --roles auditor --json"),
+    );
+    expect(created.password).toHaveLength(22);
     const listed = JSON.parse(await runOk("offline users list --json")) as { username: string; roles: string[] }[];
     expect(listed.map(({ username, roles }) => [username, roles])).toEqual([
       ["alice", ["auditor"]],
@@ -72,9 +74,9 @@ describe("offline setup, users and tokens", () => {
     await runOk("offline tokens create --user alice --name ci --lifetime 24h");
     expect(await runOk("offline users suspend alice@example.com")).toBe("alice is suspended.\n");
     expect(JSON.parse(await runOk("offline tokens list --user alice --json"))).toEqual([]);
-    expect(await signIn("alice@example.com", made.password)).toBeGreaterThanOrEqual(400);
+    expect(await signIn("alice@example.com", created.password)).toBeGreaterThanOrEqual(400);
     await runOk("offline users activate alice");
-    expect(await signIn("alice@example.com", made.password)).toBe(201);
+    expect(await signIn("alice@example.com", created.password)).toBe(201);
     const refused: [string, string, string?][] = [
       ["offline users create alice --email other@example.com", "username"],
       ["offline users create bob --email nowhere", "email"],
@@ -107,23 +109,23 @@ describe("offline setup, users and tokens", () => {
 
   test("[OP-8] a token is shown once, works, is listed without its secret, and ends when it is revoked", async () => {
     await setUp();
-    const made = JSON.parse(await runOk("offline tokens create --user root --name ci --json")) as {
+    const created = JSON.parse(await runOk("offline tokens create --user root --name ci --json")) as {
       id: string;
       token: string;
     };
     const status = async (): Promise<number> => {
       await using server = await startTestServer({ directory: data });
-      return (await new Client(server.url).withToken(made.token).fetch("GET", "/api/v2/users/me")).status;
+      return (await new Client(server.url).withToken(created.token).fetch("GET", "/api/v2/users/me")).status;
     };
     expect(await status()).toBe(200);
     const listed = await runOk("offline tokens list --user root");
-    expect(listed).toContain(made.id);
-    expect(listed).not.toContain(made.token);
+    expect(listed).toContain(created.id);
+    expect(listed).not.toContain(created.token);
     expect((await slipway("offline tokens create --user root --name ci")).errors).toContain("name");
     expect((await slipway("offline tokens create --user root --lifetime 9999h")).errors).toContain("lifetime");
     await runOk("offline tokens revoke ci --user root");
     expect(await status()).toBe(401);
-    expect((await slipway(`offline tokens revoke ${made.id}`)).errors).toContain("There is no token");
+    expect((await slipway(`offline tokens revoke ${created.id}`)).errors).toContain("There is no token");
   });
 
   test("[OP-9] commands are refused under a running server, without a database, and with wrong usage", async () => {
@@ -228,12 +230,12 @@ test("[OP-8] files that root creates in another user's directory belong to that 
   const [backup = ""] = readdirSync(join(data, "backups"));
   await runVerb(["restore", join(data, "backups", backup), "--data-dir", restored]);
   const { uid } = statSync(data);
-  const made = [
+  const created = [
     ...readdirSync(data),
     ...readdirSync(restored, { recursive: true }).map((name) => `../restored/${name}`),
   ];
-  expect(made.length).toBeGreaterThan(5);
-  expect(made.filter((name) => statSync(join(data, name)).uid !== uid)).toEqual([]);
+  expect(created.length).toBeGreaterThan(5);
+  expect(created.filter((name) => statSync(join(data, name)).uid !== uid)).toEqual([]);
 });
 
 describe("doctor", () => {

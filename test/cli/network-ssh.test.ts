@@ -139,11 +139,11 @@ test("[CN-1] a session ends immediately with an explanation when its token is re
   const env = { SLIPWAY_URL: world.server.url.origin, SLIPWAY_TOKEN: token };
   await using terminal = world.runOnTerminal("slipway ssh dev -- 'echo begun; exec sleep 20'; echo left-$?", env);
   await terminal.until("begun");
-  const begun = performance.now();
+  const started = performance.now();
   await world.runOk(["tokens", "remove", "short-lived"]);
   await terminal.until("the server revoked your access");
   await terminal.until("left-1");
-  expect(performance.now() - begun).toBeLessThan(15_000);
+  expect(performance.now() - started).toBeLessThan(15_000);
 });
 
 test("[CN-5] ping reports milliseconds, speedtest megabytes in each direction", async () => {
@@ -218,7 +218,7 @@ describe("slipway port-forward", () => {
     expect(ports.map(({ target, user }) => [target, user?.username])).toEqual([[String(app.port), ADMIN.username]]);
   });
 
-  test("[CN-6] a half-closed side still gets the rest of the other's data, and its end", async () => {
+  test("[CN-6] a half-closed side still gets the rest of the other side's data and its end of stream", async () => {
     const echo = createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket)).listen(0, "127.0.0.1");
     await using forward = await startForwarding("--tcp", `0:${(echo.address() as AddressInfo).port}`);
     const socket = connect({ port: forward.ports[0] as number, host: "127.0.0.1", allowHalfOpen: true });
@@ -249,12 +249,12 @@ describe("slipway port-forward", () => {
     const { port: closed } = unused;
     unused.close();
     const late = Promise.withResolvers<void>();
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     const echo = await Bun.udpSocket({
       hostname: "127.0.0.1",
       socket: {
         async data(socket, data, port, address) {
-          asked.resolve();
+          requested.resolve();
           if (String(data) === "late") await late.promise;
           socket.send(`echo ${data}`, port, address);
         },
@@ -266,7 +266,7 @@ describe("slipway port-forward", () => {
     const gone = await Bun.udpSocket({ hostname: "127.0.0.1", socket: { data() {}, error() {} } });
     for (let sent = 0; sent < 20; sent++) gone.send("is anybody there?", to, "127.0.0.1");
     const again = setInterval(() => gone.send("late", alive, "127.0.0.1"), 100);
-    await asked.promise;
+    await requested.promise;
     clearInterval(again);
     gone.close();
     late.resolve();

@@ -9,9 +9,9 @@ test("[CV-6][TP-29] without a template, creating a workspace explains how to get
   const url = `http://127.0.0.1:${world.server.url.port}`;
   const { token = "" } = await new Client(url).signIn(ADMIN.email, ADMIN.password);
   const env = { SLIPWAY_URL: url, SLIPWAY_TOKEN: token };
-  const made = await world.run(["workspaces", "create", "dev"], { env });
-  expect(made.code).toBe(1);
-  expect(made.err).toMatch(/there are no templates yet.*docker_host.*slipway doctor.*slipway templates push FOLDER/);
+  const created = await world.run(["workspaces", "create", "dev"], { env });
+  expect(created.code).toBe(1);
+  expect(created.err).toMatch(/there are no templates yet.*docker_host.*slipway doctor.*slipway templates push FOLDER/);
   const SLIPWAY_DOCKER_HOST = "unix:///nowhere/docker.sock";
   const doctor = await world.run(["doctor"], { env: { SLIPWAY_DOCKER_HOST } });
   expect(doctor.out).toMatch(

@@ -100,8 +100,8 @@ const story = async (start: Start): Promise<void> => {
         tls: tls(host),
         headers: { ...(init.headers as Record<string, string>), host },
       } as RequestInit);
-    const asked = spyOn(getContext(world.server).addresses, "of");
-    const listAddresses = () => asked.mock.results.map(({ value }) => value);
+    const requested = spyOn(getContext(world.server).addresses, "of");
+    const listAddresses = () => requested.mock.results.map(({ value }) => value);
 
     // Signing in: the cookie is https-only, and only pages of the access URL may write with it.
     const json = { "content-type": "application/json" };
@@ -123,7 +123,7 @@ const story = async (start: Start): Promise<void> => {
     expect(plain.headers.get("location")).toMatch(/^https:\/\/slipway\.example\.com(:\d+)?\/x\?y$/);
 
     // The client address is that of the connection to the proxy, regardless of headers.
-    asked.mockClear();
+    requested.mockClear();
     const argv = ["-sk", "--interface", "127.0.0.9", "-H", "X-Forwarded-For: 203.0.113.9", "--resolve"];
     const curl = [
       needs.curl.file,
@@ -205,8 +205,8 @@ const story = async (start: Start): Promise<void> => {
 
 test("[OP-17] doctor reports a proxy that is not configured", async () => {
   using place = tempDirectory();
-  const asked = ["doctor", "--data-dir", join(place.path, "data"), "--address", "127.0.0.1:0"];
-  const behind = [...asked, "--access-url", "https://slipway.example.com"];
+  const requests = ["doctor", "--data-dir", join(place.path, "data"), "--address", "127.0.0.1:0"];
+  const behind = [...requests, "--access-url", "https://slipway.example.com"];
   expect((await runVerb(behind)).printed).toContain("a proxy that trusted_proxies does not list");
   expect((await runVerb([...behind, "--trusted-proxies", "127.0.0.1"])).printed).not.toContain("does not list");
 });

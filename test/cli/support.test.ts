@@ -215,8 +215,8 @@ testInside(
       });
       const file = join(place.path, "support.tar");
       const at = ["--url", server.url.origin, "--token", token];
-      const made = await runVerb(["support-bundle", file, ...at]);
-      expect(made).toMatchObject({ code: 0, errors: "" });
+      const created = await runVerb(["support-bundle", file, ...at]);
+      expect(created).toMatchObject({ code: 0, errors: "" });
       expect(statSync(file).mode & 0o777).toBe(0o600);
       const files = await new Bun.Archive(await Bun.file(file).bytes()).files();
       const names = ["about.json", "database.json", "figures.json", "health.json", "log.txt", "settings.json"];

@@ -60,7 +60,7 @@ testNeeding(
         }),
       ),
     );
-    const made = await Promise.all(
+    const created = await Promise.all(
       owners.map(({ id }, n) =>
         clientAt(n).post<CreatedWorkspace>(`/api/v2/users/${id}/workspaces`, {
           name: "work",
@@ -69,13 +69,15 @@ testNeeding(
       ),
     );
     const areAllRunning = async (ask: (n: number) => Client): Promise<boolean> => {
-      const seen = await Promise.all(made.map(({ id }, n) => ask(n).get<CreatedWorkspace>(`/api/v2/workspaces/${id}`)));
+      const seen = await Promise.all(
+        created.map(({ id }, n) => ask(n).get<CreatedWorkspace>(`/api/v2/workspaces/${id}`)),
+      );
       return seen.every(({ latest_build }) => latest_build.status === "running");
     };
     await until(() => areAllRunning((n) => clientAt(n + 1)), { what: "all builds to have ended well" });
 
     // A hundred people connect to a stopped workspace, at different nodes: one build.
-    const [sleeper] = made as [CreatedWorkspace];
+    const [sleeper] = created as [CreatedWorkspace];
     await clientAt(1).post(`/api/v2/workspaces/${sleeper.id}/builds`, { transition: "stop" });
     const getSleeper = async () => clientAt(2).get<CreatedWorkspace>(`/api/v2/workspaces/${sleeper.id}`);
     await until(async () => (await getSleeper()).latest_build.status === "stopped", { what: "the workspace to stop" });
@@ -97,23 +99,23 @@ testNeeding(
     nodes.splice(1, 1);
     await until(() => isEven(nodes), { what: "two nodes to have all parts" });
     const renamed = await Promise.all(
-      made.map(({ id }, n) => clientAt(n).fetch("PATCH", `/api/v2/workspaces/${id}`, { name: `renamed${n}` })),
+      created.map(({ id }, n) => clientAt(n).fetch("PATCH", `/api/v2/workspaces/${id}`, { name: `renamed${n}` })),
     );
-    expect(renamed.map(({ status }) => status)).toEqual(made.map(() => 204));
+    expect(renamed.map(({ status }) => status)).toEqual(created.map(() => 204));
 
     // One is stopped properly: clients do not notice.
     const ended = one.exited;
     one.signal("SIGTERM");
     nodes.splice(0, 1);
     const last = await Promise.all(
-      made.map(({ id }, n) => clientAt(n).fetch("PATCH", `/api/v2/workspaces/${id}`, { name: `again${n}` })),
+      created.map(({ id }, n) => clientAt(n).fetch("PATCH", `/api/v2/workspaces/${id}`, { name: `again${n}` })),
     );
-    expect(last.map(({ status }) => status)).toEqual(made.map(() => 204));
+    expect(last.map(({ status }) => status)).toEqual(created.map(() => 204));
     expect(await ended).toBe(0);
     const names = await Promise.all(
-      made.map(async ({ id }) => (await clientAt(0).get<CreatedWorkspace>(`/api/v2/workspaces/${id}`)).name),
+      created.map(async ({ id }) => (await clientAt(0).get<CreatedWorkspace>(`/api/v2/workspaces/${id}`)).name),
     );
-    expect(names).toEqual(made.map((_, n) => `again${n}`));
+    expect(names).toEqual(created.map((_, n) => `again${n}`));
     expect(await countShardsPerNode()).toEqual({ [three.id]: 256 });
   },
   scaleTimeout(180_000),

@@ -35,8 +35,8 @@ const File = exact({
 
 /** Returns the problems of a compose file; empty if none. */
 export const findComposeProblems = (file: unknown): string[] => {
-  const wrong = [...Value.Errors(File, file)].map(({ path, message }) => `${path}: ${message}`);
-  if (wrong.length > 0) return wrong;
+  const problems = [...Value.Errors(File, file)].map(({ path, message }) => `${path}: ${message}`);
+  if (problems.length > 0) return problems;
   const { services, secrets, volumes } = Value.Cast(File, file);
   const missing = (what: string, names: readonly string[], there: object): string[] =>
     names.filter((name) => !(name in there)).map((name) => `${what} ${name} does not exist`);

@@ -96,18 +96,18 @@ test("[CP-24] requests to its HTTP API are answered, several over one stream", a
   const http = new AgentHttp(dialer, systemClock);
   const port = server.port as number;
   for (const text of ["one", "two"]) {
-    const asked = {
+    const requested = {
       method: "POST",
       path: "/",
       port,
       body: new TextEncoder().encode(text),
       headers: [["host", "agent"]] as const,
     };
-    expect(await (await http.request(AGENT, asked)).text()).toBe(`POST ${text}`);
+    expect(await (await http.request(AGENT, requested)).text()).toBe(`POST ${text}`);
   }
 });
 
-test("[CP-24] a refusal there is returned here with the same message; no node is called while none has the shard", async () => {
+test("[CP-24] a refusal by another node is returned with the same message; no node is called while none owns the shard", async () => {
   const { dialer, shared } = cluster();
   const refused = await dialer.dial(AGENT, 1).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(WireError);

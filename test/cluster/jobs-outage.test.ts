@@ -56,8 +56,9 @@ testNeeding(
       });
       server.kill();
       const began = performance.now();
-      const asked = await client.fetch("GET", "/api/v2/users/me/workspaces").catch(() => undefined);
-      if (asked?.status === 503) expect(((await asked.json()) as { message: string }).message).toContain("database");
+      const requested = await client.fetch("GET", "/api/v2/users/me/workspaces").catch(() => undefined);
+      if (requested?.status === 503)
+        expect(((await requested.json()) as { message: string }).message).toContain("database");
       await until(() => performance.now() - began > 1000 * seconds, PATIENCE);
       await server.start();
       const isOver = async (): Promise<boolean> => {

@@ -153,6 +153,6 @@ const KINDS: Readonly<Record<string, TSchema>> = {
 export const findObjectProblems = (object: unknown): string[] => {
   const name = String((object as { kind?: unknown }).kind);
   const schema = KINDS[name];
-  if (!schema) return [`${name} is no kind that the chart makes`];
+  if (!schema) return [`${name} is not a kind that the chart creates`];
   return [...Value.Errors(schema, object)].map(({ path, message }) => `${name}${path}: ${message}`);
 };

@@ -208,7 +208,7 @@ const moveShardsUnderLoad = async (guardFor: typeof makeShardsGuard): Promise<st
   });
   for (let i = 0; i < 30; i++) {
     const before = done;
-    await until(() => done > before + 4, { what: "writes to go on" });
+    await until(() => done > before + 4, { what: "writes to continue" });
     const shard = shards[Math.floor(random() * shards.length)] ?? 1;
     const from = nodes.find(({ node }) => node === owners.get(shard)?.at(-1));
     const others = nodes.filter((one) => one !== from);
@@ -217,17 +217,17 @@ const moveShardsUnderLoad = async (guardFor: typeof makeShardsGuard): Promise<st
   }
   going = false;
   await Promise.all(writing);
-  const wrong: string[] = [];
+  const problems: string[] = [];
   for (const shard of shards) {
     const had = owners.get(shard) ?? [];
     let at = 0;
     for (const writer of await writersOf(shard)) {
       const found = had.indexOf(writer, at);
-      if (found < 0) wrong.push(`${writer} has written for part ${shard} when it was not its own`);
+      if (found < 0) problems.push(`${writer} has written for part ${shard} when it was not its own`);
       else at = found + 1;
     }
   }
-  return wrong;
+  return problems;
 };
 
 testNeeding(

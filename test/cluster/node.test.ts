@@ -20,9 +20,9 @@ afterEach(async () => {
 });
 
 const database = async (): Promise<TestDatabase> => {
-  const made = await createDatabase();
-  databases.push(made);
-  return made;
+  const created = await createDatabase();
+  databases.push(created);
+  return created;
 };
 
 const join = async (url: string, id: string, { clock = systemClock, fatal = (_: Error): void => {} } = {}) => {
@@ -94,10 +94,10 @@ describe("the lease", () => {
     [needs.postgres],
     "[CL-2] that lapsed while the database was away is renewed, and the node serves again",
     async () => {
-      const made = await database();
+      const created = await database();
       const clock = createHaltingClock();
       const fatal: Error[] = [];
-      const node = await join(made.url, "only:1", { clock, fatal: (error) => fatal.push(error) });
+      const node = await join(created.url, "only:1", { clock, fatal: (error) => fatal.push(error) });
       await node.whenActive();
       let lapses = 0;
       node.onLapse(() => {
@@ -108,37 +108,33 @@ describe("the lease", () => {
       clock.goOn();
       await until(() => node.serves_ms > 0);
       expect([lapses, fatal.length, node.role]).toEqual([1, 0, "active"]);
-      await made.cutConnections();
+      await created.cutConnections();
       await until(() => node.serves_ms > 0);
     },
   );
 
-  testNeeding(
-    [needs.postgres],
-    "[CL-22] is nothing that a spare needs to read; it reads while the database takes its writes",
-    async () => {
-      const { url } = await database();
-      const spare = await join(url, "spare:1");
-      await until(() => spare.isCurrent);
-      const reads = spare.openReads(() => {
-        throw new CommitError("closed", "this node only reads");
-      });
-      expect(await reads.all(listSettings())).toEqual([]);
-      expect(await awaitOutcome(reads.commit())).toBe("closed");
-      await using other = new SQL(url, { max: 1 });
-      const held = await other.reserve();
-      await held.unsafe("begin; lock table nodes in share mode").simple();
-      await until(() => !spare.isCurrent);
-      // Its queries still reach the database, whose writes hang, as with an old primary.
-      expect(await reads.all(listSettings())).toEqual([]);
-      await held.unsafe("commit");
-      held.release();
-      await until(() => spare.isCurrent);
-      await reads.close();
-    },
-  );
+  testNeeding([needs.postgres], "[CL-22] is not needed by a spare to read", async () => {
+    const { url } = await database();
+    const spare = await join(url, "spare:1");
+    await until(() => spare.isCurrent);
+    const reads = spare.openReads(() => {
+      throw new CommitError("closed", "this node only reads");
+    });
+    expect(await reads.all(listSettings())).toEqual([]);
+    expect(await awaitOutcome(reads.commit())).toBe("closed");
+    await using other = new SQL(url, { max: 1 });
+    const held = await other.reserve();
+    await held.unsafe("begin; lock table nodes in share mode").simple();
+    await until(() => !spare.isCurrent);
+    // Its queries still reach the database, whose writes hang, as with an old primary.
+    expect(await reads.all(listSettings())).toEqual([]);
+    await held.unsafe("commit");
+    held.release();
+    await until(() => spare.isCurrent);
+    await reads.close();
+  });
 
-  testNeeding([needs.postgres], "[CL-1] goes to one of many that want it at the same time", async () => {
+  testNeeding([needs.postgres], "[CL-1] is claimed by one of many concurrent requests", async () => {
     const { url } = await database();
     const all = await Promise.all(["a:1", "b:1", "c:1", "d:1"].map((id) => join(url, id)));
     const won: string[] = [];

@@ -21,8 +21,8 @@ testNeeding(
       JSON.parse((await offline("users", "list", "--json")).printed) as { username: string }[];
     try {
       expect((await offline("users", "list")).errors).toContain("this database is empty");
-      const made = await offline("setup", "ada", "--email", "ada@example.com");
-      expect([made.code, made.errors]).toEqual([0, ""]);
+      const created = await offline("setup", "ada", "--email", "ada@example.com");
+      expect([created.code, created.errors]).toEqual([0, ""]);
       expect((await offline("users", "create", "ben", "--email", "ben@example.com")).code).toBe(0);
       expect((await listUsers()).map(({ username }) => username)).toEqual(["ada", "ben"]);
       const [url, id, version] = [database.url, "10.0.0.1:7080", "v9.9.9"];

@@ -11,9 +11,9 @@ import { until } from "#test/support/until.ts";
 type Answer = { readonly name: string; readonly status: number; readonly took_ms: number };
 
 /** 0: the connection broke. */
-const measureAnswer = async (name: string, asked: Promise<Response>): Promise<Answer> => {
+const measureAnswer = async (name: string, requested: Promise<Response>): Promise<Answer> => {
   const began = performance.now();
-  const status = await asked.then(
+  const status = await requested.then(
     async (response) => response.text().then(() => response.status),
     () => 0,
   );
@@ -52,12 +52,12 @@ for (const { active, count } of kinds)
         expect(served.map(({ status }) => status)).toEqual(clients.map(() => 201));
         if (outage === "frozen") server.signal("SIGSTOP");
         else server.kill();
-        const asked = clients.flatMap((client, n) => [
+        const requested = clients.flatMap((client, n) => [
           putSecret(client, `${outage}_${n}_a`),
           putSecret(client, `${outage}_${n}_b`),
           measureAnswer("", client.fetch("GET", "/api/v2/users/me/secrets")),
         ]);
-        const answers = await Promise.all(asked);
+        const answers = await Promise.all(requested);
         if (outage === "frozen") server.signal("SIGCONT");
         else await server.start();
         // No request waits longer than until the end of the lease and the start of another node.

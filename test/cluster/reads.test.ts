@@ -90,8 +90,8 @@ testNeeding(
     expect(two.output()).not.toContain("is listening on");
     // A write needs the next active node, which is this one; requests forwarded to the previous one break off.
     await until(async () => {
-      const made = await onTwo.fetch("POST", "/api/v2/users/me/keys/tokens", {}).catch(() => undefined);
-      return made?.status === 201;
+      const created = await onTwo.fetch("POST", "/api/v2/users/me/keys/tokens", {}).catch(() => undefined);
+      return created?.status === 201;
     });
     expect(two.output()).toContain("is active, epoch ");
     expect(await fetchStatus(onTwo, "/api/v2/users/me")).toBe(200);

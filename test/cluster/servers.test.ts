@@ -103,8 +103,8 @@ testNeeding(
     const setup_token = await until(() => /token=([\w-]{43})/.exec(active.output())?.[1], { what: "the link" });
     active.signal("SIGTERM");
     // At that very moment: requests wait for the next active node, and are not rejected because of the lease.
-    const made = await new Client(two.url).fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token });
-    expect(made.status).toBe(201);
+    const created = await new Client(two.url).fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token });
+    expect(created.status).toBe(201);
     expect(await active.exited).toBe(0);
     await signIn(two);
     expect(await readyz()).toEqual({ message: "Ready.", node: "active", ...state, lease: "held" });

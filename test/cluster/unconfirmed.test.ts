@@ -105,18 +105,18 @@ testInside(
     const { store } = getContext(server);
     const { id } = await createWorkspace(admin, template_id);
     await awaitBuild(admin, id);
-    let begun = false;
+    let started = false;
     const ways: ((batch: readonly Statement[]) => Promise<boolean>)[] = [
       async (batch) => batch.some(({ sql }) => sql.includes('insert into "job_logs"')),
       // Its end.
       async () => {
         const open = (await store.all(listOpenBuilds({}, ALL_ROWS))).length;
-        begun ||= open > 0;
-        return begun && open === 0;
+        started ||= open > 0;
+        return started && open === 0;
       },
     ];
     for (const isIt of ways) {
-      begun = false;
+      started = false;
       using losing = loseConfirmation(store, isIt);
       const build = await createBuild(admin, id, "start", { log_level: "debug" });
       using socket = await admin.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow=true`);

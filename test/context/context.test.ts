@@ -38,10 +38,10 @@ const getSystemPrompt = ({
 }): string => request.messages[0]?.content[0]?.text ?? "";
 
 /** Returns the chat once it matches; the daemon reports changes when it has seen them. */
-const chatOnce = (id: string, isSo: (chat: Chat) => boolean): Promise<Chat> =>
+const waitForChat = (id: string, isMatch: (chat: Chat) => boolean): Promise<Chat> =>
   until(async () => {
     const chat = await read(id);
-    return isSo(chat) && chat;
+    return isMatch(chat) && chat;
   });
 
 /** Pins the context until the chat's context matches. */
@@ -54,7 +54,7 @@ const pinUntil = (id: string, matches: (sources: string[]) => boolean): Promise<
 const listSources = ({ context }: Chat): string[] =>
   (context?.resources ?? []).map(({ source, status }) => `${source.slice(world.home.length + 1)} ${status}`);
 
-test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its pinned context until it is pinned again, and its owner is notified when the workspace's changes", async () => {
+test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its pinned context until it is pinned again, and its owner is notified when the workspace's context changes", async () => {
   writeHomeFile("AGENTS.md", "Always greet.");
   writeHomeFile("skills/deploy/SKILL.md", skill("deploy", "how we deploy"));
   writeHomeFile("skills/deploy/steps/one.md", "First.");
@@ -78,7 +78,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   expect(await read(id)).toMatchObject({ workspace_id, agent_id: uuid, build_id: uuid });
 
   writeHomeFile("CLAUDE.md", "Never shout.");
-  const dirty = await chatOnce(id, ({ context }) => context?.dirty === true);
+  const dirty = await waitForChat(id, ({ context }) => context?.dirty === true);
   expect(dirty.context).toMatchObject({ error: "", dirty_since: expect.any(String) });
   expect(listSources(dirty)).toHaveLength(2);
   const [listed] = await world.owner.get<Chat[]>("/api/v2/chats");
@@ -93,10 +93,10 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   // MCP alone changes nothing, and a report that equals the earlier one is clean.
   writeHomeFile(".mcp.json", "{}");
   rmSync(join(world.home, "CLAUDE.md"));
-  const clean = await chatOnce(id, ({ context }) => context?.dirty === false);
+  const clean = await waitForChat(id, ({ context }) => context?.dirty === false);
   expect(clean.context?.dirty_since).toBeUndefined();
   writeHomeFile("CLAUDE.md", "Never shout.");
-  await chatOnce(id, ({ context }) => context?.dirty === true);
+  await waitForChat(id, ({ context }) => context?.dirty === true);
   expect((await pin(id)).status).toBe(200);
   expect(listSources(await read(id))).toEqual(["AGENTS.md ok", "CLAUDE.md ok", ".mcp.json ok", "skills/deploy ok"]);
 
@@ -121,10 +121,10 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   expect(places[0]).toBeGreaterThanOrEqual(0);
   next.finish("stop");
 
-  // A resource's error is reported with it; what follows from its body is not.
+  // A resource's own error is reported; errors derived from its content are not.
   writeHomeFile("skills/bad/SKILL.md", "no front matter");
   writeHomeFile(".cursorrules", "x".repeat(65_537));
-  await chatOnce(id, ({ context }) => context?.dirty === true);
+  await waitForChat(id, ({ context }) => context?.dirty === true);
   await pinUntil(id, (sources) => sources.length >= 6);
   const wrong = (await read(id)).context?.resources.filter(({ error }) => error !== "");
   expect(wrong).toEqual([
@@ -149,12 +149,12 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   await pinUntil(id, (sources) => sources.length <= 4);
 });
 
-test("[CX-7] [CX-8] [CX-10] another workspace is pinned again, and an unreferenced snapshot is deleted", async () => {
+test("[CX-7] [CX-8] [CX-10] the context is pinned again for another workspace, and an unreferenced snapshot is deleted", async () => {
   const { store } = getContext(world.server);
   const { id, call } = await openChat(world);
   call.finish("stop");
   expect((await read(id)).context?.dirty).toBe(false);
-  await chatOnce(id, ({ status }) => status === "waiting");
+  await waitForChat(id, ({ status }) => status === "waiting");
   await world.owner.patch(`/api/v2/chats/${id}`, { workspace_id: "00000000-0000-0000-0000-000000000000" });
   expect((await read(id)).context).toBeUndefined();
   expect((await pin(id)).status).toBe(400);
@@ -191,7 +191,9 @@ test("[CX-8] users who have lost access to a workspace receive no new data from 
 test("[CX-11] [CX-13] personal skills are in every chat of their owner, and have a qualified name if the workspace has the same one", async () => {
   const path = "/api/v2/users/me/skills";
   const write = (body: object) => world.owner.fetch("POST", path, body);
-  const made = (await (await write({ name: "deploy", description: "my way", content: "Mine." })).json()) as UserSkill;
+  const created = (await (
+    await write({ name: "deploy", description: "my way", content: "Mine." })
+  ).json()) as UserSkill;
   await write({ name: "review", description: "how I\nreview", content: "Look." });
   expect((await write({ name: "review", description: "x", content: "y" })).status).toBe(409);
   for (const wrong of [{ name: "A b" }, { description: " " }, { content: "" }, { content: "x".repeat(65_537) }]) {
@@ -202,7 +204,7 @@ test("[CX-11] [CX-13] personal skills are in every chat of their owner, and have
     ["deploy", undefined],
     ["review", undefined],
   ]);
-  expect(await world.owner.patch(`${path}/${made.id}`, { content: "Mine!" })).toMatchObject({ content: "Mine!" });
+  expect(await world.owner.patch(`${path}/${created.id}`, { content: "Mine!" })).toMatchObject({ content: "Mine!" });
   const both = await openChat(world);
   expect(getSystemPrompt(both.call)).toContain(
     "- personal/deploy: my way\n- review: how I review\n- workspace/deploy: how we",
@@ -225,6 +227,6 @@ test("[CX-11] [CX-13] personal skills are in every chat of their owner, and have
   alone.call.finish("stop");
   for (let i = 2; i < 100; i++) await write({ name: `n${i}`, description: "d", content: "c" });
   expect((await write({ name: "one-more", description: "d", content: "c" })).status).toBe(409);
-  await world.owner.delete(`${path}/${made.id}`);
-  expect((await world.owner.fetch("GET", `${path}/${made.id}`)).status).toBe(404);
+  await world.owner.delete(`${path}/${created.id}`);
+  expect((await world.owner.fetch("GET", `${path}/${created.id}`)).status).toBe(404);
 });

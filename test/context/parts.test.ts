@@ -26,11 +26,11 @@ test("[CX-2] [CX-14] a chat's history names its instruction files and skills, on
   const { id, call } = await openChat(world);
   const path = `/api/v2/chats/${id}`;
   const read = () => world.owner.get<Chat>(path);
-  const refreshUntil = (isSo: (chat: Chat) => boolean) =>
+  const refreshUntil = (matches: (chat: Chat) => boolean) =>
     until(async () => {
       await world.owner.fetch("PUT", `${path}/context`, {});
       const chat = await read();
-      return isSo(chat) && chat;
+      return matches(chat) && chat;
     });
   const waitUntilIdle = async () => {
     await until(async () => (await read()).status === "waiting");

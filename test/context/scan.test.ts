@@ -74,7 +74,7 @@ test("[CX-2] long instructions are truncated, other long files dropped; beyond 2
   expect(long?.body).toBe("x".repeat(LIMITS.file - 1));
   expect([skillful?.status, skillful?.body]).toEqual(["oversize", undefined]);
   rmSync(join(home, "work/skills"), { recursive: true });
-  expect(config).toMatchObject({ status: "invalid", error: "is no JSON" });
+  expect(config).toMatchObject({ status: "invalid", error: "is not JSON" });
   for (let i = 0; i < 505; i++) {
     const name = `s${String(i).padStart(3, "0")}`;
     writeHomeFile(`work/skills/${name}/SKILL.md`, skill(name) + (i < 40 ? "x".repeat(60_000) : ""));
@@ -90,7 +90,7 @@ test("[CX-2] long instructions are truncated, other long files dropped; beyond 2
 test("[CX-3] a skill needs front matter with its folder's name and a description; a second one with the name is left out", async () => {
   expect(parseSkillHead(skill("good-one"), "good-one")).toEqual({ name: "good-one", description: "when asked" });
   expect(parseSkillHead(skill("a", ">\n  two\n  lines").replaceAll("\n", "\r\n"), "a")).toMatchObject({ name: "a" });
-  const wrong = [
+  const problems = [
     ["no front matter", "x"],
     ["---\nname: [\n---\n", "x"],
     ["---\n- a\n---\n", "x"],
@@ -99,7 +99,7 @@ test("[CX-3] a skill needs front matter with its folder's name and a description
     ["---\nname: x\n---\n", "x"],
     ["---\nname: x\ndescription: 3\n---\n", "x"],
   ] as const;
-  for (const [text, folder] of wrong) expect(parseSkillHead(text, folder)).toHaveProperty("problem");
+  for (const [text, folder] of problems) expect(parseSkillHead(text, folder)).toHaveProperty("problem");
   writeHomeFile("work/skills/twice/SKILL.md", skill("twice"));
   writeHomeFile("work/.claude/skills/twice/SKILL.md", skill("twice", "again"));
   writeHomeFile("work/skills/other/SKILL.md", skill("elsewhere"));
@@ -150,8 +150,8 @@ test("[CX-12] a skill's files are limited to its folder, whatever paths and link
   ]) {
     expect([path, await failure(readSkillFile(folder, path))]).toEqual([path, "leads out of the skill's folder"]);
   }
-  expect(await failure(readSkillFile(folder, "binary"))).toBe("is no text file");
-  expect(await failure(readSkillFile(folder, "docs"))).toBe("is no regular file");
+  expect(await failure(readSkillFile(folder, "binary"))).toBe("is not a text file");
+  expect(await failure(readSkillFile(folder, "docs"))).toBe("is not a regular file");
   expect(await failure(readSkillFile(folder, "absent"))).toBe("There is no such file in the skill.");
 });
 

@@ -45,13 +45,13 @@ export const checkIdleConnections = async ({ rounds, seed, log }: CheckOptions):
   await probe(url);
   const before = { p99: await probe(url), rss: server.rss(), descriptors: server.descriptors() };
   const sockets: Socket[] = [];
-  const wrong: string[] = [];
+  const problems: string[] = [];
   for (let i = 0; i < rounds * 10; i++) {
     const some = await Promise.all(
       Array.from({ length: 100 }, (_, n) => connect(url, n % 2 === 0 ? "" : `${GET}\r\n`)),
     );
     for (const [n, { answered }] of some.entries()) {
-      if (n % 2 === 1 && !(await answered).startsWith("HTTP/1.1 200")) wrong.push("a request was not answered");
+      if (n % 2 === 1 && !(await answered).startsWith("HTTP/1.1 200")) problems.push("a request was not answered");
     }
     sockets.push(...some.map(({ socket }) => socket));
   }
@@ -62,15 +62,16 @@ export const checkIdleConnections = async ({ rounds, seed, log }: CheckOptions):
   const there = server.descriptors() - before.descriptors;
   const p99 = await probe(url);
   const each = Math.max(0, server.rss() - before.rss) / sockets.length;
-  if (there < sockets.length) wrong.push(`${there} of ${sockets.length} connections are open`);
-  if (p99 > before.p99 + MAX_SLOWDOWN_MS) wrong.push(`p99 went from ${before.p99.toFixed(1)} to ${p99.toFixed(1)} ms`);
-  if (each > BYTES_EACH) wrong.push(`${each.toFixed(0)} bytes for each connection`);
+  if (there < sockets.length) problems.push(`${there} of ${sockets.length} connections are open`);
+  if (p99 > before.p99 + MAX_SLOWDOWN_MS)
+    problems.push(`p99 went from ${before.p99.toFixed(1)} to ${p99.toFixed(1)} ms`);
+  if (each > BYTES_EACH) problems.push(`${each.toFixed(0)} bytes for each connection`);
   for (const socket of sockets) socket.end();
   await until(async () => server.descriptors() <= before.descriptors + OTHER_CONNECTIONS).catch(() => {});
   const left = server.descriptors() - before.descriptors;
-  if (left > OTHER_CONNECTIONS) wrong.push(`${left} descriptors are left`);
+  if (left > OTHER_CONNECTIONS) problems.push(`${left} descriptors are left`);
   await place.stop();
-  assertNoProblems(seed, "idle connections", wrong);
+  assertNoProblems(seed, "idle connections", problems);
   log(`${sockets.length} connections, p99 ${before.p99.toFixed(1)} and ${p99.toFixed(1)} ms`);
   return `${sockets.length} connections at ${(each / 1024).toFixed(1)} KiB each, p99 of a concurrent request ${p99.toFixed(1)} ms (${before.p99.toFixed(1)} ms without), ${Math.max(0, left)} descriptors left`;
 };
@@ -108,13 +109,13 @@ export const checkNewConnections = async ({ rounds, seed, log }: CheckOptions): 
   const worst = Math.max(...(await Promise.all(slowest)));
   await until(async () => server.descriptors() <= before.descriptors + OTHER_CONNECTIONS).catch(() => {});
   const [left, grown] = [server.descriptors() - before.descriptors, (server.rss() - before.rss) / 2 ** 20];
-  const wrong: string[] = [];
-  if (refused > 0) wrong.push(`${refused} of ${opened} were not answered`);
-  if (opened / seconds < A_SECOND * 0.8) wrong.push(`only ${(opened / seconds).toFixed(0)} a second were managed`);
-  if (left > OTHER_CONNECTIONS) wrong.push(`${left} descriptors are left`);
-  if (grown > 100) wrong.push(`memory grew by ${grown.toFixed(0)} MiB`);
+  const problems: string[] = [];
+  if (refused > 0) problems.push(`${refused} of ${opened} were not answered`);
+  if (opened / seconds < A_SECOND * 0.8) problems.push(`only ${(opened / seconds).toFixed(0)} a second were managed`);
+  if (left > OTHER_CONNECTIONS) problems.push(`${left} descriptors are left`);
+  if (grown > 100) problems.push(`memory grew by ${grown.toFixed(0)} MiB`);
   await place.stop();
-  assertNoProblems(seed, "new connections", wrong);
+  assertNoProblems(seed, "new connections", problems);
   log(`${opened} connections in ${seconds.toFixed(1)} s`);
   return `${opened} connections, ${(opened / seconds).toFixed(0)} a second, all answered; slowest of other requests ${worst.toFixed(0)} ms, ${Math.max(0, left)} descriptors left, memory ${grown.toFixed(0)} MiB more`;
 };

@@ -53,9 +53,9 @@ export class Torture implements AsyncDisposable {
       await place.start({ env: Torture.env });
       const world = await signInAdmin(place);
       const daemons = load.daemons > 0 ? await CountingDaemons.start(place, world, load.daemons) : undefined;
-      const made = new Torture({ place, world, random: randomFrom(seed), daemons }, load.gap ?? 5);
-      await made.#fill(load);
-      return made;
+      const created = new Torture({ place, world, random: randomFrom(seed), daemons }, load.gap ?? 5);
+      await created.#fill(load);
+      return created;
     } catch (error) {
       await place[Symbol.asyncDispose]();
       throw error;
@@ -152,8 +152,8 @@ export class Torture implements AsyncDisposable {
 }
 
 /** Throws with the seed, to reproduce the failure. */
-export const assertNoProblems = (seed: number, what: string, wrong: readonly string[]): void => {
-  if (wrong.length > 0) throw new Error(`seed ${seed}, ${what}: ${wrong.slice(0, 5).join("; ")}`);
+export const assertNoProblems = (seed: number, what: string, problems: readonly string[]): void => {
+  if (problems.length > 0) throw new Error(`seed ${seed}, ${what}: ${problems.slice(0, 5).join("; ")}`);
 };
 
 /** Kills the server `rounds` times at random moments. Returns a one-line summary. */
@@ -180,7 +180,7 @@ export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<
   assertNoProblems(
     seed,
     "the end",
-    place.processes().map((pid) => `process ${pid} of a deleted workspace lives on`),
+    place.processes().map((pid) => `process ${pid} of a deleted workspace is still alive`),
   );
   await place.stop();
   assertNoProblems(seed, "the end", [...(await findDatabaseProblems(place.directory)), ...place.findSlowStarts()]);
@@ -192,7 +192,7 @@ const summary = ({ oracle, builders, daemons, readers, acknowledged, place }: To
   const drops = readers.reduce((sum, { connections }) => sum + connections, 0);
   const slowest = Math.max(...place.starts.slice(1), 0).toFixed(0);
   return (
-    `${rounds} kills, ${acknowledged} acknowledged calls, ${oracle.lines} lines by REST, ${daemons?.lines ?? 0} by daemons, ` +
+    `${rounds} kills, ${acknowledged} acknowledged calls, ${oracle.lines} lines over REST, ${daemons?.lines ?? 0} by daemons, ` +
     `${builds} builds, ${drops} connections of followers, slowest restart ${slowest} ms, none lost`
   );
 };

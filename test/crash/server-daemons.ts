@@ -40,14 +40,14 @@ export class CountingDaemons {
     });
     const names = Array.from({ length: count }, (_, i) => `counter-${i}`);
     const workspaces = await Promise.all(names.map((name) => makeWorkspace(world.admin, name, template)));
-    const made = new CountingDaemons(place, world, workspaces);
-    for (const one of workspaces) await until(async () => (await made.#listCounterLines(one)).length > 0);
-    return made;
+    const created = new CountingDaemons(place, world, workspaces);
+    for (const one of workspaces) await until(async () => (await created.#listCounterLines(one)).length > 0);
+    return created;
   }
 
   /** Lets the scripts end and returns the problems with their stored lines. */
   async finish(): Promise<string[]> {
-    const wrong: string[] = [];
+    const problems: string[] = [];
     for (const one of this.#workspaces) {
       writeFileSync(join(this.#place.directory, "workspaces", one.id, "home", "enough"), "");
       await until(async () => (await this.#listCounterLines(one)).at(-1)?.output.startsWith("counted") ?? false);
@@ -55,11 +55,11 @@ export class CountingDaemons {
       this.lines += outputs.length;
       const last = outputs.length - 1;
       const at = outputs.findIndex((output, i) => output !== (i === last ? `counted ${i}` : `count ${i}`));
-      if (at >= 0) wrong.push(`${one.name}: line ${at} of the daemon's script is "${outputs[at]}"`);
+      if (at >= 0) problems.push(`${one.name}: line ${at} of the daemon's script is "${outputs[at]}"`);
       const lost = outputs.find((output) => output.startsWith("[slipway:"));
-      if (lost) wrong.push(`${one.name}: ${lost}`);
+      if (lost) problems.push(`${one.name}: ${lost}`);
     }
-    return wrong;
+    return problems;
   }
 
   /** Deletes the workspaces, so that no process is left. */

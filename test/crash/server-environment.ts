@@ -39,11 +39,12 @@ class Lines {
   /** Returns problems with what the server shows. */
   async problems({ admin }: World): Promise<string[]> {
     const shown = (await listStoredLines(admin, this.agent.agent_id)).map(({ output }) => output);
-    const wrong: string[] = [];
-    if (new Set(shown).size !== shown.length) wrong.push("a line is there twice");
-    for (const output of this.acknowledged) if (!shown.includes(output)) wrong.push(`lost: ${output.slice(0, 10)}`);
-    for (const output of shown) if (this.refused.has(output)) wrong.push(`refused and there: ${output.slice(0, 10)}`);
-    return wrong;
+    const failures: string[] = [];
+    if (new Set(shown).size !== shown.length) failures.push("a line is there twice");
+    for (const output of this.acknowledged) if (!shown.includes(output)) failures.push(`lost: ${output.slice(0, 10)}`);
+    for (const output of shown)
+      if (this.refused.has(output)) failures.push(`refused and there: ${output.slice(0, 10)}`);
+    return failures;
   }
 }
 
@@ -66,21 +67,22 @@ export const checkFullDisk = async ({ rounds, seed, log }: CheckOptions): Promis
   const [agent] = await makeAgents(world, "full", 1);
   if (!agent) throw new Error("no agent was made");
   const lines = new Lines(agent);
-  const wrong: string[] = [];
+  const failures: string[] = [];
   for (let round = 0; round < rounds; round++) {
-    for (let i = 0; i < 20; i++) if ((await lines.send()) !== 200) wrong.push("a line was refused with room to spare");
+    for (let i = 0; i < 20; i++)
+      if ((await lines.send()) !== 200) failures.push("a line was refused with room to spare");
     disk.fill();
     let status = 200;
     // First uses up the space already allocated to the log and the database.
     for (let i = 0; i < 3_000 && status === 200; i++) status = await lines.send();
-    if (status !== 507) wrong.push(`on a full disk a write was answered ${status}: ${lines.statuses.get(status)}`);
+    if (status !== 507) failures.push(`on a full disk a write was answered ${status}: ${lines.statuses.get(status)}`);
     for (let i = 0; i < 10; i++) {
-      if ((await lines.send()) === 200) wrong.push("a full disk took a line");
-      wrong.push(...(await checkReads(world)));
+      if ((await lines.send()) === 200) failures.push("a full disk took a line");
+      failures.push(...(await checkReads(world)));
     }
     disk.free();
-    if ((await lines.send()) !== 200) wrong.push("with room again a write was refused");
-    wrong.push(...(await lines.problems(world)), ...(await checkWhileLocked(disk, lines, world)));
+    if ((await lines.send()) !== 200) failures.push("with room again a write was refused");
+    failures.push(...(await lines.problems(world)), ...(await checkWhileLocked(disk, lines, world)));
     log(`round ${round + 1}: ${lines.acknowledged.size} lines acknowledged, ${lines.refused.size} refused`);
   }
   disk.fill();
@@ -90,11 +92,11 @@ export const checkFullDisk = async ({ rounds, seed, log }: CheckOptions): Promis
   disk.free();
   const copy = join(place.scratch, "copy");
   disk.copyTo(copy);
-  wrong.push(...(await findDatabaseProblems(copy)));
+  failures.push(...(await findDatabaseProblems(copy)));
   await place.start({ through, env });
-  wrong.push(...(await lines.problems(world)));
+  failures.push(...(await lines.problems(world)));
   await place.stop();
-  assertNoProblems(seed, "a full disk", wrong);
+  assertNoProblems(seed, "a full disk", failures);
   const words = [...lines.statuses]
     .filter(([status]) => status !== 200)
     .map(([status, message]) => `${status} ${message}`.trim())
@@ -109,23 +111,24 @@ const checkWhileLocked = async (disk: SmallDisk, lines: Lines, world: World): Pr
   const sending = lines.send().finally(() => {
     done = true;
   });
-  const wrong: string[] = [];
-  for (let i = 0; i < 5; i++) wrong.push(...(await checkReads(world)));
-  if (done) wrong.push("a write was answered while another program held the database");
+  const failures: string[] = [];
+  for (let i = 0; i < 5; i++) failures.push(...(await checkReads(world)));
+  if (done) failures.push("a write was answered while another program held the database");
   await letGo();
-  if ((await sending) !== 200) wrong.push("a write that waited for another program was refused");
-  return wrong;
+  if ((await sending) !== 200) failures.push("a write that waited for another program was refused");
+  return failures;
 };
 
 type Refusal = (what: string, words: RegExp, through?: string[]) => Promise<void>;
 
 /** A rejected start must give the reason in one line, and exit with 1. */
-const makeRefusalCheck = (place: ServerPlace, wrong: string[], log: (line: string) => void): Refusal => {
+const makeRefusalCheck = (place: ServerPlace, failures: string[], log: (line: string) => void): Refusal => {
   return async (what, words, through = []) => {
     const { code, errors } = await place.spawn({ through }).ended;
     const [firstLine = "", ...more] = errors.trim().split("\n");
     log(`${what}: ${firstLine}`);
-    if (code !== 1 || !words.test(firstLine) || more.length > 0) wrong.push(`${what}: ended with ${code}: ${errors}`);
+    if (code !== 1 || !words.test(firstLine) || more.length > 0)
+      failures.push(`${what}: ended with ${code}: ${errors}`);
   };
 };
 
@@ -133,16 +136,16 @@ const makeRefusalCheck = (place: ServerPlace, wrong: string[], log: (line: strin
 export const readOnlyDirectory = async ({ seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make({ isNew: true });
   mkdirSync(place.directory);
-  const wrong: string[] = [];
-  const refusal = makeRefusalCheck(place, wrong, log);
+  const failures: string[] = [];
+  const refusal = makeRefusalCheck(place, failures, log);
   const script = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"';
   const through = [...ENTER, "sh", "-c", script, place.directory];
   await refusal("an empty directory that is read-only", /read-only file system/, through);
   await place.start();
   await place.stop();
   await refusal("a data directory that is read-only", /read-only file system/, through);
-  wrong.push(...(await findDatabaseProblems(place.directory)));
-  assertNoProblems(seed, "a read-only directory", wrong);
+  failures.push(...(await findDatabaseProblems(place.directory)));
+  assertNoProblems(seed, "a read-only directory", failures);
   return "an empty one and one with data: refused in one line that names it, nothing changed";
 };
 
@@ -151,17 +154,17 @@ export const checkLockedAtStart = async ({ seed, log }: CheckOptions): Promise<s
   await using place = await ServerPlace.make();
   await place.start();
   await place.stop();
-  const wrong: string[] = [];
+  const failures: string[] = [];
   const other = new Database(join(place.directory, "slipway.db"));
   other.run("begin immediate");
-  await makeRefusalCheck(place, wrong, log)("a database that another program holds", /database is locked/);
+  await makeRefusalCheck(place, failures, log)("a database that another program holds", /database is locked/);
   other.run("rollback");
   other.close();
-  wrong.push(...(await findDatabaseProblems(place.directory)));
+  failures.push(...(await findDatabaseProblems(place.directory)));
   await place.start();
   await signInAdmin(place);
   await place.stop();
-  assertNoProblems(seed, "held at its start", wrong);
+  assertNoProblems(seed, "held at its start", failures);
   return "refused in one line after five seconds, nothing changed, started when it was free";
 };
 

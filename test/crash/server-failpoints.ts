@@ -85,15 +85,15 @@ const checkUploadFailpoint = async (): Promise<void> => {
   const incoming = join(place.directory, "files", "incoming");
   if (readdirSync(incoming).length !== 1) throw new Error("the interrupted upload left no file");
   await place.start();
-  const wrong: string[] = [];
-  if (readdirSync(incoming).length > 0) wrong.push("the rest of the interrupted upload remains after a restart");
+  const problems: string[] = [];
+  if (readdirSync(incoming).length > 0) problems.push("the rest of the interrupted upload remains after a restart");
   const hash = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
   if (existsSync(join(place.directory, "files", hash.slice(0, 2), hash)))
-    wrong.push("the interrupted upload is stored");
+    problems.push("the interrupted upload is stored");
   const { status } = await admin.fetch("GET", `/api/v2/files/${crypto.randomUUID()}`);
-  if (status !== 404) wrong.push(`an unknown file returns ${status}`);
-  if (!(await send()).ok) wrong.push("the same upload is rejected after the restart");
-  assertNoProblems(0, "in_upload", wrong);
+  if (status !== 404) problems.push(`an unknown file returns ${status}`);
+  if (!(await send()).ok) problems.push("the same upload is rejected after the restart");
+  assertNoProblems(0, "in_upload", problems);
 };
 
 const toFailpointEnv = (name: Failpoint): Record<string, string> => ({ SLIPWAY_FAILPOINT: name });

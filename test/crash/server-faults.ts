@@ -56,7 +56,7 @@ const withFault = async (
   const { place, world, writers } = torture;
   const failuresBefore = torture.failures;
   const env = { ...Torture.env, LD_PRELOAD: library, FAULT: fault, FAULT_FILES: "slipway.db" };
-  const wrong: string[] = [];
+  const problems: string[] = [];
   let stopMs = 0;
   // A fault before the server listens may make it refuse to start, with a message.
   const listens = await place.start({ env }).then(
@@ -69,28 +69,28 @@ const withFault = async (
     const { code, signal, errors } = await server.ended;
     const failed = writers.map(({ failedAt }) => failedAt).filter((at) => at > listening);
     stopMs = failed.length > 0 ? performance.now() - Math.min(...failed) : 0;
-    if (signal || code === 0) wrong.push(`the process ended with ${signal || code}`);
+    if (signal || code === 0) problems.push(`the process ended with ${signal || code}`);
     if (!/can no longer be written|disk I\/O error|disk is full/.test(errors))
-      wrong.push(`it did not say why: ${errors.slice(-600)}`);
-    if (stopMs > STOP_MS) wrong.push(`it lived on for ${stopMs.toFixed(0)} ms`);
+      problems.push(`it did not say why: ${errors.slice(-600)}`);
+    if (stopMs > STOP_MS) problems.push(`it lived on for ${stopMs.toFixed(0)} ms`);
   } else {
     for (let reads = 0; reads < 20; reads++) {
       const response = await world.admin.fetch("GET", "/api/v2/workspaces?limit=1");
-      if (!response.ok) wrong.push(`a read was answered ${response.status}`);
+      if (!response.ok) problems.push(`a read was answered ${response.status}`);
       await torture.progress(20);
     }
-    wrong.push(...(await torture.findProblems()));
+    problems.push(...(await torture.findProblems()));
     server.kill("SIGKILL");
     await server.ended;
   }
   const failures = torture.failures - failuresBefore;
-  wrong.push(...(await findDatabaseProblems(place.directory)));
+  problems.push(...(await findDatabaseProblems(place.directory)));
   const again = await torture.restart();
   await torture.progress(20);
-  wrong.push(...(await torture.findProblems()));
+  problems.push(...(await torture.findProblems()));
   again.kill("SIGKILL");
   await again.ended;
-  return { wrong, stopMs, failures };
+  return { wrong: problems, stopMs, failures };
 };
 
 export const checks: readonly Check[] =

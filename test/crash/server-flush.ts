@@ -73,10 +73,10 @@ const changeTemplate = async (world: World): Promise<void> => {
   await admin.patch(`/api/v2/templateversions/${active_version_id}`, { name: "first", message: "The first" });
   await admin.patch(`/api/v2/templates/${hangs}/versions`, { id: active_version_id });
   const path = `/api/v2/organizations/${organization_id}/members/me/workspaces`;
-  const made = await admin.post<Workspace>(path, { name: "hangs", template_id: hangs });
-  await admin.patch<unknown>(`/api/v2/workspacebuilds/${made.latest_build.id}/cancel`, {});
-  await waitForBuild(admin, made.latest_build.id);
-  const removal = await admin.post<Build>(`/api/v2/workspaces/${made.id}/builds`, { transition: "delete" });
+  const created = await admin.post<Workspace>(path, { name: "hangs", template_id: hangs });
+  await admin.patch<unknown>(`/api/v2/workspacebuilds/${created.latest_build.id}/cancel`, {});
+  await waitForBuild(admin, created.latest_build.id);
+  const removal = await admin.post<Build>(`/api/v2/workspaces/${created.id}/builds`, { transition: "delete" });
   await waitForBuild(admin, removal.id);
   await admin.delete(`/api/v2/templates/${hangs}`);
 };

@@ -46,19 +46,19 @@ export const checkStalledFollowers = async (
   const growth = await measureGrowth(stage, () => pour(agent, bytes));
   const stored = await listStoredLines(world.admin, agent.agent_id);
   await healthy.waitForLines(stored.length);
-  const wrong = [...findDifferences(healthy.lines, stored), ...growth.wrong];
+  const problems = [...findDifferences(healthy.lines, stored), ...growth.wrong];
   const expected = stored.filter(({ id }) => id > after);
   for (const one of stalled) {
     const { logs, close } = await withTimeout("a stalled reader to be closed", readLogs(one));
-    if (close?.code !== 1013) wrong.push(`a stalled reader was closed with ${close?.code} ${close?.reason}`);
-    wrong.push(...findDifferences(logs, expected.slice(0, logs.length)));
+    if (close?.code !== 1013) problems.push(`a stalled reader was closed with ${close?.code} ${close?.reason}`);
+    problems.push(...findDifferences(logs, expected.slice(0, logs.length)));
     const rest = await followUntil(world.admin, agent.agent_id, logs.at(-1)?.id ?? after, stored.at(-1)?.id ?? 0);
-    wrong.push(...findDifferences([...logs, ...rest], expected));
+    problems.push(...findDifferences([...logs, ...rest], expected));
     await one[Symbol.asyncDispose]();
   }
   healthy.stop();
   await following;
-  assertNoProblems(seed, "stalled followers", wrong);
+  assertNoProblems(seed, "stalled followers", problems);
   log(`${rounds} stalled followers, ${mib(bytes)} MiB sent to each: ${growth.summary}`);
   return `${rounds} stalled readers of ${mib(bytes)} MiB closed with a reason, ${growth.summary}, a healthy one saw all ${stored.length} lines`;
 };
@@ -109,11 +109,11 @@ export const checkStalledEvents = async (
     await change("the last one");
     await until(async () => last.slice(last.lastIndexOf("event: data")).split("the last one").length > agents.length);
   });
-  const wrong = [...growth.wrong];
-  for (const socket of stalled) if (!(await endsAfterReading(socket))) wrong.push("a stalled stream was not ended");
+  const problems = [...growth.wrong];
+  for (const socket of stalled) if (!(await endsAfterReading(socket))) problems.push("a stalled stream was not ended");
   if ((await readFirstEvent(world.admin, path)).split("the last one").length <= agents.length)
-    wrong.push("who came back was not shown the last change");
-  assertNoProblems(seed, "stalled events", wrong);
+    problems.push("who came back was not shown the last change");
+  assertNoProblems(seed, "stalled events", problems);
   log(`${rounds} stalled readers of events: ${growth.summary}`);
   await stage.stop();
   await reading;

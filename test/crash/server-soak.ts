@@ -59,7 +59,7 @@ const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const [first = 0, second = 0, last = 0] = [calls[third], calls[2 * third], calls.at(-1)];
   // The machine is shared, so the available CPU changes from minute to minute.
   const pace = Math.max(1, (last - second) / Math.max(1, second - first));
-  const wrong: string[] = [];
+  const problems: string[] = [];
   const measurements: string[] = [];
   for (const { name, more } of FIGURES) {
     const of = (part: Map<string, number>[]): number => median(part.map((sample) => sample.get(name) ?? Number.NaN));
@@ -68,12 +68,12 @@ const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
       name.endsWith("_bytes") ? `${(value / MIB).toFixed(0)} MiB` : `${value}`;
     measurements.push(`${name} ${formatValue(before)} and ${formatValue(after)}`);
     if (!(after <= before + more(before, pace)))
-      wrong.push(`${name} went from ${formatValue(before)} to ${formatValue(after)}`);
+      problems.push(`${name} went from ${formatValue(before)} to ${formatValue(after)}`);
   }
   const wal = Math.max(...samples.map((sample) => sample.get(WAL) ?? 0));
-  if (wal > MAX_WAL_BYTES) wrong.push(`the log reached ${(wal / MIB).toFixed(0)} MiB`);
-  wrong.push(...(await torture.finish()));
-  assertNoProblems(seed, "a soak", wrong);
+  if (wal > MAX_WAL_BYTES) problems.push(`the log reached ${(wal / MIB).toFixed(0)} MiB`);
+  problems.push(...(await torture.finish()));
+  assertNoProblems(seed, "a soak", problems);
   return `${rounds} minutes, ${torture.acknowledged} acknowledged calls, none lost; second and last third: ${measurements.join(", ")}; log at most ${(wal / MIB).toFixed(1)} MiB`;
 };
 

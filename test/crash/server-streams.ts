@@ -30,23 +30,24 @@ export const checkDroppedFollowers = async ({ rounds, seed, log }: CheckOptions)
   }
   for (const one of writers) one.stop();
   await Promise.all(writing);
-  const wrong: string[] = [];
+  const problems: string[] = [];
   let lines = 0;
   for (const [i, writer] of writers.entries()) {
     const stored = await listStoredLines(world.admin, writer.options.agent_id);
     lines += stored.length;
-    if (stored.length !== writer.acknowledged) wrong.push(`${stored.length} of ${writer.acknowledged} lines are there`);
+    if (stored.length !== writer.acknowledged)
+      problems.push(`${stored.length} of ${writer.acknowledged} lines are there`);
     for (const { of, reader } of readers) {
       if (of !== i) continue;
       await reader.waitForLines(stored.length);
-      wrong.push(...findDifferences(reader.lines, stored));
+      problems.push(...findDifferences(reader.lines, stored));
     }
   }
   for (const { reader } of readers) reader.stop();
   await Promise.all(reading);
   const connections = readers.reduce((sum, { reader }) => sum + reader.connections, 0);
   log(`${lines} lines, ${connections} connections`);
-  assertNoProblems(seed, "dropped followers", wrong);
+  assertNoProblems(seed, "dropped followers", problems);
   return `${connections} connections of 8 followers, each saw all of ${lines} lines once and in order`;
 };
 
@@ -82,10 +83,10 @@ export const connectionStorm = async ({ rounds, seed, log }: CheckOptions): Prom
   await writing;
   await until(async () => server.descriptors() <= before.descriptors + 4).catch(() => {});
   const [descriptors, grown] = [server.descriptors(), server.rss() - before.rss];
-  const wrong: string[] = [];
-  if (descriptors > before.descriptors + 4) wrong.push(`${before.descriptors} descriptors became ${descriptors}`);
-  if (grown > MEMORY_NOISE) wrong.push(`memory grew by ${(grown / 1024 / 1024).toFixed(0)} MiB`);
-  assertNoProblems(seed, "the storm", wrong);
+  const problems: string[] = [];
+  if (descriptors > before.descriptors + 4) problems.push(`${before.descriptors} descriptors became ${descriptors}`);
+  if (grown > MEMORY_NOISE) problems.push(`memory grew by ${(grown / 1024 / 1024).toFixed(0)} MiB`);
+  assertNoProblems(seed, "the storm", problems);
   log(`${rounds * 200} visits, ${before.descriptors} descriptors before and ${descriptors} after`);
   return `${rounds * 200} followers came and went, descriptors ${before.descriptors} and ${descriptors}, memory ${(grown / 1024 / 1024).toFixed(0)} MiB more`;
 };
@@ -102,15 +103,16 @@ export const checkLogCap = async ({ rounds, seed, log }: CheckOptions): Promise<
   const agents = await makeAgents(world, "capped", rounds + 1);
   const [calm, ...full] = agents;
   if (!calm) throw new Error("no agent was made");
-  const wrong: string[] = [];
+  const problems: string[] = [];
   const send = (agent: (typeof agents)[number], output: string) =>
-    call(agent.client, "PATCH", BATCHES, { logs: [{ output }] }, { wrong });
+    call(agent.client, "PATCH", BATCHES, { logs: [{ output }] }, { wrong: problems });
   let calmLines = 0;
   let busy = true;
   const calmWrites = (async () => {
     for (; busy && calmLines < 500; calmLines++) {
       const result = await send(calm, `calm ${calmLines}`);
-      if (result.fate !== "acknowledged") wrong.push(`an agent below its cap was answered ${JSON.stringify(result)}`);
+      if (result.fate !== "acknowledged")
+        problems.push(`an agent below its cap was answered ${JSON.stringify(result)}`);
     }
   })();
   for (const agent of full) {
@@ -118,22 +120,23 @@ export const checkLogCap = async ({ rounds, seed, log }: CheckOptions): Promise<
     const results = await Promise.all(outputs.map(async (output) => ({ output, result: await send(agent, output) })));
     const stored = await listStoredLines(world.admin, agent.agent_id);
     const bytes = stored.reduce((sum, { output }) => sum + Buffer.byteLength(output), 0);
-    if (bytes > CAP) wrong.push(`${bytes} bytes are stored, the cap is ${CAP}`);
+    if (bytes > CAP) problems.push(`${bytes} bytes are stored, the cap is ${CAP}`);
     if (results.some(({ result: one }) => one.fate === "refused" && one.status !== 413))
-      wrong.push("refused, but not with 413");
+      problems.push("refused, but not with 413");
     const acknowledged = results.filter(({ result: one }) => one.fate === "acknowledged").map(({ output }) => output);
-    if (acknowledged.sort().join() !== joinOutputs(stored)) wrong.push("what is stored is not what was acknowledged");
-    if ((await send(agent, "")).fate !== "refused") wrong.push("a full agent took one more line");
+    if (acknowledged.sort().join() !== joinOutputs(stored))
+      problems.push("what is stored is not what was acknowledged");
+    if ((await send(agent, "")).fate !== "refused") problems.push("a full agent took one more line");
     const shown = await world.admin.get<{ logs_overflowed: boolean }>(`/api/v2/workspaceagents/${agent.agent_id}`);
-    if (!shown.logs_overflowed) wrong.push("a full agent does not say so");
+    if (!shown.logs_overflowed) problems.push("a full agent does not say so");
     log(`${acknowledged.length} of 100 batches stored, ${bytes} of ${CAP} bytes`);
   }
   busy = false;
   await calmWrites;
   if ((await listStoredLines(world.admin, calm.agent_id)).length !== calmLines)
-    wrong.push("an agent below its cap lost lines");
+    problems.push("an agent below its cap lost lines");
   await place.stop();
-  assertNoProblems(seed, "the cap", [...wrong, ...(await findDatabaseProblems(place.directory))]);
+  assertNoProblems(seed, "the cap", [...problems, ...(await findDatabaseProblems(place.directory))]);
   return `${full.length} agents filled by 100 concurrent batches, never above the cap; ${calmLines} lines of another one stored`;
 };
 

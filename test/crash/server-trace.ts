@@ -27,15 +27,15 @@ const ANSWER = /^send(?:to|msg)\(\d+<TCP.*"HTTP\/1\.1 (\d{3})/;
 /** Returns the responses of a server with sequential requests, in order. */
 export const parseResponses = (trace: string): TracedResponse[] => {
   const answers: TracedResponse[] = [];
-  const begun = new Map<string, string>();
+  const started = new Map<string, string>();
   let current = emptyResponse("");
   let unflushed = 0;
   for (const line of trace.split("\n")) {
     const [, pid = "", rest = ""] = /^(\d+)\s+(.*)$/.exec(line) ?? [];
     // An interrupted call has two lines. A write counts from its start, a flush from its end.
     const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest);
-    const begin = resumed ? (begun.get(pid) ?? "") : rest;
-    if (!resumed && rest.endsWith(UNFINISHED)) begun.set(pid, rest.slice(0, -UNFINISHED.length));
+    const begin = resumed ? (started.get(pid) ?? "") : rest;
+    if (!resumed && rest.endsWith(UNFINISHED)) started.set(pid, rest.slice(0, -UNFINISHED.length));
     const isDone = resumed !== null || !rest.endsWith(UNFINISHED);
     const request = isDone && REQUEST.exec(resumed ? begin + (resumed[1] ?? "") : rest)?.[1];
     if (request) current = emptyResponse(request);

@@ -84,10 +84,10 @@ export const waitForBuild = async (admin: Client, id: string): Promise<Build> =>
 
 /** Creates a workspace and waits for its first build, which must succeed. */
 export const makeWorkspace = async (admin: Client, name: string, template_id: string): Promise<Workspace> => {
-  const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id });
-  const build = await waitForBuild(admin, made.latest_build.id);
+  const created = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id });
+  const build = await waitForBuild(admin, created.latest_build.id);
   if (build.job.status !== "succeeded") throw new Error(`the build of ${name} ended: ${build.job.error}`);
-  return await read<Workspace>(admin, `/api/v2/workspaces/${made.id}`);
+  return await read<Workspace>(admin, `/api/v2/workspaces/${created.id}`);
 };
 
 export type EchoAgent = { agent_id: string; workspace_id: string; client: Client };

@@ -147,30 +147,30 @@ export class ServerPlace implements AsyncDisposable {
 
   /** Spawns a server without waiting. */
   spawn(options: StartOptions = {}): ServeProcess {
-    const made = new ServeProcess(this, options);
-    this.#processes.push(made);
-    return made;
+    const created = new ServeProcess(this, options);
+    this.#processes.push(created);
+    return created;
   }
 
   /** Starts a server and waits until it listens. Throws with its standard error if it ends first. */
   async start(options: StartOptions = {}): Promise<ServeProcess> {
     const began = performance.now();
-    const made = this.spawn(options);
+    const created = this.spawn(options);
     try {
-      await readAnnouncedUrl(made.child.stdout);
+      await readAnnouncedUrl(created.child.stdout);
     } catch (error) {
-      const { code, signal, errors } = await made.ended;
+      const { code, signal, errors } = await created.ended;
       throw new Error(`the server ended with ${signal || code} before it listened: ${errors}`, { cause: error });
     }
     this.starts.push(performance.now() - began);
-    return made;
+    return created;
   }
 
   /** Stops the newest server properly. Throws unless it exits with 0. */
   async stop(): Promise<void> {
     this.newest.kill("SIGTERM");
     const { code, signal, errors } = await this.newest.ended;
-    if (code !== 0) throw new Error(`an orderly stop ended with ${signal || code}: ${errors}`);
+    if (code !== 0) throw new Error(`a clean stop ended with ${signal || code}: ${errors}`);
   }
 
   /**

@@ -164,7 +164,7 @@ const printLine = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
-// A proper exit also ends the servers.
+// A normal exit also ends the servers.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(130));
 
 const { values } = parseArgs({
@@ -194,10 +194,11 @@ const isWanted = (name: string): boolean =>
   (!usesPostgres || ON_ANY_DATABASE.includes(name));
 const wanted = PLAN.filter(({ name }) => isWanted(name));
 if (wanted.length === 0)
-  printLine(`no check is called so; there are:\n${PLAN.map(({ name }) => `  ${name}`).join("\n")}`);
+  printLine(`no check matches; the names are:\n${PLAN.map(({ name }) => `  ${name}`).join("\n")}`);
 
 const unplanned = CHECKS.filter(({ name }) => !PLAN.some((one) => one.name === name));
-if (unplanned.length > 0) throw new Error(`without a plan: ${unplanned.map(({ name }) => name).join(", ")}`);
+if (unplanned.length > 0)
+  throw new Error(`checks without a row in PLAN: ${unplanned.map(({ name }) => name).join(", ")}`);
 
 const runCheck = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Promise<Result> => {
   const rounds = Number(values.rounds ?? (values.full ? counts.full : counts.rounds));
@@ -216,7 +217,7 @@ const runCheck = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Pr
     return { name: shown, numbers, rounds, seed, outcome, summary, seconds, date };
   };
   const check = CHECKS.find((one) => one.name === name);
-  if (!check) return done("skipped", "this machine lacks what it needs");
+  if (!check) return done("skipped", "a required program is missing on this machine");
   printLine(`\n== ${name} (${rounds} rounds, seed ${seed})`);
   try {
     const summary = await check.run({ rounds, seed, log: (line) => printLine(`   ${line}`) });

@@ -1,3 +1,4 @@
+// The stored agent token of a daemon: replaced, refused and restored after a restart.
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,13 +7,13 @@ import { TOKEN, tempFolder } from "./support/daemon.ts";
 
 const NEXT = "22222222-2222-4333-8444-555555555555";
 
-test("[DM-30] a new token is used until the server refuses it, then the one before, in turns", () => {
+test("[DM-30] a new token and the previous one are tried alternately after the server refuses one", () => {
   using home = tempFolder();
   const token = new AgentToken(TOKEN, { HOME: home.path });
   expect(token.refuse(TOKEN)).toBe(true);
   token.renew(NEXT);
   expect(token.value).toBe(NEXT);
-  // The server has stopped before it could store the new token.
+  // The server stopped before it stored the new token.
   expect([token.refuse(NEXT), token.value]).toEqual([false, TOKEN]);
   token.accept(TOKEN);
   // It delivers the same token again.
@@ -21,7 +22,7 @@ test("[DM-30] a new token is used until the server refuses it, then the one befo
   expect([token.refuse(NEXT), token.refuse(TOKEN), token.value]).toEqual([false, true, NEXT]);
 });
 
-test("[DM-30] a daemon that restarts continues with the newest token, which nothing without the first can read", () => {
+test("[DM-30] a daemon that restarts continues with the newest token, which is encrypted with the first one", () => {
   using home = tempFolder();
   new AgentToken(TOKEN, { HOME: home.path }).renew(NEXT);
   expect(new AgentToken(TOKEN, { HOME: home.path }).value).toBe(NEXT);
@@ -32,7 +33,7 @@ test("[DM-30] a daemon that restarts continues with the newest token, which noth
   const text = readFileSync(join(folder, name), "utf8");
   for (const readable of [text, Buffer.from(text, "base64").toString("latin1"), name])
     for (const secret of [TOKEN, NEXT]) expect(readable).not.toContain(secret);
-  // A file that was changed is as good as none.
+  // An altered file is ignored.
   writeFileSync(join(folder, name), "nonsense");
   expect(new AgentToken(TOKEN, { HOME: home.path }).value).toBe(TOKEN);
 });

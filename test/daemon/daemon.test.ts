@@ -82,8 +82,8 @@ describe("a daemon that starts", () => {
     } finally {
       await daemon.stop();
     }
-    const [made, is, data = "", ...rest] = server.lines().map((line) => line.replace(/^info /, ""));
-    expect([made, is]).toEqual([
+    const [created, is, data = "", ...rest] = server.lines().map((line) => line.replace(/^info /, ""));
+    expect([created, is]).toEqual([
       "a tool",
       `true garden ada main ${server.url.href} https://{{port}}--main--garden--ada.example.com`,
     ]);

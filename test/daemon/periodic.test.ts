@@ -102,7 +102,7 @@ describe("metadata", () => {
       (await collectOnce("sleep 300", { timeout: toDuration(2) }, (clock) => clock.advance(2_000))).result,
     ).toMatchObject({
       value: "",
-      error: "ended: it ran longer than 2 s",
+      error: "timed out after 2 s",
     });
   });
 });

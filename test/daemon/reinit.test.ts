@@ -5,17 +5,21 @@ import { awaitClaim } from "#src/daemon/connection/reinit.ts";
 
 /** A server that responds with these statuses in order, and its requests. */
 const startServer = (...statuses: number[]) => {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: (request) => {
       const { pathname, search } = new URL(request.url);
-      asked.push(`${pathname}${search} ${request.headers.get("service-session-token")}`);
+      requests.push(`${pathname}${search} ${request.headers.get("service-session-token")}`);
       return Response.json({ message: "as scripted" }, { status: statuses.shift() ?? 500 });
     },
   });
-  return { asked, url: new URL(`http://127.0.0.1:${server.port}/`), [Symbol.dispose]: () => void server.stop(true) };
+  return {
+    asked: requests,
+    url: new URL(`http://127.0.0.1:${server.port}/`),
+    [Symbol.dispose]: () => void server.stop(true),
+  };
 };
 const waitForClaim = (url: URL, signal = new AbortController().signal) =>
   awaitClaim({ url, token: "secret", clock: systemClock, random: () => 0, signal });

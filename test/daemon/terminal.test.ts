@@ -125,7 +125,7 @@ describe("several clients of one terminal", () => {
     expect(seen.over).toBe(false);
   });
 
-  test("[TM-6] a single client may take 120 s", async () => {
+  test("[TM-6] a single client can take 120 s", async () => {
     await using world = startWorld();
     const other = await world.attach("a", LOUD);
     const slow = await world.attach("a");
@@ -323,7 +323,7 @@ describe("a late client", () => {
     kept.dispose();
   });
 
-  test("[TM-4] of a huge terminal gets a bounded screen, also when every cell has a color of its own", async () => {
+  test("[TM-4] of a huge terminal gets a bounded screen, even if every cell has a different color", async () => {
     const size = { height: 4_096, width: 4_096 };
     const cells = Array.from({ length: 60_000 }, (_, i) => `\x1b[48;2;${i % 256};${(i >> 8) % 256};1mx`).join("");
     expect((await renderOutput(cells.repeat(4), size)).length).toBeLessThan(3 * 1024 * 1024);

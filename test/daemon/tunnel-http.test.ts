@@ -173,9 +173,9 @@ describe("an HTTP connection", () => {
     const connection = new HttpConnection(
       await connectSocket({ hostname: "127.0.0.1", port: silent.port }, systemClock),
     );
-    const asked = connection.request({ ...get("/"), signal: given.signal });
+    const requested = connection.request({ ...get("/"), signal: given.signal });
     given.abort();
-    await expect(asked).rejects.toThrow("given up");
+    await expect(requested).rejects.toThrow("given up");
     expect(connection.reusable).toBe(false);
     silent.stop(true);
   });

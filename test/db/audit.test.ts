@@ -88,8 +88,8 @@ describe("an entry", () => {
     const [row = []] = insertAudit(entry).rows;
     expect(row).toContain(NIL_UUID);
     expect(row).toContain('{"automatic":"true"}');
-    const [asked = []] = insertAudit({ ...entry, user_id: "somebody" }).rows;
-    expect(asked).not.toContain('{"automatic":"true"}');
+    const [requests = []] = insertAudit({ ...entry, user_id: "somebody" }).rows;
+    expect(requests).not.toContain('{"automatic":"true"}');
   });
 });
 

@@ -108,7 +108,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(await settingAt("turn")).toBe("a");
     });
 
-    test("[ST-3] a guard counts for each of the rows of its statement", async () => {
+    test("[ST-3] a guard applies to each row of its statement", async () => {
       await store.commit([insertSetting(["a", "b"].map((key) => ({ key, value: "1" })))]);
       const both = swapSetting(["a", "b"].map((key) => ({ key, from: "1", to: "2" })));
       const oneGone = swapSetting(["a", "c"].map((key) => ({ key, from: "2", to: "3" })));
@@ -139,7 +139,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(settled).toEqual(settled.toSorted((one, other) => one - other));
     });
 
-    test("[ST-25] a refused caller reads what the winner has written", async () => {
+    test("[ST-25] a refused caller reads the data that the winner has written", async () => {
       const seen = await Promise.all(
         ["a", "b", "c"].map(async (value) => {
           const outcome = await awaitOutcome(store.commit([insertSetting({ key: "won", value })]));

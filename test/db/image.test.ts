@@ -35,15 +35,15 @@ const readContents = (db: Database): unknown => {
 };
 
 test("[ST-28] a database from the image equals one from all steps, applied when it was first opened", () => {
-  using made = temporaryDirectory();
+  using created = temporaryDirectory();
   using stepped = temporaryDirectory();
-  const fromImage = withOpened(made.path, { image }, readContents);
+  const fromImage = withOpened(created.path, { image }, readContents);
   expect(fromImage).toEqual(withOpened(stepped.path, {}, readContents));
-  expect(withOpened(made.path, {}, (db) => db.query("select distinct applied_at from migrations").values())).toEqual([
-    [NOW],
-  ]);
-  expect(statSync(join(made.path, "slipway.db")).mode & 0o777).toBe(0o600);
-  expect(existsSync(join(made.path, "slipway.db.part"))).toBe(false);
+  expect(withOpened(created.path, {}, (db) => db.query("select distinct applied_at from migrations").values())).toEqual(
+    [[NOW]],
+  );
+  expect(statSync(join(created.path, "slipway.db")).mode & 0o777).toBe(0o600);
+  expect(existsSync(join(created.path, "slipway.db.part"))).toBe(false);
 });
 
 test("[ST-28] the image replaces no database with data, and none whose log still exists", () => {

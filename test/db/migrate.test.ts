@@ -178,7 +178,7 @@ describe("migrations", () => {
   });
 
   for (let step = 1; step <= STEPS.length; step++) {
-    test(`[ST-13] killed in the middle of step ${step}, the database is whole, and the next start completes it`, async () => {
+    test(`[ST-13] killed in the middle of step ${step}, the database is intact, and the next start completes the step`, async () => {
       using place = temporaryDirectory();
       const db = openEmpty(place.path);
       // An older version with data, if there is one.

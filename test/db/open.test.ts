@@ -59,7 +59,7 @@ describe("a data directory", () => {
     using place = temporaryDirectory();
     await Bun.write(
       join(place.path, "lock"),
-      "this is no database, and it is longer than the header of one".repeat(20),
+      "this is not a database, and it is longer than the header of one".repeat(20),
     );
     expect(() => lockDirectory(place.path)).toThrow("file is not a database");
   });

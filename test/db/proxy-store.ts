@@ -1,5 +1,5 @@
 // `Store` over drizzle-orm/sqlite-proxy to another process, through a bad network that depends on a seed: requests are delayed, rejected or
-// sent twice, and responses are lost after the commit. A retry has the ID of its batch (PERFORMANCE section 3).
+// sent twice, and responses are lost after the commit. A retry has the ID of its batch.
 import { deserialize, serialize } from "bun:jsc";
 import { type SQL, sql } from "drizzle-orm";
 import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";

@@ -16,7 +16,7 @@ const PARENTS: Readonly<Record<Parent, readonly [table: string, ...columns: stri
 
 const REPORT = "a report about the past";
 const OWNED = "a user who owns one that exists cannot be deleted";
-const SHARED = "other users go on using it";
+const SHARED = "other users keep using it";
 const CHATS = "belongs to the user's chats, which an administrator can still read";
 const SHORT = "deleted when the work is done";
 const DELETED_BEFORE =
@@ -80,7 +80,7 @@ const STAYS: Readonly<Record<Parent, Readonly<Record<string, string>>>> = {
     "trials.workspace_id": KEEPER,
     "workspace_activity.workspace_id": HISTORY,
     "workspace_builds.workspace_id": HISTORY,
-    "workspace_contexts.workspace_id": "chats that have pinned it go on using it",
+    "workspace_contexts.workspace_id": "chats that have pinned it keep using it",
     "workspace_forks.workspace_id": KEEPER,
     "workspace_snapshots.workspace_id": "deleted with its files (actors/workspace/trash.ts)",
   },

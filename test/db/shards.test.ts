@@ -97,9 +97,9 @@ test("[CP-2] existing objects get their shard on SQLite", () => {
 });
 
 testNeeding([needs.postgres], "[CP-2] and on PostgreSQL", async () => {
-  const made = await createDatabase({ empty: true });
-  databases.push(made);
-  await using sql = new SQL(made.url, { max: 1 });
+  const created = await createDatabase({ empty: true });
+  databases.push(created);
+  await using sql = new SQL(created.url, { max: 1 });
   using connection = await sql.reserve();
   await migratePostgres(connection, { now: 1, migrations: stepsBefore(PG_MIGRATIONS, "0003_parts") });
   for (const write of WRITES) await connection.unsafe(write);

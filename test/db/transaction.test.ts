@@ -1,4 +1,4 @@
-// Why there are no interactive transactions (PERFORMANCE section 3, rule 1): the behavior of Drizzle's own on this driver. If this test
+// Why there are no interactive transactions: the behavior of Drizzle's own on this driver. If this test
 // ever fails, the driver was fixed and the rule may be reconsidered.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";

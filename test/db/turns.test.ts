@@ -5,19 +5,19 @@ import { FairScheduler } from "#db/engine/turns.ts";
 /** Starts work of several users that ends on request, and records the order in which it started. */
 const stage = (options: ConstructorParameters<typeof FairScheduler>[0]) => {
   const turns = new FairScheduler(options);
-  const begun: string[] = [];
+  const started: string[] = [];
   const ends = new Map<string, () => void>();
   return {
-    begun,
+    begun: started,
     run: (who: string | undefined, name: string): Promise<string> =>
       turns
         .run(who, async () => {
-          begun.push(name);
+          started.push(name);
           await new Promise<void>((end) => ends.set(name, end));
           return name;
         })
         .catch((error: Error) => error.message),
-    /** Resolves once what follows has begun. */
+    /** Resolves once the next step has begun. */
     async end(name: string) {
       ends.get(name)?.();
       await new Promise(setImmediate);

@@ -92,8 +92,8 @@ testInside("[WL-1] every list search uses an index, for every caller", () => {
   for (const kind of ["owner", "organization_admin", "member"] as const) {
     const caller = makeCaller(kind);
     const wanted = { favorites_of: caller.user_id, limit: 50 };
-    const asked = SEARCHES.flatMap((q) => [undefined, FIRST_CURSOR].map((after) => ({ q, after })));
-    for (const { q, after } of asked) {
+    const requested = SEARCHES.flatMap((q) => [undefined, FIRST_CURSOR].map((after) => ({ q, after })));
+    for (const { q, after } of requested) {
       const filter = parseWorkspaceFilter(q, caller, 0);
       const { sql, params } = listWorkspacePage(filter, { ...wanted, after });
       const plan = db.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[];

@@ -9,7 +9,7 @@ test.each(checks.map((check) => [check.name, check] as const))(
   "[FZ-1] %s gets 2 requests each: no 5xx, no undocumented status, no other shape of error, no timeout",
   async (_name, check) => {
     const seen = await check.run({ rounds: 2, seed: 20_261, log: () => {} });
-    // A fuzzer whose every request is refused at the door would find nothing.
+    // A fuzzer whose requests are all refused by validation would find nothing.
     expect(Number(/(\d+) operations did/.exec(seen)?.[1])).toBeGreaterThan(30);
   },
 );

@@ -36,7 +36,7 @@ const seedThings = async (server: TestServer, admin: Client): Promise<FuzzInputs
     ...message,
   });
   const skill = { name: "reviews", description: "When code is read.", content: "Read it twice." };
-  const made = await owner.post<{ id: string }>("/api/v2/users/me/skills", skill);
+  const created = await owner.post<{ id: string }>("/api/v2/users/me/skills", skill);
   const known = {
     user: [user.user_id, seeded.owner_id],
     organization: ["default", seeded.organization_id],
@@ -45,7 +45,7 @@ const seedThings = async (server: TestServer, admin: Client): Promise<FuzzInputs
     workspaceagent: [seeded.agent_id],
     workspacename: ["dev"],
     chat: [chat.id],
-    skill: [made.id],
+    skill: [created.id],
     ...(template ? { template: [template.id], templateversion: [template.active_version_id] } : {}),
   };
   return { known, seeded };

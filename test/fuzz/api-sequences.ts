@@ -97,14 +97,14 @@ const REFUSED = [400, 403, 404, 405, 409, 410];
 const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  const stranger = (await newPerson(admin, "stranger")).client;
+  const outsider = (await newPerson(admin, "stranger")).client;
   const other = await admin.post<{ id: string }>("/api/v2/organizations", { name: "elsewhere" });
   const all = makeKinds({ organizations: ["default", other.id], users: ["admin", "stranger"] });
   const random = randomFrom(seed);
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
-  const wrong: string[] = [];
+  const problems: string[] = [];
   const counts: Record<string, number> = {};
-  let made = 0;
+  let created = 0;
 
   const expectStatus = async (
     client: Client,
@@ -118,8 +118,8 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
     const text = await response.text();
     counts[step] = (counts[step] ?? 0) + 1;
     if (!wanted.includes(response.status))
-      wrong.push(`${step}: ${method} ${path} gave ${response.status} ${text.slice(0, 200)}`);
-    if (response.status >= 400 && !text.includes('"message"')) wrong.push(`${step}: ${method} ${path} says nothing`);
+      problems.push(`${step}: ${method} ${path} gave ${response.status} ${text.slice(0, 200)}`);
+    if (response.status >= 400 && !text.includes('"message"')) problems.push(`${step}: ${method} ${path} says nothing`);
   };
 
   for (const kind of all) {
@@ -136,7 +136,7 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
       const findRoute = (to: string) => kind.one(parent, to);
       const move = Math.floor(random() * 8);
       if (move <= 1 || id === undefined) {
-        const label = `s${++made}`;
+        const label = `s${++created}`;
         await expectStatus(admin, "make", [200, 201], "POST", kind.at(parent), kind.body(label));
         const row = (await read(parent)).find((one) => kind.label(one) === label);
         if (row) mine.set(label, kind.id(row));
@@ -158,12 +158,12 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
       } else if (move === 5) {
         // The stranger's own tokens belong to the stranger.
         if (kind.name === "token" && parent === 1) continue;
-        await expectStatus(stranger, "as a stranger", [...FORBIDDEN, 405], "GET", findRoute(id));
-        await expectStatus(stranger, "as a stranger", FORBIDDEN, "DELETE", findRoute(id));
+        await expectStatus(outsider, "as a stranger", [...FORBIDDEN, 405], "GET", findRoute(id));
+        await expectStatus(outsider, "as a stranger", FORBIDDEN, "DELETE", findRoute(id));
         if (parentsApart) await expectStatus(admin, "below another parent", GONE, "DELETE", kind.one(1 - parent, id));
       } else if (move === 6) {
         await expectStatus(admin, "make badly", REFUSED, "POST", kind.at(parent), kind.broken);
-        await expectStatus(stranger, "make badly", FORBIDDEN, "POST", kind.at(0), kind.body(`s${++made}`));
+        await expectStatus(outsider, "make badly", FORBIDDEN, "POST", kind.at(0), kind.body(`s${++created}`));
       } else {
         const none = pick(INVALID_IDS);
         await expectStatus(admin, "no id", [...REFUSED, 200], "GET", findRoute(none));
@@ -177,12 +177,12 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
           .map(String);
         const expected = [...(live[at] as Map<string, string>).keys()];
         if (seen.sort().join() !== expected.sort().join())
-          wrong.push(`${kind.name}: there are ${seen}, expected ${expected}`);
+          problems.push(`${kind.name}: there are ${seen}, expected ${expected}`);
       }
     }
     log(`${kind.name}: ${live.map(({ size }) => size).join(" and ")} are left`);
   }
-  if (wrong.length > 0) throw new Error(`seed ${seed}: ${[...new Set(wrong)].slice(0, 8).join("\n")}`);
+  if (problems.length > 0) throw new Error(`seed ${seed}: ${[...new Set(problems)].slice(0, 8).join("\n")}`);
   return `${all.length} kinds, ${rounds} steps each, seed ${seed}: ${Object.entries(counts)
     .map(([step, n]) => `${n} ${step}`)
     .join(", ")}; all as the model says`;

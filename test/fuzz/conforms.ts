@@ -14,16 +14,16 @@ export const findMismatch = (schema: Schema, value: unknown, place = "it"): stri
   }
   switch (schema.type) {
     case "string":
-      return typeof value === "string" ? misfitOfText(schema, value, place) : `${place} is no string`;
+      return typeof value === "string" ? misfitOfText(schema, value, place) : `${place} is not a string`;
     case "integer":
     case "number":
       return misfitOfNumber(schema, value, place);
     case "boolean":
-      return typeof value === "boolean" ? undefined : `${place} is no boolean`;
+      return typeof value === "boolean" ? undefined : `${place} is not a boolean`;
     case "array":
-      return Array.isArray(value) ? misfitOfList(schema, value, place) : `${place} is no list`;
+      return Array.isArray(value) ? misfitOfList(schema, value, place) : `${place} is not a list`;
     case "object":
-      return isObject(value) ? misfitOfObject(schema, value, place) : `${place} is no object`;
+      return isObject(value) ? misfitOfObject(schema, value, place) : `${place} is not an object`;
     default:
       return undefined;
   }
@@ -40,13 +40,13 @@ const misfitOfText = (schema: Schema, value: string, place: string): string | un
   if (value.length < minLength || value.length > maxLength) return `${place} has ${value.length} characters`;
   if (pattern !== undefined && !new RegExp(pattern).test(value)) return `${place} does not match ${pattern}`;
   if (format === "uuid" && !UUID.test(value)) return `${place} is no UUID`;
-  if (format === "date-time" && !DATE_TIME.test(value)) return `${place} is no time`;
+  if (format === "date-time" && !DATE_TIME.test(value)) return `${place} is not a time`;
   return undefined;
 };
 
 const misfitOfNumber = ({ type, minimum, maximum }: Schema, value: unknown, place: string): string | undefined => {
-  if (typeof value !== "number" || !Number.isFinite(value)) return `${place} is no number`;
-  if (type === "integer" && !Number.isInteger(value)) return `${place} is no whole number`;
+  if (typeof value !== "number" || !Number.isFinite(value)) return `${place} is not a number`;
+  if (type === "integer" && !Number.isInteger(value)) return `${place} is not a whole number`;
   return value < (minimum ?? value) || value > (maximum ?? value) ? `${place} is out of bounds` : undefined;
 };
 

@@ -197,12 +197,12 @@ test("[PR-3] a rate-limited host is not called until the time that it names; oth
   host.refuse = () => Response.json([], { headers: { "ratelimit-remaining": "0", "ratelimit-reset": reset } });
   expect(await pulls.find("fix")).toBeUndefined();
   expect(restTimes.at(-1)).toBe(NOW + 300_000);
-  const asked = host.asked.length;
+  const requested = host.asked.length;
   expect(await failure(open("github", { allowed: [] }).pulls.find("fix"))).toMatchObject({
     kind: "failed",
     message: expect.stringContaining("not a public address"),
   });
-  expect(host.asked).toHaveLength(asked);
+  expect(host.asked).toHaveLength(requested);
 });
 
 test("[PR-4] a pull request is polled often while work continues, rarely later, with a growing delay after failures, and not once it is merged", () => {

@@ -148,7 +148,7 @@ for (const { engine, needed } of WAYS) {
       const store = open({ SLIPWAY_HOME_BACKUP_DIR: place.path, ...settings });
       await expect(write(store, failing(home.path))).rejects.toThrow("the disk has failed");
       expect(await store.list()).toEqual([]);
-      const made = await write(store, pack(home.path));
+      const created = await write(store, pack(home.path));
       const largest = listFiles(place.path).toSorted((a, b) => statSync(b).size - statSync(a).size)[0] ?? "";
       const altered = readFileSync(largest);
       altered.writeUInt8(altered.readUInt8(1_000) ^ 1, 1_000);
@@ -157,11 +157,11 @@ for (const { engine, needed } of WAYS) {
       const damages = engine === "restic" ? [altered] : [undefined, altered];
       for (const damage of damages) {
         if (damage) writeFileSync(largest, damage, { mode: 0o600 });
-        const error = await store.verify(WORKSPACE, made.id, signal).catch((one: unknown) => one);
+        const error = await store.verify(WORKSPACE, created.id, signal).catch((one: unknown) => one);
         expect(error).toMatchObject({ name: "HomeBackupError", isDamage: true });
       }
       const to = join(home.path, "restored");
-      await expect(extract(store.read(made, signal), to)).rejects.toThrow();
+      await expect(extract(store.read(created, signal), to)).rejects.toThrow();
       expect(existsSync(to) || existsSync(`${to}.part`)).toBe(false);
     },
   );
@@ -208,8 +208,8 @@ test("[HB-6] a refusing or slow bucket is explained with its settings, and a tra
   expect([...server.objects.keys()]).toEqual([]);
   let failures = 0;
   server.play((request) => (request.method !== "PUT" || failures++ > 2 ? undefined : server.refused(503, "SlowDown")));
-  const made = await write(store, pack(home.path));
-  await store.verify(WORKSPACE, made.id, signal);
+  const created = await write(store, pack(home.path));
+  await store.verify(WORKSPACE, created.id, signal);
 });
 
 testNeeding(

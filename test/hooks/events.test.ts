@@ -55,10 +55,10 @@ testNeeding(
     expect(stringifyBody(first)).toContain("list them politely");
     for (const context of ["CTX-PROMPT", "CTX-START", "Be brief."]) expect(stringifyBody(first)).toContain(context);
     expect(stringifyBody(first)).not.toMatch(/note of|"list them"/);
-    const asked = '{ "query" : "wanted" }';
+    const requested = '{ "query" : "wanted" }';
     first
       .say(
-        { call: { id: "call-1", name: "list_templates", args: asked } },
+        { call: { id: "call-1", name: "list_templates", args: requested } },
         { finish: "tool_calls", usage: { input: 100, output: 5 } },
       )
       .end();
@@ -102,7 +102,7 @@ testNeeding(
     expect(start?.request.data).toEqual({ source: "startup" });
     expect(seen[6]?.request.data).toEqual({ source: "resume" });
     expect(call?.request.data).toMatchObject({ tool_use_id: "call-1", tool_name: "list_templates" });
-    expect(call?.body).toContain(`"tool_input":${asked}`);
+    expect(call?.body).toContain(`"tool_input":${requested}`);
     expect(answered?.request.data).toMatchObject({
       tool_use_id: "call-1",
       tool_response: { templates: expect.anything() },
@@ -228,10 +228,10 @@ testNeeding(
       },
     });
     expect((await compact("Quote the keys.")).status).toBe(200);
-    const asked = await world.upstream.next();
-    expect(stringifyBody(asked)).toMatch(/CTX-COMPACT[\s\S]*Quote no keys\./);
-    expect(stringifyBody(asked)).not.toContain("Quote the keys.");
-    asked.say({ text: "NOTES" }, { finish: "stop" }).end();
+    const requested = await world.upstream.next();
+    expect(stringifyBody(requested)).toMatch(/CTX-COMPACT[\s\S]*Quote no keys\./);
+    expect(stringifyBody(requested)).not.toContain("Quote the keys.");
+    requested.say({ text: "NOTES" }, { finish: "stop" }).end();
     await follower.until((one) => isWaiting(one) && one.history.at(-1) === "system: note of keys");
     const page = await world.owner.get<MessagePage>(`${path}/messages?limit=200`);
     expect(JSON.stringify(page)).toContain("Quote no keys.");

@@ -126,11 +126,11 @@ testNeeding(
     expect(await tryCreate(world)).toEqual({ status: 403, body: { message: "No keys here.", kind: "hook_denied" } });
     expect(await loadHistory(world.owner, chat.id)).toEqual(history);
     // Invalid requests are rejected before the hook is called.
-    const asked = (await consumer.listReceived()).length;
+    const requested = (await consumer.listReceived()).length;
     expect((await world.owner.fetch("PATCH", `${path}/999999999`, { content: toTextContent("x") })).status).toBe(404);
     await world.owner.patch(`/api/v2/chats/${chat.id}`, { archived: true });
     expect((await world.owner.fetch("POST", path, { content: toTextContent("x") })).status).toBe(409);
-    expect((await consumer.listReceived()).length).toBe(asked);
+    expect((await consumer.listReceived()).length).toBe(requested);
     const { audit_logs } = await (await admin(world)).get<{
       audit_logs: { status_code: number; additional_fields: object }[];
     }>("/api/v2/audit?q=resource_type:chat&limit=200");
@@ -212,9 +212,9 @@ testNeeding(
     expect(JSON.stringify(results)).toMatch(
       /key \\"query\\" twice[\s\S]*key \\"Query\\" with different capitalization[\s\S]*Not that one\./,
     );
-    const asked = await consumer.listReceived("pre_tool_use");
-    expect(asked.map(({ request }) => request.data.tool_use_id)).toEqual(["c3", "c4"]);
-    expect(asked[1]?.body).toContain('"tool_input":{ "page": 1 }');
+    const requested = await consumer.listReceived("pre_tool_use");
+    expect(requested.map(({ request }) => request.data.tool_use_id)).toEqual(["c3", "c4"]);
+    expect(requested[1]?.body).toContain('"tool_input":{ "page": 1 }');
     expect((await consumer.listReceived("post_tool_use")).map(({ request }) => request.data.tool_use_id)).toEqual([
       "c4",
     ]);

@@ -73,7 +73,7 @@ test("[HK-4] 256 dispatches run concurrently, 192 of them for prompts; others wa
   expect(await none).toBeUndefined();
 });
 
-test("[HK-6] hook context between calls and results moves behind the results, and stays in place elsewhere", () => {
+test("[HK-6] hook context between calls and results is moved after the results, and keeps its position elsewhere", () => {
   const row = (role: "user" | "assistant" | "tool", type: "text" | "hook-context", text: string) => ({
     role,
     content: [{ type, text }],

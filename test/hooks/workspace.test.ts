@@ -275,8 +275,8 @@ testNeeding(
     const chat = await createChat(both, "go", { workspace_id: both.seeded.workspace_id });
     const { results, next } = await callTools(both, await both.models.next(), ["execute", { command: "ls" }]);
     expect(results[0]?.error).toContain("No network.");
-    const [asked] = await consumer.listReceived("pre_tool_use");
-    expect(asked?.request.data.tool_input).toEqual({ command: "curl evil" });
+    const [requested] = await consumer.listReceived("pre_tool_use");
+    expect(requested?.request.data.tool_input).toEqual({ command: "curl evil" });
     next.finish("stop");
     await sendMessage(both, chat.id, "again");
     (await both.models.next()).finish("stop");

@@ -32,7 +32,7 @@ const keepNames = (source: string): string =>
     .replace(/(^|\s)\/\/.*$/gm, "")
     .replace(/"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g, '""');
 
-test("[RP-47] no more files know of shards than before, outside of the cluster's code and its seams", () => {
+test("[RP-47] no more files use the words of shards than before, outside of the cluster's code and its seams", () => {
   const files = ["src", "actors", "db"].flatMap((folder) =>
     [...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync({ cwd: ROOT })].filter(
       (file) => !SEAMS.some((seam) => file.startsWith(seam)),

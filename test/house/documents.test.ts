@@ -115,7 +115,7 @@ const FILES = /(?<![\w/.#-])(?:docs|src|actors|db|test)\/[\w./-]*\w\.(?:md|tsx?|
 const PRINTED = "src/schema/routes.ts";
 
 test("[RP-11] comments and pages name only documents and files of the repository", () => {
-  const strangers = SOURCES.flatMap((path) => {
+  const outsiders = SOURCES.flatMap((path) => {
     const words = prose(path);
     // Test pages name files relative to their own folder.
     const files = (words.match(FILES) ?? []).filter(
@@ -123,7 +123,7 @@ test("[RP-11] comments and pages name only documents and files of the repository
     );
     return [...(words.match(FOREIGN) ?? []), ...files].map((name) => `${path}: ${name}`);
   });
-  expect(strangers).toEqual([]);
+  expect(outsiders).toEqual([]);
 });
 
 test("[RP-11] the files that a folder's page lists exist", () => {

@@ -58,7 +58,7 @@ test(`[RP-41] no more than ${CEILING} runs of ${LINES} lines are duplicated`, ()
 
 const code = (name: string): string => Array.from({ length: LINES }, (_, at) => `  ${name}${at}();`).join("\n");
 
-test("[RP-41] a run is counted once whatever its length and location; imports, comments and blank lines are not", () => {
+test("[RP-41] a duplicate is counted once, whatever its length and location; imports, comments and blank lines are not counted", () => {
   const long = `${code("a")}\n${code("b")}`;
   const spaced = long.replaceAll("\n", "\n\n  // why\n    ");
   const imports = `import {\n  ${Array.from({ length: 20 }, (_, at) => `name${at},`).join("\n  ")}\n} from "x";\n`;

@@ -32,13 +32,21 @@ const CEILINGS: Readonly<Record<string, number>> = {
   test: 12,
 };
 
+/** `is no X` instead of `is not an X`; "there is no X" and "no longer" are fine. */
+const NEGATED_NOUN = /(?<!\b[Tt]here )(?<!\b(?:that|if) )\b(?:is|are|was|were) no (?!longer|more|other|less|larger)[a-z]+/g;
+const MAX_NEGATED_NOUNS = 2;
+
+/** Variables named by a participle or a verb instead of by their content: `requested`, `message`, `created`, `attempt`, `received`. */
+const PARTICIPLE_NAME = /\b(?:const|let) (?:asked|said|made|begun|heard|told|wish|wishes|stranger|strangers|looker)\b/g;
+const MAX_PARTICIPLE_NAMES = 49;
+
 /** Functions of the product named `xOf` instead of by what they do. */
 const MAX_OF_FUNCTIONS = 83;
 
 const root = `${import.meta.dir}/../..`;
 
 const listFiles = (folder: string): string[] =>
-  [...new Bun.Glob(`${folder}/**/*.{ts,tsx,md}`).scanSync({ cwd: root })].filter(
+  [...new Bun.Glob(`${folder}/**/*.{ts,tsx,md,txt}`).scanSync({ cwd: root })].filter(
     (file) =>
       file !== "test/house/plain-words.test.ts" &&
       !/^src\/wire\/gen\/|\/migrations\/|^docs\/spec\/|^test\/results\/|\/fixtures\//.test(file),
@@ -55,6 +63,21 @@ test("[RP-42] no folder gains phrases that read like a translation", () => {
   const folders = Object.entries(CEILINGS).map(([folder, most]) => ({ most, found: findIn(folder) }));
   // One of these is new: say it in plain words.
   expect(folders.filter(({ most, found }) => found.length > most).flatMap(({ found }) => found)).toEqual([]);
+});
+
+const countIn = (pattern: RegExp): string[] =>
+  ["src", "actors", "db", "test"]
+    .flatMap(listFiles)
+    .flatMap((file) => (readPage(file).match(pattern) ?? []).map((found) => `${file}: ${found}`));
+
+test("[RP-42] things are not something else, instead of being \"no\" something", () => {
+  const found = countIn(NEGATED_NOUN);
+  expect(found.length > MAX_NEGATED_NOUNS ? found : []).toEqual([]);
+});
+
+test("[RP-42] variables are named by their content, not by a participle", () => {
+  const found = countIn(PARTICIPLE_NAME);
+  expect(found.length > MAX_PARTICIPLE_NAMES ? found : []).toEqual([]);
 });
 
 test("[RP-42] functions are named by what they do, not `xOf`", () => {

@@ -15,7 +15,7 @@ const PAUSES: Readonly<Record<string, string>> = {
   "test/mcp/session-host.ts": "a tool that takes its time and reports progress",
   "test/support/until.ts": "this is where tests wait",
   "test/support/run/preparing.ts": "no test runs yet while a process waits for a program that is being prepared",
-  "test/run.ts": "the runner is no test",
+  "test/run.ts": "the runner is not a test",
 };
 
 const SLEEPS = /\bBun\.sleep(Sync)?\(|(?<![.\w"'`(])setTimeout\(|\bsleep\(systemClock\b/;
@@ -45,7 +45,7 @@ test("[RP-13] every allowed pause still exists", () => {
   ).toEqual([]);
 });
 
-test("[RP-13] advancing the test clock reaches a timer that checks the clock and is rescheduled for the remaining time", () => {
+test("[RP-13] advancing the test clock fires a timer that is rescheduled for the remaining time", () => {
   const clock = new ManualClock();
   let looks = 0;
   for (let round = 0; round < 50; round += 1) {

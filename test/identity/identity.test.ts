@@ -184,10 +184,10 @@ describe("cloud b", () => {
 
 describe("cloud c", () => {
   const claims = { google: { compute_engine: { instance_id: "4711" } } };
-  const made = generateKeyPair("RS256", { extractable: true });
+  const created = generateKeyPair("RS256", { extractable: true });
   const token = async (
     payload: object = claims,
-    { at = now, key = made, alg = "RS256", aud = "coder", iss = "https://accounts.google.com", seconds = 3600 } = {},
+    { at = now, key = created, alg = "RS256", aud = "coder", iss = "https://accounts.google.com", seconds = 3600 } = {},
   ) =>
     new SignJWT({ ...payload })
       .setProtectedHeader({ alg, kid: "one" })
@@ -206,7 +206,7 @@ describe("cloud c", () => {
     expect(await refusal(async () => verifyGoogleIdentity(empty, await token(), { now, accessUrl }))).toContain(
       "trusts no key",
     );
-    const jwk = { ...(await exportJWK((await made).publicKey)), kid: "one", alg: "RS256" };
+    const jwk = { ...(await exportJWK((await created).publicKey)), kid: "one", alg: "RS256" };
     writeTrusted("c/keys.json", JSON.stringify({ keys: [jwk] }));
     expect(await verify(await token())).toBe("accepted: 4711");
   });
@@ -222,7 +222,7 @@ describe("cloud c", () => {
     expect(await verify([none, body, ""].join("."))).toBe(NO);
     const endless = await new SignJWT(claims)
       .setProtectedHeader({ alg: "RS256", kid: "one" })
-      .sign((await made).privateKey);
+      .sign((await created).privateKey);
     expect(await verify(endless)).toBe(NO);
     expect(await verify("")).toBe(NO);
     expect(await verify("a.b.c")).toBe(NO);

@@ -9,17 +9,17 @@ const NO_PRIVATE_HOSTS: ReachableAddresses = { private: false, hosts: [] };
 
 /** Counts connections and answers every request. */
 const openListener = async (answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok") => {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const server = createServer((socket) => {
     socket.on("error", () => {});
     socket.on("data", (bytes) => {
-      asked.push(bytes.toString());
+      requests.push(bytes.toString());
       socket.end(answer);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
-  return { asked, port, [Symbol.dispose]: () => void server.close() };
+  return { asked: requests, port, [Symbol.dispose]: () => void server.close() };
 };
 
 const catchError = (promise: Promise<unknown>): Promise<unknown> =>

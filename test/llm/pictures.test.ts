@@ -16,9 +16,9 @@ const step = (n: number, more: Record<string, unknown> = { is_media: true }): Pr
 };
 
 test("[DT-5] images are sent as images with their text, the newest eight; missing ones and those of other tools are text only", async () => {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const loadAttachment = async (id: string): Promise<Attachment | undefined> => {
-    asked.push(id);
+    requests.push(id);
     return id === "file-9" ? undefined : { name: "screenshot.png", media_type: "image/png", bytes: PNG };
   };
   const messages = [...Array.from({ length: 10 }, (_, n) => step(n)).flat(), ...step(10, {})];
@@ -36,7 +36,7 @@ test("[DT-5] images are sent as images with their text, the newest eight; missin
     ],
   });
   // The newest first, because older ones may be left out.
-  expect(asked).toEqual(Array.from({ length: 8 }, (_, n) => `file-${9 - n}`));
+  expect(requests).toEqual(Array.from({ length: 8 }, (_, n) => `file-${9 - n}`));
 });
 
 const cat = async (): Promise<Attachment> => ({ name: "cat.png", media_type: "image/png", bytes: PNG });

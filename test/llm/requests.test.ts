@@ -43,14 +43,14 @@ const recordRequests = async (
 ): Promise<RecordedRequests> => {
   const { kind, protocol, useResponses = false } = KINDS[name] ?? { kind: "openai-compat", protocol: "openai" };
   const model = MODELS[name] ?? "test-model";
-  const asked: RecordedRequests = { bodies: [], refused: [], events: [] };
+  const requested: RecordedRequests = { bodies: [], refused: [], events: [] };
   const fetch = async (_: unknown, init?: RequestInit): Promise<Response> => {
     const body = JSON.parse(String(init?.body)) as Json;
-    asked.bodies.push(body);
+    requested.bodies.push(body);
     const refusal = findRefusal(name, body, model);
     if (refusal) {
       const text = JSON.stringify(refusal.body);
-      asked.refused.push(text);
+      requested.refused.push(text);
       return new Response(text, { status: refusal.status });
     }
     const answer = `${toOpening(protocol)}${frame(protocol, { text: "hi" })}${frame(protocol, { finish: "stop" }, 1)}`;
@@ -93,8 +93,8 @@ const recordRequests = async (
     attempt: 1,
     signal: new AbortController().signal,
   };
-  for await (const event of streamModel(call, whole)) asked.events.push(event);
-  return asked;
+  for await (const event of streamModel(call, whole)) requested.events.push(event);
+  return requested;
 };
 
 describe("random histories", () => {

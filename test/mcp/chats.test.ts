@@ -36,7 +36,7 @@ const add = (slug: string, more: object = {}): Promise<McpServerConfig> =>
   admin.post<McpServerConfig>(base, { slug, url: `${host.url}/mcp`, ...more });
 const listToolNames = ({ request }: { request: { tools: readonly { name: string }[] } }, slug: string): string[] =>
   request.tools.map(({ name }) => name).filter((name) => name.startsWith(`${slug}__`));
-const refusal = (work: Promise<unknown>): Promise<number> =>
+const getRejectionStatus = (work: Promise<unknown>): Promise<number> =>
   work.then(
     () => 0,
     ({ status }: { status: number }) => status,
@@ -115,14 +115,14 @@ test("[MC-1] [MC-2] [MC-5] a chat has the listed tools of its chosen and forced 
 
   // Disabled or unknown servers cannot be selected; the chat keeps its current ones.
   await admin.patch(`${base}/${chosen.id}`, { enabled: false });
-  const wish = { content: [{ type: "text", text: "hi" }], mcp_server_ids: [chosen.id] };
-  expect(await refusal(world.owner.post(`/api/v2/chats/${none.id}/messages`, wish))).toBe(400);
-  await world.owner.post(`/api/v2/chats/${id}/messages`, wish);
+  const input = { content: [{ type: "text", text: "hi" }], mcp_server_ids: [chosen.id] };
+  expect(await getRejectionStatus(world.owner.post(`/api/v2/chats/${none.id}/messages`, input))).toBe(400);
+  await world.owner.post(`/api/v2/chats/${id}/messages`, input);
   (await world.models.next()).finish("stop");
   for (const one of [broken.id, forced.id]) await admin.delete(`${base}/${one}`);
 });
 
-test("[MC-13] a tool that a server adds during a turn is offered to the model in it, and in later chats", async () => {
+test("[MC-13] a tool that a server adds during a turn is offered to the model in the same turn and in later chats", async () => {
   await using growing = startSessionHost();
   const { id } = await add("growing", { url: growing.url, availability: "force_on" });
   const { call } = await openChat(world);
@@ -141,14 +141,14 @@ test("[MC-13] a tool that a server adds during a turn is offered to the model in
 
 test("[MC-8] secrets are write-only and never sent to another origin; invalid values are refused by name", async () => {
   const headers = { "X-One": "hidden-1" };
-  const made = await add("sealed", { auth_type: "custom_headers", custom_headers: headers });
-  expect(made).toMatchObject({ has_secret: true, custom_header_names: ["X-One"], availability: "default_off" });
-  const everything = JSON.stringify([made, await admin.get(base), await world.owner.get(base)]);
+  const created = await add("sealed", { auth_type: "custom_headers", custom_headers: headers });
+  expect(created).toMatchObject({ has_secret: true, custom_header_names: ["X-One"], availability: "default_off" });
+  const everything = JSON.stringify([created, await admin.get(base), await world.owner.get(base)]);
   expect(everything).not.toContain("hidden-1");
-  expect(await admin.patch(`${base}/${made.id}`, { display_name: "x" })).toMatchObject({ has_secret: true });
-  const moved = await admin.patch(`${base}/${made.id}`, { url: "https://elsewhere.invalid/mcp" });
+  expect(await admin.patch(`${base}/${created.id}`, { display_name: "x" })).toMatchObject({ has_secret: true });
+  const moved = await admin.patch(`${base}/${created.id}`, { url: "https://elsewhere.invalid/mcp" });
   expect(moved).toMatchObject({ custom_header_names: [] });
-  const wrong: [object, string][] = [
+  const problems: [object, string][] = [
     [{ slug: "A b", url: host.url }, "slug"],
     [{ slug: "a__b", url: host.url }, "slug"],
     [{ slug: "n1", url: "ftp://x" }, "url"],
@@ -160,12 +160,12 @@ test("[MC-8] secrets are write-only and never sent to another origin; invalid va
     [{ slug: "n1", url: host.url, auth_type: "custom_headers", custom_headers: { Host: "x" } }, "custom_headers"],
     [{ slug: "n1", url: host.url, availability: "sometimes" }, "availability"],
   ];
-  for (const [body, field] of wrong) {
+  for (const [body, field] of problems) {
     const response = await admin.fetch("POST", base, body);
     expect([field, response.status]).toEqual([field, 400]);
     expect(await response.text()).toContain(`"field":"${field}"`);
   }
-  expect(await refusal(add("sealed"))).toBe(409);
+  expect(await getRejectionStatus(add("sealed"))).toBe(409);
 });
 
 test("[MC-8] a key that a server repeats in an answer or an error is hidden", async () => {
@@ -197,12 +197,12 @@ test("[MC-8] a key that a server repeats in an answer or an error is hidden", as
 
 test("[MC-9] with OAuth, each user has their own token, renewed when it is due; the server is left out until they sign in", async () => {
   let issued = 0;
-  const asked: string[] = [];
+  const requests: string[] = [];
   const authority = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     async fetch(request) {
-      asked.push(await request.text());
+      requests.push(await request.text());
       issued += 1;
       return Response.json({ access_token: `token-${issued}`, refresh_token: `again-${issued}`, expires_in: 30 });
     },
@@ -226,7 +226,7 @@ test("[MC-9] with OAuth, each user has their own token, renewed when it is due; 
   expect((await admin.fetch("GET", `${back.pathname}?${query}`)).status).toBe(400);
   const done = await world.owner.fetch("GET", `${back.pathname}?${query}`);
   expect([done.status, await done.text()]).toEqual([200, expect.stringContaining("You are signed in at signed.")]);
-  expect(asked[0]).toContain("client_secret=shh");
+  expect(requests[0]).toContain("client_secret=shh");
   expect(await world.owner.get(path)).toMatchObject({ auth_connected: true });
   expect(await admin.get(path)).toMatchObject({ auth_connected: false });
   const after = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
@@ -234,12 +234,12 @@ test("[MC-9] with OAuth, each user has their own token, renewed when it is due; 
   after.call.finish("stop");
   // It expires within a minute, so it was renewed immediately.
   expect(host.seen.at(-1)?.get("authorization")).toMatch(/^Bearer token-[2-9]/);
-  expect(asked.some((text) => text.includes("refresh_token=again-1"))).toBe(true);
+  expect(requests.some((text) => text.includes("refresh_token=again-1"))).toBe(true);
   await world.owner.delete(`${path}/oauth2`);
   expect(await world.owner.get(path)).toMatchObject({ auth_connected: false });
 
   const again = new URL((await world.owner.post<{ url: string }>(`${path}/oauth2/start`, {})).url).searchParams;
-  const calls = asked.length;
+  const calls = requests.length;
   // The second is another tenant's of the same origin.
   for (const change of [
     { token_url: `http://localhost:${authority.port}/token` },
@@ -253,7 +253,7 @@ test("[MC-9] with OAuth, each user has their own token, renewed when it is due; 
     const late = await world.owner.fetch("GET", `${back.pathname}?code=code-2&state=${again.get("state")}`);
     expect([late.status, await late.text()]).toEqual([400, expect.stringContaining("have changed since")]);
   }
-  expect(asked).toHaveLength(calls);
+  expect(requests).toHaveLength(calls);
 });
 
 test("[MC-8] a call that started before a server moved does not use tokens for its new URL", async () => {
@@ -273,19 +273,19 @@ test("[MC-8] a call that started before a server moved does not use tokens for i
   expect(await links.live(user_id, after)).toMatchObject({ access_token: "a" });
   expect(await links.renew(user_id, before, "refused")).toBeUndefined();
   expect(await links.live(user_id, before)).toBeUndefined();
-  // One that is due is not refreshed there either.
+  // An expired token is not refreshed there either.
   await links.put(user_id, after, { ...tokens, expires_in: 1 });
   expect(await links.live(user_id, before)).toBeUndefined();
 });
 
 test("[MC-9] a token that the server refuses early is refreshed once, and the call is repeated", async () => {
   let issued = 0;
-  const asked: string[] = [];
+  const requests: string[] = [];
   const authority = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     async fetch(request) {
-      asked.push(await request.text());
+      requests.push(await request.text());
       issued += 1;
       return Response.json({ access_token: `early-${issued}`, refresh_token: `next-${issued}`, expires_in: 3_600 });
     },
@@ -305,12 +305,12 @@ test("[MC-9] a token that the server refuses early is refreshed once, and the ca
   await world.owner.fetch("GET", `${back.pathname}?code=1&state=${sent.get("state")}`);
   const { call } = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
   expect(listToolNames(call, "early")).toContain("early__add");
-  expect(asked.at(-1)).toContain("refresh_token=next-1");
+  expect(requests.at(-1)).toContain("refresh_token=next-1");
   // And in the middle of a chat.
   refused = "Bearer early-2";
   const { results, next } = await callTools(world, call, ["early__add", { a: 1, b: 2 }]);
   expect(results).toMatchObject([{ output: "3" }]);
-  expect(asked.at(-1)).toContain("refresh_token=next-2");
+  expect(requests.at(-1)).toContain("refresh_token=next-2");
   next.finish("stop");
 });
 
@@ -332,12 +332,12 @@ test("[MC-6] servers declared by a workspace run there, are reported with their 
     off: { ...program, disabled: true },
   });
   /** Returns a chat's first call once its model is offered the expected tools. */
-  const openChatWhen = async (isSo: (names: string[], warnings: readonly string[]) => boolean) => {
+  const openChatWhen = async (matches: (names: string[], warnings: readonly string[]) => boolean) => {
     for (;;) {
       const chat = await openChat(world, { mcp_server_ids: [] });
       const names = chat.call.request.tools.map(({ name }) => name);
       const { warnings = [] } = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
-      if (isSo(names, warnings)) return chat;
+      if (matches(names, warnings)) return chat;
       chat.call.finish("stop");
     }
   };
@@ -393,7 +393,7 @@ test("[MC-6] servers declared by a workspace run there, are reported with their 
   late.next.finish("stop");
 });
 
-test("[MC-3] [DT-5] images from a server's tool become files of the chat and are shown to the model; IDs that a server writes do not", async () => {
+test("[MC-3] [DT-5] images from a server's tool become files of the chat and are shown to the model; file IDs in a server's text are ignored", async () => {
   const painter = await add("painter");
   const { id, call } = await openChat(world, { mcp_server_ids: [painter.id] });
   const { results, next } = await callTools(world, call, ["painter__picture"]);

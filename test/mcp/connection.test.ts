@@ -116,9 +116,9 @@ test("[MC-4] connections are shared; a failed server is not retried for 30 s, an
   host.refuse = () => new Response("no", { status: 500 });
   const broken = { ...target, key: "b" };
   expect(await failure(pool.connect(broken))).not.toBe("");
-  const asked = host.seen.length;
+  const requested = host.seen.length;
   expect(await failure(pool.connect(broken))).not.toBe("");
-  expect(host.seen.length).toBe(asked);
+  expect(host.seen.length).toBe(requested);
   host.refuse = undefined;
   clock.advance(30_001);
   expect((await pool.connect(broken)).isOpen).toBe(true);

@@ -21,7 +21,7 @@ const startHanging = () => {
   const host = startMcpHost();
   let isHanging = true;
   const inner = host.url;
-  let asked = 0;
+  let requested = 0;
   const waiting: { readonly count: number; readonly arrived: () => void }[] = [];
   const held = Promise.withResolvers<void>();
   const front = Bun.serve({
@@ -29,8 +29,8 @@ const startHanging = () => {
     hostname: "127.0.0.1",
     idleTimeout: 0,
     async fetch(request) {
-      asked += 1;
-      for (const { count, arrived } of waiting) if (asked >= count) arrived();
+      requested += 1;
+      for (const { count, arrived } of waiting) if (requested >= count) arrived();
       if (isHanging) await held.promise;
       const { method, headers } = request;
       const body = method === "POST" ? await request.text() : undefined;
@@ -40,12 +40,12 @@ const startHanging = () => {
   return {
     url: `http://127.0.0.1:${front.port}/mcp`,
     get asked() {
-      return asked;
+      return requested;
     },
     /** Resolves when this many requests have arrived. */
     askedTimes: (count: number): Promise<void> =>
       new Promise((resolve) => {
-        if (asked >= count) resolve();
+        if (requested >= count) resolve();
         else waiting.push({ count, arrived: resolve });
       }),
     answer: () => {
@@ -104,26 +104,26 @@ test("[MC-4] [MC-5] a hanging server delays one turn and no other, is retried wi
   clock.advance(27_001);
   await sendAndAwaitTurn("three");
   expect(await nextToolServers()).toEqual(["quick"]);
-  const asked = hanging.asked;
+  const requested = hanging.asked;
   clock.advance(29_000);
   await sendAndAwaitTurn("four");
   expect(await nextToolServers()).toEqual(["quick"]);
-  expect(hanging.asked).toBe(asked);
+  expect(hanging.asked).toBe(requested);
 
   // Retried after half a minute, it is waited for two seconds; then the pause is a minute.
   clock.advance(2_000);
   await sendAndAwaitTurn("five");
   await clock.timerIn(2_000);
-  await hanging.askedTimes(asked + 1);
+  await hanging.askedTimes(requested + 1);
   clock.advance(2_000);
   expect(await nextToolServers()).toEqual(["quick"]);
-  expect(hanging.asked).toBe(asked + 1);
+  expect(hanging.asked).toBe(requested + 1);
   clock.advance(28_001);
   hanging.answer();
   await sendAndAwaitTurn("six");
   clock.advance(45_000);
   expect(await nextToolServers()).toEqual(["quick"]);
-  expect(hanging.asked).toBe(asked + 1);
+  expect(hanging.asked).toBe(requested + 1);
   clock.advance(16_000);
   await sendAndAwaitTurn("seven");
   expect(await nextToolServers()).toEqual(["slow", "quick"]);
@@ -175,7 +175,7 @@ const PRIVATE = [
   ...["http://[fd00::1]/", "http://[::ffff:10.1.2.3]/", "http://0x0a010203/"],
 ];
 
-test("[MC-7] [MC-10] on other servers a private address is refused when it is entered, and metadata services are refused everywhere", async () => {
+test("[MC-7] [MC-10] on servers that others use, a private address is refused when it is entered, and metadata services are refused everywhere", async () => {
   await using world = await openChatWorld({ env: { SLIPWAY_ACCESS_URL: "https://slipway.example" } });
   await using alone = await openChatWorld();
   const admin = await signInAdmin(world);

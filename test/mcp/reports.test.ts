@@ -17,11 +17,11 @@ const tool = (name: string, more: object = {}): object => ({ name, inputSchema: 
 
 /** A server that lists and returns this, and a pool that calls it. */
 const openOdd = ({ page, answer = { content: [] } }: OddServer) => {
-  const asked: (string | undefined)[] = [];
+  const requests: (string | undefined)[] = [];
   const makeServer = (): Server => {
     const server = new Server({ name: "odd", version: "1.0.0" }, { capabilities: { tools: {} } });
     server.setRequestHandler("tools/list", ({ params }) => {
-      asked.push(params?.cursor);
+      requests.push(params?.cursor);
       return page(params?.cursor) as never;
     });
     server.setRequestHandler("tools/call", () => answer as never);
@@ -40,7 +40,7 @@ const openOdd = ({ page, answer = { content: [] } }: OddServer) => {
   const url = new URL(`http://127.0.0.1:${listening.port}/mcp`);
   const target = { key: url.href, url, kind: "http" as const, headers: {} };
   return {
-    asked,
+    asked: requests,
     names: async () => (await pool.connect(target)).tools.map(({ name }) => name),
     call: () => pool.call(async () => target, "get", {}, { signal: neverAborted, limits: LIMITS }),
     async [Symbol.asyncDispose]() {

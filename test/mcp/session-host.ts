@@ -31,7 +31,7 @@ export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}):
   const called: string[] = [];
   const cancelled: string[] = [];
   const names = ["hello", "grow", "slow", "silent", "ask", "die"];
-  let begun = 0;
+  let started = 0;
   let listening: Bun.Server<undefined> | undefined;
 
   const makeServer = (): Server => {
@@ -60,7 +60,7 @@ export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}):
       }
       if (params.name === "ask") return text(await collectAnswers(mcpReq));
       if (params.name === "die") await listening?.stop(true);
-      return text(`hello ${begun}`);
+      return text(`hello ${started}`);
     });
     return server;
   };
@@ -74,7 +74,7 @@ export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}):
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
       onsessioninitialized: (session) => {
-        begun += 1;
+        started += 1;
         sessions.set(session, { transport, server });
       },
     });
@@ -89,7 +89,7 @@ export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}):
   return {
     url: `http://127.0.0.1:${bound}/mcp`,
     get begun() {
-      return begun;
+      return started;
     },
     called,
     cancelled,

@@ -133,8 +133,8 @@ describe("valid archives", () => {
       { name: "link", data: strToU8("/etc/passwd"), method: 0, attributes: (0o120777 << 16) >>> 0 },
     );
     expect(await readArchive(archive, ZIP)).toEqual({ "a.txt": "hello ".repeat(100), "b/c.txt": "stored" });
-    const made = zipSync({ "x.txt": strToU8("x") });
-    expect(await readArchive(made, ZIP)).toEqual({ "x.txt": "x" });
+    const created = zipSync({ "x.txt": strToU8("x") });
+    expect(await readArchive(created, ZIP)).toEqual({ "x.txt": "x" });
   });
 
   test("[TP-5] finds the manifest at the top or in a single folder, in upper or lower case, with the README next to it", async () => {

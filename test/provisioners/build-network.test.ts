@@ -7,14 +7,14 @@ import { until } from "#test/support/until.ts";
 
 const clock = new ManualClock();
 const hoursAgo = (hours: number): string => new Date(clock.now() - hours * 3_600_000).toISOString();
-let asked: string[] = [];
+let requests: string[] = [];
 let networks = new Map<string, string>();
 let isFull = false;
 /** How often the engine refuses to remove a network, because a step's container still has it. */
 let refusals = 0;
 let onCreate = (): void => {};
 beforeEach(() => {
-  asked = [];
+  requests = [];
   networks = new Map();
   isFull = false;
   refusals = 0;
@@ -29,7 +29,7 @@ const server = Bun.serve({
   fetch: async (request) => {
     const { pathname } = new URL(request.url);
     const { Name = "" } = request.method === "POST" ? ((await request.json()) as { Name?: string }) : {};
-    asked.push(`${request.method} ${pathname} ${Name}`.trim());
+    requests.push(`${request.method} ${pathname} ${Name}`.trim());
     if (pathname === "/networks") return Response.json([...networks].map(([Name, Created]) => ({ Name, Created })));
     if (request.method === "POST") {
       if (isFull && Name !== "slipway")
@@ -61,7 +61,7 @@ const build = async (
   return used;
 };
 
-const countRemovals = (): number => asked.filter((one) => one.startsWith("DELETE")).length;
+const countRemovals = (): number => requests.filter((one) => one.startsWith("DELETE")).length;
 
 test("[RW-26] each build has its own network, which is removed with it, and so are networks of killed builds", async () => {
   networks = new Map([
@@ -69,7 +69,7 @@ test("[RW-26] each build has its own network, which is removed with it, and so a
     ["running", hoursAgo(0.5)],
   ]);
   const first = await build();
-  expect(asked.slice(0, 3)).toEqual(["GET /networks", "DELETE /networks/old", `POST /networks/create ${first}`]);
+  expect(requests.slice(0, 3)).toEqual(["GET /networks", "DELETE /networks/old", `POST /networks/create ${first}`]);
   await until(() => networks.size === 1 && networks.has("running"));
   const fails = build(async (second) => {
     expect(second).not.toBe(first);
@@ -121,5 +121,5 @@ test("[RW-26] a build that is canceled while its network is created leaves none 
 test("[RW-26] without free addresses for a network, a build uses the isolated network", async () => {
   isFull = true;
   expect(await build()).toBe("slipway");
-  expect(asked.slice(-2)).toEqual(["GET /networks/slipway", "POST /networks/create slipway"]);
+  expect(requests.slice(-2)).toEqual(["GET /networks/slipway", "POST /networks/create slipway"]);
 });

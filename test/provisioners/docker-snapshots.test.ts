@@ -62,10 +62,10 @@ const run = (one: ProvisionRequest) => provisioner.run(one, report, signal);
 /** Runs a command in the workspace's container and returns its output. */
 const inside = async (id: string, script: string): Promise<string> => {
   const path = `/containers/slipway-${id}-dev/exec`;
-  const made = await engine.json<{ Id: string }>("make an exec", "POST", path, {
+  const created = await engine.json<{ Id: string }>("make an exec", "POST", path, {
     body: { Cmd: ["sh", "-c", script], AttachStdout: true, User: "0", Tty: true },
   });
-  const answer = await fetch(`http://docker/exec/${made?.Id}/start`, {
+  const answer = await fetch(`http://docker/exec/${created?.Id}/start`, {
     method: "POST",
     unix: host.replace("unix://", ""),
     headers: { "content-type": "application/json" },

@@ -92,8 +92,8 @@ const provisioner = (more: ProvisionerOptions = { program }) =>
     repositories: more.repositories,
   });
 
-const run = (asked = request(), notes = new Notes(), signal = new AbortController().signal) =>
-  provisioner().run(asked, notes, signal);
+const run = (requested = request(), notes = new Notes(), signal = new AbortController().signal) =>
+  provisioner().run(requested, notes, signal);
 
 const getOnlyContainer = () => {
   expect(engine.containers.size).toBe(1);
@@ -307,8 +307,8 @@ test("[PV-4] an engine without free addresses for a network is explained, with w
 test("[PV-4] a container name in use is freed if it is ours, and reported otherwise", async () => {
   engine.images.set("debian:13", { architecture: "amd64" });
   await run();
-  const stranger = { ...getOnlyContainer(), body: { ...getOnlyContainer().body, Labels: {} } };
-  engine.containers.set(stranger.id, stranger);
+  const outsider = { ...getOnlyContainer(), body: { ...getOnlyContainer().body, Labels: {} } };
+  engine.containers.set(outsider.id, outsider);
   await expect(run()).rejects.toThrow(`The container name "/${NAME}" is already in use`);
 });
 
@@ -351,10 +351,10 @@ test("[PV-5] a canceled build ends immediately during a slow response and leaves
 test("[PV-5] an engine that never answers is given up", async () => {
   const clock = new ManualClock();
   engine.hold = (call) => (call === "GET /_ping" ? new Promise(() => {}) : undefined);
-  const asked = new Engine(engine.host, clock).connect();
+  const requested = new Engine(engine.host, clock).connect();
   await engine.awaitCall("GET /_ping");
   clock.advance(60_000);
-  await expect(asked).rejects.toThrow("The Docker Engine did not answer within 60 seconds.");
+  await expect(requested).rejects.toThrow("The Docker Engine did not answer within 60 seconds.");
 });
 
 test("[PV-6] containers reach the server by the setting, by the access URL, or by the name they have for this machine", () => {
@@ -403,7 +403,7 @@ testNeeding(
         },
       },
     ];
-    const asked = (transition: ProvisionRequest["transition"]) =>
+    const requested = (transition: ProvisionRequest["transition"]) =>
       request({
         workspace: { id, name: "real" },
         transition,
@@ -417,7 +417,7 @@ testNeeding(
       (await direct.json<{ State: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
     const { signal } = new AbortController();
     for (const transition of ["start", "start", "stop", "start", "delete"] as const) {
-      await here.run(asked(transition), new Notes(), signal);
+      await here.run(requested(transition), new Notes(), signal);
       const states = (await isRunning()).map(({ State }) => State);
       expect(states).toEqual(transition === "start" ? ["running"] : []);
     }

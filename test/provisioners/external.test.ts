@@ -156,11 +156,11 @@ test("[PV-8] two workers share the load, run at most one build per slot, and tak
   await using one = world.start("one", { slots: 1 });
   await using two = world.start("two", { slots: 1 });
   await Promise.all([one.connected(), two.connected()]);
-  const made: Workspace[] = [];
-  for (const name of ["a", "b", "c", "d"]) made.push(await createWorkspace(world.admin, template_id, name));
+  const created: Workspace[] = [];
+  for (const name of ["a", "b", "c", "d"]) created.push(await createWorkspace(world.admin, template_id, name));
   const getJob = async ({ latest_build }: Workspace) =>
     (await world.admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`)).job;
-  const [a, b, c, d] = made as [Workspace, Workspace, Workspace, Workspace];
+  const [a, b, c, d] = created as [Workspace, Workspace, Workspace, Workspace];
   await Promise.all(
     [a, b].map(({ id }) => awaitWorkspace(world.admin, id, (w) => w.latest_build.job.status === "running")),
   );

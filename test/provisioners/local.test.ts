@@ -126,12 +126,12 @@ test("[LP-4] a second start ends the first daemon; a process that only has its I
   if (!first || !second) throw new Error("a daemon is not running");
   expect([isAlive(first), isAlive(second)]).toEqual([false, true]);
   await one.run("stop");
-  const stranger = Bun.spawn(["/bin/sleep", "1000"]);
-  const record = { pid: stranger.pid, started: "another time", token: uuid() };
+  const outsider = Bun.spawn(["/bin/sleep", "1000"]);
+  const record = { pid: outsider.pid, started: "another time", token: uuid() };
   writeFileSync(join(one.folder, "daemon.json"), JSON.stringify(record));
   await one.run("delete");
-  expect(findMark(stranger.pid)).toBeDefined();
-  stranger.kill();
+  expect(findMark(outsider.pid)).toBeDefined();
+  outsider.kill();
 });
 
 test("[LP-5] a daemon that does not exit within the grace period is killed", async () => {

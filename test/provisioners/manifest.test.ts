@@ -87,7 +87,7 @@ const BROKEN: [string, string, string][] = [
     "line 10: presets.0.parameters.size: must be at most 4",
   ],
   [
-    "a default that is no number",
+    "a default that is not a number",
     `${AGENT}parameters:\n  - name: size\n    type: number\n    default: large\n`,
     "line 9: parameters.0.default: must be a number in digits, such as 5 or -0.5",
   ],

@@ -32,7 +32,7 @@ test("[AG-26] a container counts only if its exit and its kill are reported toge
   };
   expect(play(event("oom", 990), end)).toEqual([killed]);
   expect(play(end, event("oom", 1_020))).toEqual([killed]);
-  // One of its processes was killed long before; it ended on its own; it was stopped; it belongs to no workspace, or only by its label.
+  // Not counted: a process killed long before, a normal exit, a stop, no workspace, or a workspace only in the label.
   expect(play(event("oom", 990), event("die", 60_000, { exitCode: "137" }))).toEqual([]);
   expect(play(event("oom", 990), event("die", 1_000, { exitCode: "0" }))).toEqual([]);
   expect(play(end)).toEqual([]);
@@ -51,7 +51,7 @@ testNeeding([needs.docker], "[AG-26] the engine reports a container that was kil
     Labels: { "slipway.workspace_id": workspace_id, "slipway.resource": "db" },
     HostConfig: { Memory: 16 * 1024 * 1024, MemorySwap: 16 * 1024 * 1024, Init: true },
   };
-  const made = await engine.json<{ Id: string }>("create", "POST", "/containers/create", {
+  const created = await engine.json<{ Id: string }>("create", "POST", "/containers/create", {
     query: { name: `slipway-${workspace_id}-db` },
     body,
   });
@@ -59,10 +59,10 @@ testNeeding([needs.docker], "[AG-26] the engine reports a container that was kil
   const kills: ContainerKill[] = [];
   const killed = (kill: ContainerKill): unknown => kills.push(kill);
   const following = followMemoryKills({ host: needs.docker.file, clock: systemClock, signal: end.signal, killed });
-  await engine.json("start", "POST", `/containers/${made?.Id}/start`);
+  await engine.json("start", "POST", `/containers/${created?.Id}/start`);
   const kill = await until(() => kills.find((one) => one.workspace_id === workspace_id));
   expect(kill.resource).toBe("db");
   end.abort();
   await following;
-  await engine.json("remove", "DELETE", `/containers/${made?.Id}`, { query: { force: "true" } });
+  await engine.json("remove", "DELETE", `/containers/${created?.Id}`, { query: { force: "true" } });
 });

@@ -64,9 +64,9 @@ class Lines implements Report {
   }
 }
 
-const made: string[] = [];
+const created: string[] = [];
 afterAll(async () => {
-  for (const image of made) await removeImage(image);
+  for (const image of created) await removeImage(image);
 });
 
 /** Removes every name of an image from the engine, like a new engine without it. */
@@ -95,7 +95,7 @@ const openWorld = (given: { password?: string; repository?: ReturnType<typeof ne
   const build = async (): Promise<{ image: string; text: string; yields: number }> => {
     const lines = new Lines();
     const [image = ""] = await provisioner.images.build(repository.plan, "", lines, signal);
-    made.push(image);
+    created.push(image);
     expect(lines.text).not.toContain(password);
     return { image, text: lines.text, yields: lines.yields };
   };
@@ -147,7 +147,7 @@ testNeeding(
     const dockerfile = new TextEncoder().encode('FROM slipway-test:1\nONBUILD COPY --"from"=ab / /loot\n');
     const tar = joinStreams([createTarEntry("Dockerfile", dockerfile), createTarEnd()]);
     await engine.lines("build", "POST", "/build", { query: { t: base }, tar }, () => {});
-    made.push(base);
+    created.push(base);
     using world = openWorld({ repository: newRepository("true", {}, base) });
     await expect(world.build()).rejects.toThrow(`The image ${base} has the instruction "ONBUILD COPY`);
   },
@@ -157,12 +157,12 @@ testNeeding(
   [needs.docker],
   "[RW-31] an engine asks no address that a registry names for sign-in, and no one sees what a server answered to it",
   async () => {
-    const asked: string[] = [];
+    const requests: string[] = [];
     using internal = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
       fetch: ({ url }) => {
-        asked.push(new URL(url).pathname);
+        requests.push(new URL(url).pathname);
         return new Response("internal page: password=hunter2", { status: 404 });
       },
     });
@@ -186,7 +186,7 @@ testNeeding(
       using world = openWorld({ repository });
       await expect(world.build()).rejects.toThrow(message);
     }
-    expect(new Set(asked)).toEqual(new Set(["/moved"]));
+    expect(new Set(requests)).toEqual(new Set(["/moved"]));
   },
 );
 
@@ -229,14 +229,14 @@ testNeeding(
 );
 
 test("[IB-2] a registry that does not answer is skipped for a minute, and a failed push is retried", async () => {
-  const asked: string[] = [];
+  const requests: string[] = [];
   let isDown = true;
   using server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     fetch({ method, url }) {
       const path = new URL(url).pathname.replace(/^\/v[\d.]+/, "");
-      asked.push(`${method} ${path}`);
+      requests.push(`${method} ${path}`);
       if (path === "/version") return Response.json({ Arch: "amd64" });
       if (path.startsWith("/distribution/"))
         return Response.json({ message: "dial tcp: i/o timeout" }, { status: 500 });
@@ -250,13 +250,13 @@ test("[IB-2] a registry that does not answer is skipped for a minute, and a fail
   const report = new Lines();
   const pull = { engine: new Engine(`tcp://127.0.0.1:${server.port}`, clock), clock, report, stage: "", signal };
   const shared = { image: "slipway-repository:1f", key: "1f", digests: [] };
-  const countPushes = () => asked.filter((one) => one.endsWith("/push")).length;
+  const countPushes = () => requests.filter((one) => one.endsWith("/push")).length;
   for (let times = 0; times < 2; times++) expect(await images.pull(pull, "1f")).toBeUndefined();
-  expect(asked.filter((one) => one.includes("/distribution/")).length).toBe(1);
+  expect(requests.filter((one) => one.includes("/distribution/")).length).toBe(1);
   expect(report.text).toContain("Skipping the registry registry.example.com, which did not answer a moment ago.");
   clock.advance(60_001);
   await images.pull(pull, "1f");
-  expect(asked.filter((one) => one.includes("/distribution/")).length).toBe(2);
+  expect(requests.filter((one) => one.includes("/distribution/")).length).toBe(2);
 
   images.pushInBackground(pull, shared);
   await until(() => countPushes() === 1);

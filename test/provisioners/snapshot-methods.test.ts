@@ -77,9 +77,9 @@ const story = async (root: string, method: SnapshotMethod): Promise<void> => {
   const before = listFiles(folder.home);
   const place = { workspace_id: id, snapshot_id };
   expect(await homes.method(id)).toBe(method);
-  const made = await homes.capture(place, signal);
-  expect(made.method).toBe(method);
-  expect(await homes.capture(place, signal)).toEqual(made);
+  const created = await homes.capture(place, signal);
+  expect(created.method).toBe(method);
+  expect(await homes.capture(place, signal)).toEqual(created);
   runCommand("chmod", "-R", "u+w", folder.home);
   runCommand("find", folder.home, "-mindepth", "1", "-delete");
   writeFileSync(homePath("later"), "x");
@@ -150,7 +150,7 @@ testNeeding([makeNeed(mounts.btrfs, "mkfs.btrfs")], "[FO-8] on btrfs forks share
 
 testNeeding(
   [needs.root, makeNeed(mounts.reflink, "mkfs.xfs")],
-  "[SN-14] copies share their data if the file system supports it",
+  "[SN-14] copies share data blocks if the file system supports it",
   () => story(mounts.reflink ?? "", "reflink"),
 );
 

@@ -196,10 +196,10 @@ testNeeding(
     const folder = mkdtempSync(join(tmpdir(), "slipway-image-"));
     const base = await makeSmallBase(folder);
     const program = '#!/bin/sh\ntouch /data/mine && echo "$* as $(id -u) in $PWD"\n';
-    using made = await createTestRelease({ program, only: ["image"], bases: { amd64: base, arm64: base } });
+    using created = await createTestRelease({ program, only: ["image"], bases: { amd64: base, arm64: base } });
     const layout = join(folder, "layout");
     mkdirSync(layout);
-    const image = join(made.out, "slipway-0.2.0-image.tar");
+    const image = join(created.out, "slipway-0.2.0-image.tar");
     expect(Bun.spawnSync(["tar", "-xf", image, "-C", layout]).exitCode).toBe(0);
     const read = async <T>({ digest, size }: Descriptor): Promise<T> => {
       const path = join(layout, "blobs", digest.replace(":", "/"));

@@ -308,9 +308,9 @@ for (const language of LANGUAGES) {
 
     story("[RL-11] a build's log resumes after the last line, and ends with the build", async () => {
       const name = `logged-${language.name.toLowerCase()}`;
-      const made = await world.owner.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id: endless });
-      const build = `/api/v2/workspacebuilds/${made.latest_build.id}`;
-      await using follower = start(language, "follow", "log", made.latest_build.id);
+      const created = await world.owner.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id: endless });
+      const build = `/api/v2/workspacebuilds/${created.latest_build.id}`;
+      await using follower = start(language, "follow", "log", created.latest_build.id);
       const lines = await follower.until((line) => line.includes("line 39"));
       proxy.fates.push(503, "lost");
       proxy.cut();

@@ -60,13 +60,13 @@ export const openUpgradeWorld = async () => {
   const url = new URL(`http://127.0.0.1:${port}`);
   let findResponse: (name: string) => Response | undefined = () => undefined;
   let out = "";
-  const asked: string[] = [];
+  const requests: string[] = [];
   const releases = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch(request) {
       const name = new URL(request.url).pathname.slice(1);
-      asked.push(name);
+      requests.push(name);
       const own = findResponse(name);
       if (own) return own;
       const path = join(out, name);
@@ -91,7 +91,7 @@ export const openUpgradeWorld = async () => {
   });
   const tell = (what: string): void =>
     void Bun.spawnSync([join(bin, "systemctl"), what, "slipway.service"], { env: service });
-  const made: Disposable[] = [];
+  const created: Disposable[] = [];
   return {
     folder,
     place,
@@ -99,7 +99,7 @@ export const openUpgradeWorld = async () => {
     program,
     /** The key that the machine trusts. */
     publicKey: printPublicKey(key),
-    asked,
+    asked: requests,
     tell,
     url,
     /** Publishes a release. */
@@ -107,7 +107,7 @@ export const openUpgradeWorld = async () => {
       const one = await createTestRelease(
         Object.assign({ version: NEXT_VERSION, key, only: ["programs"] as const }, options),
       );
-      made.push(one);
+      created.push(one);
       out = one.out;
       return one;
     },
@@ -141,7 +141,7 @@ export const openUpgradeWorld = async () => {
     async [Symbol.asyncDispose]() {
       if (existsSync(join(bin, "systemctl"))) tell("stop");
       await releases.stop(true);
-      for (const one of made) one[Symbol.dispose]();
+      for (const one of created) one[Symbol.dispose]();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -46,10 +46,10 @@ describe("refusals", () => {
 
   test("[UP-1] --check names the newer release and changes nothing; without one it says so", async () => {
     await world.release({ program: PROGRAMS.good });
-    const asked = world.asked.length;
+    const requested = world.asked.length;
     const newer = await world.upgrade(["--check"]);
     expect(newer).toEqual({ code: 1, text: `Slipway ${NEXT_VERSION} is available; this is ${VERSION}.\n` });
-    expect(world.asked.slice(asked)).toEqual(["release.json", "release.json.minisig"]);
+    expect(world.asked.slice(requested)).toEqual(["release.json", "release.json.minisig"]);
     await world.release({ program: PROGRAMS.same, version: VERSION });
     expect(await world.upgrade(["--check"])).toEqual({ code: 0, text: `Slipway ${VERSION} is the newest release.\n` });
     expect(await world.upgrade()).toEqual({ code: 0, text: `Slipway ${VERSION} is already installed.\n` });

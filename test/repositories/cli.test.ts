@@ -19,7 +19,7 @@ testNeeding(
   "[RW-6] the command line opens a repository under its own name and waits until it is ready",
   async () => {
     await git.publish("my.app", { "docs/a.txt": "a" });
-    const made = await world.runOk([
+    const created = await world.runOk([
       "create",
       "--repo",
       git.link("my.app"),
@@ -28,7 +28,7 @@ testNeeding(
       "--full-history",
       "--json",
     ]);
-    const { id, name, template_name } = JSON.parse(made) as Workspace;
+    const { id, name, template_name } = JSON.parse(created) as Workspace;
     expect([name, template_name]).toEqual(["my-app", "repository-local"]);
     const clone = join(world.server.directory, "workspaces", id, "home", "my.app");
     expect(existsSync(join(clone, "docs", "a.txt"))).toBe(true);

@@ -61,9 +61,9 @@ testNeeding(
     host.authorize(own, git.bare("lib"));
     const { plan, problem } = await read();
     expect([problem, plan?.ssh_url]).toEqual(["", url]);
-    const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name: "app", repository: { url } });
-    await awaitWorkspace(admin, made.id, (one) => getAgent(one)?.lifecycle_state === "ready");
-    const clone = join(world.server.directory, "workspaces", made.id, "home", "app");
+    const created = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name: "app", repository: { url } });
+    await awaitWorkspace(admin, created.id, (one) => getAgent(one)?.lifecycle_state === "ready");
+    const clone = join(world.server.directory, "workspaces", created.id, "home", "app");
     const texts = ["README.md", "lib/lib.txt"].map((path) => readFileSync(join(clone, path), "utf8"));
     expect(texts).toEqual(["app", "lib"]);
     expect(await runProgram([needs.git.file, "-C", clone, "rev-parse", "--is-shallow-repository"])).toBe("true");
@@ -78,7 +78,7 @@ testNeeding(
     await admin.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
     expect(await admin.get<DeployKey[]>(D)).toEqual([]);
     expect(await read()).toMatchObject({ may_create_deploy_key: true });
-    await removeWorkspace(admin, made.id);
+    await removeWorkspace(admin, created.id);
     const { audit_logs } = await admin.get<Static<typeof AuditLogs>>(
       "/api/v2/audit?q=resource_type:deploy_key&limit=10",
     );
@@ -117,12 +117,12 @@ test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repositor
   await owner.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
   expect(await pair("ssh://github.com/Acme/app.git")).toEqual(own);
   const again = await owner.post<DeployKey>(D, { url: "git@github.com:Acme/app" });
-  const stranger = await seedAgent(server);
-  expect((await pair("ssh://github.com/Acme/app.git", stranger.agent_token)).is_deploy_key).toBeUndefined();
+  const outsider = await seedAgent(server);
+  expect((await pair("ssh://github.com/Acme/app.git", outsider.agent_token)).is_deploy_key).toBeUndefined();
   const bare = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
   const refused = await pair("ssh://github.com/x/y", bare.agent_token).catch((error: ApiError) => error.status);
   expect(refused as unknown).toBe(403);
-  const other = new Client(server.url, stranger.owner_token);
+  const other = new Client(server.url, outsider.owner_token);
   expect(await fetchStatus(other, "DELETE", `/users/me/deploy-keys/${again.id}`)).toBe(404);
   for (const url of [
     "https://me:s3cret@h.example/a/b",
@@ -132,10 +132,10 @@ test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repositor
     const { status, body } = (await owner.post(D, { url }).catch((error: ApiError) => error)) as ApiError;
     expect([status, body.validations]).toEqual([400, [{ field: "url", detail: CREDENTIALS_PROBLEM }]]);
     expect(JSON.stringify([body, await owner.get<DeployKey[]>(D)])).not.toContain("s3cret");
-    const asked = (await owner
+    const requested = (await owner
       .post("/api/v2/repositories/read", { repository: { url } })
       .catch((error: ApiError) => error)) as ApiError;
-    expect([asked.status, asked.body.validations]).toEqual([
+    expect([requested.status, requested.body.validations]).toEqual([
       400,
       [{ field: "repository.url", detail: CREDENTIALS_PROBLEM }],
     ]);
@@ -172,7 +172,7 @@ test("[DK-4] a URL determines where ssh reaches the repository, and the kind of 
   }
   expect(toDeploySettingsUrl("https://git.example.com/a/b", "gitea")).toBe("https://git.example.com/a/b/settings/keys");
   expect(toRepositoryName("ssh://git@Host:22//a/b.git/")).toBe("host/a/b");
-  const asked: readonly (readonly [readonly string[], string])[] = [
+  const requests: readonly (readonly [readonly string[], string])[] = [
     [["-o", "SendEnv=GIT_PROTOCOL", "git@h.example", "git-upload-pack 'a/b.git'"], "ssh://h.example/a/b.git"],
     [["-p", "2222", "--", "h", "git-lfs-authenticate /a/b.git download"], "ssh://h:2222/a/b.git"],
     [["-4Tp2222", "me@h", "git-upload-pack '/a/b'"], "ssh://h:2222/a/b"],
@@ -184,7 +184,7 @@ test("[DK-4] a URL determines where ssh reaches the repository, and the kind of 
     [["-G", "h"], ""],
     [["h", "rm -rf x"], ""],
   ];
-  for (const [argv, remote] of asked) expect([argv, findRemote(argv)]).toEqual([argv, remote]);
+  for (const [argv, remote] of requests) expect([argv, findRemote(argv)]).toEqual([argv, remote]);
 });
 
 const getAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];

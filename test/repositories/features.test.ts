@@ -86,14 +86,14 @@ test("[RW-17] a feature that a registry refuses, does not have or sends in anoth
         ? Response.json({ layers: [{ digest: `sha256:${"0".repeat(64)}` }] })
         : new Response("something else"),
   });
-  const wrong: [FeatureRegistry, string, string][] = [
+  const problems: [FeatureRegistry, string, string][] = [
     [registry, `${host.name}/acme/none:1`, "answered with status 404"],
     [registry, `127.0.0.1:${liar.port}/a/b:1`, "sent content that doesn't match its digest"],
     [registry, "nothing", "is not a reference to a registry"],
     [registry, `${host.name}/../x:1`, "is not a reference to a registry"],
     [closed, `${host.name}/acme/tool:1`, "is not a public address"],
   ];
-  for (const [from, id, words] of wrong) await expect(from.fetch(id, neverAborted)).rejects.toThrow(words);
+  for (const [from, id, words] of problems) await expect(from.fetch(id, neverAborted)).rejects.toThrow(words);
 });
 
 test("[RW-31] the server signs in to an image's registry for the engine, at no address that may not be called", async () => {

@@ -44,33 +44,33 @@ testNeeding(
     app.git("push", "-q", "hosted", "main");
     await using world = await openWorld();
     const { admin } = world;
-    const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
+    const created = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
       name: "app",
       repository: { url: git.link("app") },
     });
-    expect(made.template_name).toBe("repository-local");
-    const ready = await awaitWorkspace(admin, made.id, isReady);
+    expect(created.template_name).toBe("repository-local");
+    const ready = await awaitWorkspace(admin, created.id, isReady);
     expect(getAgent(ready)?.apps.map(({ slug, display_name }) => [slug, display_name])).toEqual([["port-3000", "Web"]]);
-    const home = join(world.server.directory, "workspaces", made.id, "home");
+    const home = join(world.server.directory, "workspaces", created.id, "home");
     const clone = join(home, "app");
     const read = (path: string): string => readFileSync(join(clone, path), "utf8");
     expect([read("README.md"), read("lib/lib.txt")]).toEqual(["app", "lib"]);
     expect(read("order").split("\n")).toEqual(["create", "content", `start blue ${clone}/bin`, ""]);
     expect(read("side").split("\n").sort()).toEqual(["", "first", "second"]);
     expect(existsSync("/tmp/never")).toBe(false);
-    const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${made.latest_build.id}/logs`);
+    const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${created.latest_build.id}/logs`);
     const printed = logs.map(({ output }) => output).join("\n");
     for (const words of ["initializeCommand. Would run on the server's machine.", "image. Needs a container"]) {
       expect(printed).toContain(words);
     }
 
     writeFileSync(join(clone, "README.md"), "changed");
-    await createBuild(admin, made.id, "stop");
-    await awaitBuild(admin, made.id);
-    await createBuild(admin, made.id, "start");
+    await createBuild(admin, created.id, "stop");
+    await awaitBuild(admin, created.id);
+    await createBuild(admin, created.id, "start");
     await awaitWorkspace(
       admin,
-      made.id,
+      created.id,
       (workspace) => workspace.latest_build.build_number === 3 && isReady(workspace),
     );
     expect(read("order").match(/create|content|start/g)).toEqual(["create", "content", "start", "start"]);
@@ -78,11 +78,11 @@ testNeeding(
     const templates = await admin.get<Template[]>("/api/v2/templates");
     expect(templates.filter(({ name }) => name.startsWith("repository")).length).toBe(1);
     const listRecent = () => admin.get<RecentRepository[]>("/api/v2/repositories");
-    const workspace = { id: made.id, name: "app" };
+    const workspace = { id: created.id, name: "app" };
     expect(await listRecent()).toMatchObject([{ repository: { url: git.link("app") }, name: "app", workspace }]);
-    const { token } = await seedUser(world.server, { username: "ada", organization_id: made.organization_id });
+    const { token } = await seedUser(world.server, { username: "ada", organization_id: created.organization_id });
     expect(await admin.withToken(token).get<RecentRepository[]>("/api/v2/repositories")).toEqual([]);
-    await removeWorkspace(admin, made.id);
+    await removeWorkspace(admin, created.id);
     const [kept] = await listRecent();
     expect([kept?.repository.url, kept?.workspace]).toEqual([git.link("app"), undefined]);
 

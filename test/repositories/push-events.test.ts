@@ -26,8 +26,8 @@ test.each(Object.entries(SIGNED))("[IB-6] a push of %s is accepted only with its
 
 test("[IB-6] a missing, empty or SHA-1 signature is rejected; other events are not pushes", () => {
   const sha1 = createHmac("sha1", SECRET).update(body).digest("hex");
-  const wrong = [{}, { "x-hub-signature-256": "" }, { "x-gitlab-token": "" }, { "x-hub-signature": `sha1=${sha1}` }];
-  for (const given of wrong) expect(isSigned(headers(given), body, SECRET)).toBe(false);
+  const problems = [{}, { "x-hub-signature-256": "" }, { "x-gitlab-token": "" }, { "x-hub-signature": `sha1=${sha1}` }];
+  for (const given of problems) expect(isSigned(headers(given), body, SECRET)).toBe(false);
   const others = [
     { "x-github-event": "ping" },
     { "x-gitlab-event": "Tag Push Hook" },

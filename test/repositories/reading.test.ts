@@ -50,8 +50,8 @@ const fix = app.git("rev-parse", "HEAD").trim();
 const main = app.git("rev-parse", "main").trim();
 await closed.publish("secret", { "package.json": "{}" });
 
-const read = (asked: RepositoryAsked): Promise<RepositoryFound> =>
-  admin.post<RepositoryFound>("/api/v2/repositories/read", { repository: asked });
+const read = (requested: RepositoryAsked): Promise<RepositoryFound> =>
+  admin.post<RepositoryFound>("/api/v2/repositories/read", { repository: requested });
 const url = open.link("app");
 
 /** Requests, and the commit and folder that are read. */
@@ -66,10 +66,10 @@ const ASKED: readonly (readonly [object, string, string?])[] = [
   [{ url, branch: "main", path: "/web/" }, main, "web"],
 ];
 
-test.each(ASKED.map(([asked, commit, path = ""]) => [asked, commit, path]) as never[])(
+test.each(ASKED.map(([requested, commit, path = ""]) => [requested, commit, path]) as never[])(
   "[RW-10] reads %j",
-  async (asked: RepositoryAsked, commit: string, path: string) => {
-    const { plan, problem } = await read(asked);
+  async (requested: RepositoryAsked, commit: string, path: string) => {
+    const { plan, problem } = await read(requested);
     expect([problem, plan?.commit, plan?.path]).toEqual(["", commit, path || undefined]);
     expect(plan?.image).toEqual(path ? "w" : expect.stringContaining("/go:"));
   },
@@ -90,8 +90,8 @@ const REFUSED: readonly (readonly [object, string])[] = [
 
 test.each(REFUSED as never[])(
   "[RW-12] names the refusing host and the reason: %j",
-  async (asked: RepositoryAsked, words: string) => {
-    const { plan, problem } = await read(asked);
+  async (requested: RepositoryAsked, words: string) => {
+    const { plan, problem } = await read(requested);
     expect(plan).toBeUndefined();
     expect(problem).toContain(words);
   },
@@ -112,16 +112,16 @@ test.each(INVALID_SELECTIONS as RepositoryAsked[])(
   async (repository) => {
     const answer = await admin.fetch("POST", "/api/v2/repositories/read", { repository });
     expect(answer.status).toBe(400);
-    const made = await admin.fetch("POST", "/api/v2/users/me/workspaces", { name: "none", repository });
-    expect(made.status).toBe(400);
+    const created = await admin.fetch("POST", "/api/v2/users/me/workspaces", { name: "none", repository });
+    expect(created.status).toBe(400);
   },
 );
 
 test("[RW-10] reads a private repository with the account that its owner has linked, and tells which account is missing", async () => {
-  const asked = { url: closed.link("secret") };
-  expect(await read(asked)).toMatchObject({ account: { id: "git", linked: false } });
+  const requested = { url: closed.link("secret") };
+  expect(await read(requested)).toMatchObject({ account: { id: "git", linked: false } });
   await link(admin, provider, "git");
-  const { plan, account } = await read(asked);
+  const { plan, account } = await read(requested);
   expect([account?.linked, plan?.source]).toEqual([true, "language"]);
 });
 
@@ -129,12 +129,12 @@ test("[RW-11] one person reads two repositories at a time, so that a slow host d
   const { client: eve } = await newPerson(admin, "slow-eve");
   const { client: bob } = await newPerson(admin, "quick-bob");
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  let asked = 0;
+  let requested = 0;
   using slow = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: async () => {
-      asked++;
+      requested++;
       await released;
       return new Response("", { status: 404 });
     },
@@ -146,8 +146,8 @@ test("[RW-11] one person reads two repositories at a time, so that a slow host d
   // Two are read, sixteen wait, and one is refused.
   expect(await Promise.race(reads)).toBe(503);
   expect(await readAs(bob, url)).toBe(200);
-  await until(() => asked >= 2);
-  expect(asked).toBe(2);
+  await until(() => requested >= 2);
+  expect(requested).toBe(2);
   release();
   expect((await Promise.all(reads)).toSorted()).toEqual([...Array(18).fill(200), 503]);
   expect(await readAs(eve, url)).toBe(200);
@@ -156,12 +156,12 @@ test("[RW-11] one person reads two repositories at a time, so that a slow host d
 test("[RW-20] a member who does not own the deployment cannot read from the server's machine or its networks", async () => {
   await using own = await openWorld();
   const { client } = await newPerson(own.admin, "member");
-  let asked = 0;
+  let requested = 0;
   using host = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: () => {
-      asked++;
+      requested++;
       return new Response("secret", { status: 418 });
     },
   });
@@ -172,9 +172,9 @@ test("[RW-20] a member who does not own the deployment cannot read from the serv
     expect(problem).toContain(`${new URL(repository.url).hostname.replace(/^\[|\]$/g, "")} is not a public address.`);
   }
   const repository = { url: `${host.url.origin}/app` };
-  const made = await client.fetch("POST", "/api/v2/users/me/workspaces", { name: "none", repository });
-  expect([made.status, await made.text()]).toEqual([400, expect.stringContaining("is not a public address")]);
-  expect(asked).toBe(0);
+  const created = await client.fetch("POST", "/api/v2/users/me/workspaces", { name: "none", repository });
+  expect([created.status, await created.text()]).toEqual([400, expect.stringContaining("is not a public address")]);
+  expect(requested).toBe(0);
   const { problem } = await own.admin.post<RepositoryFound>("/api/v2/repositories/read", { repository });
   expect(problem).toContain("418");
 });
@@ -188,11 +188,11 @@ test("[RW-10] never calls a non-public address on a server that others use, and 
     const refused = reader.open({ url: one, refs });
     await expect(refused).rejects.toThrow("is not a public address");
   }
-  let asked = 0;
+  let requested = 0;
   using host = Bun.serve({
     port: 0,
     fetch: () => {
-      asked++;
+      requested++;
       return Response.redirect("http://169.254.169.254/app/info/refs?service=git-upload-pack");
     },
   });
@@ -201,7 +201,7 @@ test("[RW-10] never calls a non-public address on a server that others use, and 
   await expect(redirected.open({ url: `http://127.0.0.1:${host.port}/app`, refs })).rejects.toThrow(
     "not a public address",
   );
-  expect(asked).toBe(1);
+  expect(requested).toBe(1);
 });
 
 test("[RW-10] sends a token only to its own host, and follows a repository that the host has moved", async () => {
@@ -248,7 +248,7 @@ test("[RW-11] stops at its limits of time and size, and leaves nothing behind", 
 
 testNeeding(
   [needs.git, requireSingleServer("local")],
-  "[RW-9] a plan that a person gives is read again, and only its link counts",
+  "[RW-9] a plan that a user submits is computed again, and only its link is used",
   async () => {
     const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
       name: "planned",
@@ -258,10 +258,10 @@ testNeeding(
     const { latest_build, template_id } = await awaitWorkspace(admin, id, isOver);
     const listValues = (build: string) =>
       admin.get<{ name: string; value: string }[]>(`/api/v2/workspacebuilds/${build}/parameters`);
-    const [made] = await listValues(latest_build.id);
-    const plan: RepositoryPlan = JSON.parse(made?.value ?? "{}");
+    const [created] = await listValues(latest_build.id);
+    const plan: RepositoryPlan = JSON.parse(created?.value ?? "{}");
     const createWith = (name: string, value: object) => {
-      const rich_parameter_values = [{ name: made?.name, value: JSON.stringify(value) }];
+      const rich_parameter_values = [{ name: created?.name, value: JSON.stringify(value) }];
       return admin.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id, rich_parameter_values });
     };
     const changed = { ...plan, container_env: { CHANGED: "yes" } };
@@ -364,9 +364,9 @@ test("[RW-21] someone who is not in the default organization opens repositories 
   };
   const open = async (client: Client, organization: string | undefined, name: string) => {
     const path = organization ? `/organizations/${organization}/members/me/workspaces` : "/users/me/workspaces";
-    const made = await client.post<Workspace>(`/api/v2${path}`, { name, repository: { url } });
-    await removeWorkspace(client, (await awaitBuild(client, made.id)).id);
-    return [made.organization_id, made.template_name];
+    const created = await client.post<Workspace>(`/api/v2${path}`, { name, repository: { url } });
+    await removeWorkspace(client, (await awaitBuild(client, created.id)).id);
+    return [created.organization_id, created.template_name];
   };
   const bob = await make("bob", [crew]);
   expect(await open(bob, undefined, "first")).toEqual([crew, "repository-local"]);
@@ -420,14 +420,14 @@ test("[RW-11] a small pack whose object claims gigabytes takes little memory", a
   using host = Bun.serve({
     port: 0,
     async fetch(request) {
-      const asked = request.method === "POST" ? await request.text() : "";
+      const requested = request.method === "POST" ? await request.text() : "";
       const parts =
-        asked === ""
+        requested === ""
           ? [
               ...[formatPacket("# service=git-upload-pack\n"), FLUSH, formatPacket("version 2\n")],
               ...[formatPacket("ls-refs=unborn\n"), formatPacket("fetch=shallow filter\n"), FLUSH],
             ]
-          : asked.includes("command=ls-refs")
+          : requested.includes("command=ls-refs")
             ? [
                 formatPacket(`${commit} HEAD symref-target:refs/heads/main\n`),
                 ...[formatPacket(`${commit} refs/heads/main\n`), FLUSH],
@@ -436,7 +436,7 @@ test("[RW-11] a small pack whose object claims gigabytes takes little memory", a
                 ...[formatPacket("shallow-info\n"), formatPacket(`shallow ${commit}`), DELIMITER],
                 ...[formatPacket("packfile\n"), formatPacket("\u0001", pack), FLUSH],
               ];
-      const type = `application/x-git-upload-pack-${asked === "" ? "advertisement" : "result"}`;
+      const type = `application/x-git-upload-pack-${requested === "" ? "advertisement" : "result"}`;
       return new Response(Buffer.concat(parts.map((part) => Buffer.from(part))), { headers: { "content-type": type } });
     },
   });

@@ -130,14 +130,14 @@ testNeeding([needs.git, needs.gitLfs], "[RW-7] large files are fetched from the 
   const content = "a large file\n";
   const oid = sha256(content);
   const object = { oid, size: content.length };
-  const asked: string[] = [];
+  const requests: string[] = [];
   // The batch API of Git LFS: the requested objects and their URLs.
   using lfs = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     async fetch(request) {
       const { pathname, origin } = new URL(request.url);
-      asked.push(`${request.method} ${pathname}`);
+      requests.push(`${request.method} ${pathname}`);
       if (pathname !== "/lfs/objects/batch") return new Response(content);
       const { operation } = (await request.json()) as { operation: string };
       const actions = { [operation]: { href: `${origin}/object` } };
@@ -155,7 +155,7 @@ testNeeding([needs.git, needs.gitLfs], "[RW-7] large files are fetched from the 
   const { codes, output } = await start(home.path, { url: git.link("large") });
   expect([codes, output]).toEqual([[0], expect.stringContaining("Cloned")]);
   expect([readFileSync(join(home.path, "app", "one.bin"), "utf8"), output]).toEqual([content, expect.anything()]);
-  expect(asked).toEqual(["POST /lfs/objects/batch", "GET /object"]);
+  expect(requests).toEqual(["POST /lfs/objects/batch", "GET /object"]);
 
   // If a host does not serve them, the large files are missing, but the clone succeeds.
   await lfs.stop(true);

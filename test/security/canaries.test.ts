@@ -122,8 +122,8 @@ describeInside("canaries", () => {
     await recordResponse(operation, who, callAs(town, operation, row, token, things, nested));
   };
 
-  const recordResponse = async ({ name }: Operation, who: string, asked: Promise<Response>): Promise<void> => {
-    const response = await asked;
+  const recordResponse = async ({ name }: Operation, who: string, requested: Promise<Response>): Promise<void> => {
+    const response = await requested;
     const head = JSON.stringify([...response.headers]);
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
     const text = isStream ? await readFirstEvents(response) : await response.text();

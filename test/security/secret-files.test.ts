@@ -50,7 +50,7 @@ describeInside("secrets in files", () => {
     expect(await readFile(world.owner, String(results[2]?.file_id))).toContain("[hidden]");
     expect(results[3]?.error).toContain("contains a secret");
     for (const { output } of results.slice(4)) expect(output).toContain("[hidden]");
-    // What is no secret stays readable.
+    // Values that are not secret stay readable.
     expect(results[4]?.output).toContain(`1\t${BEGIN}`);
     const shown = JSON.stringify([follower.events, await listMessages(world.owner, id), next.request.messages]);
     expectHidden(shown, LINES);

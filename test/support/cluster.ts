@@ -10,7 +10,7 @@ import { until } from "./until.ts";
 export const LEASE_MS = 3000;
 const KEY = "5".repeat(64);
 /** Values of `cluster_reads` and `cluster_active` on all nodes; the defaults if omitted. */
-const kinds = (): Record<string, string> => {
+const readNodeSettings = (): Record<string, string> => {
   const { SLIPWAY_TEST_CLUSTER_READS: reads, SLIPWAY_TEST_CLUSTER_ACTIVE: active } = process.env;
   return { ...(reads ? { SLIPWAY_CLUSTER_READS: reads } : {}), ...(active ? { SLIPWAY_CLUSTER_ACTIVE: active } : {}) };
 };
@@ -29,7 +29,7 @@ export type NodeProcess = {
 
 export type TestCluster = AsyncDisposable & {
   readonly database: TestDatabase;
-  /** Starts or restarts node `n`. `until`: the message to wait for. */
+  /** Starts or restarts node `n`. `waits`: the message to wait for. */
   start(
     n: number,
     options?: { env?: Record<string, string>; waits?: RegExp; program?: readonly string[] | undefined },
@@ -45,7 +45,7 @@ type ClusterPlaces = {
   readonly database?: TestDatabase;
   /** Returns where node `n` runs. */
   place?(n: number): NetworkPlace;
-  /** The addresses of all nodes, if they differ: each node answers on its own. */
+  /** The addresses of all nodes, if each node has a separate one. */
   readonly hosts?: readonly string[];
 };
 
@@ -78,7 +78,7 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
         SLIPWAY_CHAT_TITLES: "false",
         // If nodes have their own addresses, their clients are not local programs and would be rate limited.
         SLIPWAY_API_RATE_LIMIT: "0",
-        ...kinds(),
+        ...readNodeSettings(),
         ...(places.hosts ? { SLIPWAY_ALLOWED_HOSTS: places.hosts.join(",") } : {}),
         ...env,
       },

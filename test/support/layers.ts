@@ -64,7 +64,7 @@ const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   "src/tailnet": ["src/tailnet/index.ts"],
 };
 
-/** Time, chance, IDs, log, errors and reading JSON: files that anything can bring along. */
+/** Files of the base that the libraries may import: time, randomness, IDs, log, errors and JSON. */
 const LIBRARY_BASE = ["clock", "errors", "ids", "json/cost", "json/read", "log", "random"].map(
   (name) => `src/base/${name}.ts`,
 );
@@ -126,7 +126,7 @@ export const findImportProblem = (file: string, specifier: string): string | und
   if (target === "package.json") return undefined;
   if (extname(target) === "") return `${file} imports ${specifier} without its extension`;
   const to = findPlace(target);
-  if (target.startsWith("test/")) return `${file} imports ${specifier}: the product knows no test`;
+  if (target.startsWith("test/")) return `${file} imports ${specifier}: the product must not import tests`;
   if (to === undefined) return `${file} imports ${specifier}, which is in no layer`;
   if (to === from) return undefined;
   if (!listReachable(from).has(to)) return `${file} imports ${specifier}: ${from} may not import ${to}`;
@@ -134,7 +134,7 @@ export const findImportProblem = (file: string, specifier: string): string | und
   if (api && !api.some((place) => target.startsWith(place)))
     return `${file} imports ${specifier}: other folders import ${api[0]}`;
   if (LIBRARIES[from] && !LIBRARIES[to] && !LIBRARY_BASE.includes(target))
-    return `${file} imports ${specifier}: ${from} knows nothing of the product`;
+    return `${file} imports ${specifier}: ${from} must not depend on the product`;
   return alias === undefined && sharesNoFolder(file, target)
     ? `${file} imports ${specifier}: between folders use an alias`
     : undefined;
@@ -155,7 +155,7 @@ export const findImportCycles = (imports: ReadonlyMap<string, readonly string[]>
   const order = new Map<string, number>();
   const lowest = new Map<string, number>();
   const stack: string[] = [];
-  const knots: string[][] = [];
+  const cycles: string[][] = [];
   const visit = (file: string): void => {
     order.set(file, order.size);
     lowest.set(file, order.get(file) ?? 0);
@@ -166,11 +166,11 @@ export const findImportCycles = (imports: ReadonlyMap<string, readonly string[]>
       if (stack.includes(target)) lowest.set(file, Math.min(lowest.get(file) ?? 0, lowest.get(target) ?? 0));
     }
     if (lowest.get(file) !== order.get(file)) return;
-    const knot = stack.splice(stack.indexOf(file));
-    if (knot.length > 1 || targets.includes(file)) knots.push(knot.sort());
+    const cycle = stack.splice(stack.indexOf(file));
+    if (cycle.length > 1 || targets.includes(file)) cycles.push(cycle.sort());
   };
   for (const file of imports.keys()) if (!order.has(file)) visit(file);
-  return knots;
+  return cycles;
 };
 
 /** Returns the longest entry of PLACES that contains the file. */

@@ -6,7 +6,7 @@ const BLOCK = new Uint8Array(1024 * 1024);
 const WORK = 300;
 
 self.onmessage = () => {
-  const begun = performance.now();
+  const started = performance.now();
   for (let round = 0; round < WORK; round += 1) new Bun.SHA256().update(BLOCK).digest();
-  postMessage(performance.now() - begun);
+  postMessage(performance.now() - started);
 };

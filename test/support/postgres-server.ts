@@ -19,15 +19,15 @@ const open = (url: string): Promise<PgStore> =>
   openPgStore({ url, now: Date.now(), fatal: () => {}, sendsNotices: usesStandbyNodes });
 
 const prepare = async (config: Config, password: string): Promise<CreatedDatabase> => {
-  const made = await createDatabase();
-  const store = await open(made.url);
+  const created = await createDatabase();
+  const store = await open(created.url);
   const context = await openContext({ config, store });
   await context[Symbol.asyncDispose]();
   const hash = await Bun.password.hash(password, CHEAP_HASH);
-  await using sql = new SQL(made.url, { max: 1 });
+  await using sql = new SQL(created.url, { max: 1 });
   await sql.unsafe("update users set password_hash = $1 where password_hash <> ''", [hash]);
   await sql.close();
-  return made;
+  return created;
 };
 
 /** Opens the database of this data directory and creates it if necessary; `isUsual`: with what a first start with `config` creates. */

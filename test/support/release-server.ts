@@ -110,13 +110,13 @@ export const serveReleases = async ({ codeServer, go, jupyterlab }: Versions): P
   const file = `jupyterlab-${jupyterlab}-py3-none-any.whl`;
   files.set("/jupyterlab/jupyterlab/", `<!doctype html><a href="../${file}">${file}</a>`);
   files.set(`/jupyterlab/${file}`, createWheel("jupyterlab", jupyterlab, "jupyter-lab", JUPYTER));
-  const asked: string[] = [];
+  const requests: string[] = [];
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     fetch: ({ url }) => {
       const { pathname } = new URL(url);
-      asked.push(pathname);
+      requests.push(pathname);
       const body = files.get(pathname);
       if (body === undefined) return new Response("not here", { status: 404 });
       const type = pathname.endsWith("/") ? "text/html" : "application/octet-stream";
@@ -125,7 +125,7 @@ export const serveReleases = async ({ codeServer, go, jupyterlab }: Versions): P
   });
   return {
     url: server.url.origin,
-    asked,
+    asked: requests,
     put: (path, body) => void files.set(path, body),
     [Symbol.dispose]: () => void server.stop(true),
   };

@@ -110,7 +110,7 @@ export const seedMany = async (store: Store, now: number, size: Size = {}): Prom
       const [build_id, job_id, resource_id] = [uuid(), uuid(), uuid()];
       const kind = toBuildState(n);
       const transition = kind === "stopped" ? "stop" : "start";
-      const begun = kind === "pending" ? {} : { started_at: now, completed_at: now };
+      const started = kind === "pending" ? {} : { started_at: now, completed_at: now };
       const failed = kind === "failed" ? { error: "no room" } : {};
       const name = `ws-${String(n).padStart(5, "0")}`;
       const job = { id: job_id, key: keys.job + i, organization_id, initiator_id: owner_id, file_id };
@@ -133,7 +133,7 @@ export const seedMany = async (store: Store, now: number, size: Size = {}): Prom
           type: "workspace_build",
           provisioner: "echo",
           input: { workspace_build_id: build_id },
-          ...begun,
+          ...started,
           ...failed,
           ...times,
         }),
@@ -175,7 +175,7 @@ if (import.meta.main) {
   if (!directory) throw new Error("usage: bun test/support/seed-many.ts <data dir> [workspaces]");
   const now = systemClock.now();
   const store = openLocalStore({ directory, cacheMb: 64, now, fatal: (error) => process.stderr.write(`${error}\n`) });
-  const made = await seedMany(store, now, workspaces ? { workspaces: Number(workspaces) } : {});
+  const created = await seedMany(store, now, workspaces ? { workspaces: Number(workspaces) } : {});
   await store.close();
-  process.stdout.write(`${made.workspaces.length} workspaces, ${made.templates.length} templates\n`);
+  process.stdout.write(`${created.workspaces.length} workspaces, ${created.templates.length} templates\n`);
 }

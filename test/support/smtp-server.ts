@@ -7,7 +7,7 @@ type State = { user: string; from: string; to: string[]; data: string | undefine
 
 export const startSmtpServer = () => {
   const letters: Letter[] = [];
-  const wishes = { refuse: 0 };
+  const requests = { refuse: 0 };
   const answer = (socket: Socket<State>, line: string): void => {
     const state = socket.data;
     const say = (text: string): unknown => socket.write(`${text}\r\n`);
@@ -35,8 +35,8 @@ export const startSmtpServer = () => {
         say("235 welcome");
         return;
       case "MAIL":
-        if (wishes.refuse > 0) {
-          wishes.refuse -= 1;
+        if (requests.refuse > 0) {
+          requests.refuse -= 1;
           say("451 try again later");
           return;
         }
@@ -74,5 +74,5 @@ export const startSmtpServer = () => {
       },
     },
   });
-  return { letters, wishes, port: server.port, [Symbol.dispose]: () => server.stop(true) };
+  return { letters, wishes: requests, port: server.port, [Symbol.dispose]: () => server.stop(true) };
 };

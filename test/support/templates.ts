@@ -45,16 +45,16 @@ export const importVersion = async (
   body: Partial<CreateTemplateVersion> = {},
 ): Promise<TemplateVersion> => {
   const file_id = await uploadFiles(client, typeof files === "string" ? { "template.yaml": files } : files);
-  const made = await client.post<TemplateVersion>("/api/v2/organizations/default/templateversions", {
+  const created = await client.post<TemplateVersion>("/api/v2/organizations/default/templateversions", {
     storage_method: "file",
     file_id,
     ...body,
   });
-  await followImport(client, made.id);
-  return client.get<TemplateVersion>(`/api/v2/templateversions/${made.id}`);
+  await followImport(client, created.id);
+  return client.get<TemplateVersion>(`/api/v2/templateversions/${created.id}`);
 };
 
-let made = 0;
+let created = 0;
 
 /** Creates a template with this manifest, ready for use. */
 export const makeTemplate = async (
@@ -64,9 +64,9 @@ export const makeTemplate = async (
 ): Promise<Template> => {
   const version = await importVersion(client, files);
   if (version.job.status !== "succeeded") throw new Error(`the import has failed: ${version.job.error}`);
-  made += 1;
+  created += 1;
   return client.post<Template>("/api/v2/organizations/default/templates", {
-    name: `template-${made}`,
+    name: `template-${created}`,
     template_version_id: version.id,
     ...body,
   });

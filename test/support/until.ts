@@ -26,11 +26,11 @@ const MAX_PAUSE_MS = 60;
 export const until = async <T>(look: () => T | Promise<T>, options: UntilOptions = {}): Promise<Truthy<T>> => {
   const { what = "what the test waits for", isBrief = false } = options;
   const patience = scaleTimeout(options.patience ?? DEFAULT_TIMEOUT_MS);
-  const begun = performance.now();
+  const started = performance.now();
   for (let pause = 1; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
     const seen = await look();
     if (seen) return seen as Truthy<T>;
-    const waited = performance.now() - begun;
+    const waited = performance.now() - started;
     pause = Math.min(pause, isBrief ? BRIEF_MAX_PAUSE_MS : Math.max(BRIEF_MAX_PAUSE_MS, waited * PAUSE_SHARE));
     if (waited > patience) throw new Error(`timed out after ${patience} ms: ${what}`);
     await rest(pause);

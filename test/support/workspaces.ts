@@ -96,9 +96,9 @@ const uploadTemplate = async (
 ): Promise<SeededTemplate> => {
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const name = `t-${uuid().slice(0, 8)}`;
-  const made = await makeTemplate(admin, JSON.stringify(manifest), { name, ...columns } as Partial<CreateTemplate>);
-  if (deprecation_message !== undefined) await admin.patch(`/api/v2/templates/${made.id}`, { deprecation_message });
-  return { template_id: made.id, version_id: made.active_version_id, organization_id: made.organization_id };
+  const created = await makeTemplate(admin, JSON.stringify(manifest), { name, ...columns } as Partial<CreateTemplate>);
+  if (deprecation_message !== undefined) await admin.patch(`/api/v2/templates/${created.id}`, { deprecation_message });
+  return { template_id: created.id, version_id: created.active_version_id, organization_id: created.organization_id };
 };
 
 export type World = AsyncDisposable & { readonly server: TestServer; readonly admin: Client };

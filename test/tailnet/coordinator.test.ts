@@ -132,7 +132,7 @@ describeInside("connecting peers", () => {
       expect(abbreviate(await back.next())).toEqual(["DISCONNECTED", client_id]);
       await back.send(makeReady(client_id));
       expect(await back.next()).toContain("ready for handshake error");
-      // That was no reason to end.
+      // That does not end the program.
       await atClient.send(tunnel(seeded.agent_id));
       expect(abbreviate(await back.next())).toEqual(["NODE", client_id, 2]);
     },
@@ -181,8 +181,8 @@ describeInside("permissions of peers", () => {
         "/api/v2/tailnet?version=2.3",
       ])
         expect(await requestUpgrade(`${path}&resume_token=made-up`, seeded.owner_token)).toEqual(resume);
-      const stranger = await seedUser(server);
-      expect((await requestUpgrade(base, stranger.token))[0]).toBe(404);
+      const outsider = await seedUser(server);
+      expect((await requestUpgrade(base, outsider.token))[0]).toBe(404);
       expect((await requestUpgrade(base, seeded.agent_token))[0]).toBe(401);
       const other = await seedAgent(server);
       expect((await requestUpgrade(coordinatePath(other.agent_id), seeded.owner_token))[0]).toBe(404);
@@ -195,7 +195,7 @@ describeInside("permissions of peers", () => {
       await using agentSide = await agent();
       const other = uuid();
       const own = `${listAgentAddresses(seeded.agent_id)[0]?.slice(1, -1)}`;
-      const wrong: [object, string][] = [
+      const problems: [object, string][] = [
         [update(other), "invalid node address"],
         [update(seeded.agent_id, { allowedIps: ["fd7a:115c:a1e0::/48"] }), "invalid address bits"],
         [update(seeded.agent_id, { addresses: [`${own}/127`] }), "invalid address bits"],
@@ -205,7 +205,7 @@ describeInside("permissions of peers", () => {
         [{ updateSelf: {} }, "an update without a node"],
         [tunnel(other), "agents cannot open tunnels"],
       ];
-      for (const [request, reason] of wrong) {
+      for (const [request, reason] of problems) {
         const stream = await coordinate(agentSide.tailnet);
         await stream.send(request);
         expect(await stream.next()).toContain(reason);
@@ -236,14 +236,14 @@ describeInside("permissions of peers", () => {
 
   testInside("[TL-12] a client of one agent opens tunnels only to that agent, and reports no readiness", async () => {
     const other = await seedAgent(server);
-    const wrong: [object, string][] = [
+    const problems: [object, string][] = [
       [tunnel(other.agent_id), "for one agent only"],
       [{ addTunnel: { id: new Uint8Array(3) } }, "no valid id"],
       [makeReady(seeded.agent_id), "only agents"],
       [update(uuid(), { addresses: ["fd7a::/64"] }), "invalid address bits"],
     ];
     await using connection = await client();
-    for (const [request, reason] of wrong) {
+    for (const [request, reason] of problems) {
       const stream = await coordinate(connection.tailnet);
       await stream.send(request);
       expect(await stream.next()).toContain(reason);
@@ -334,10 +334,10 @@ describeInside("resuming", () => {
         const stream = await coordinate(connection.tailnet);
         await stream.send({ ...update(uuid(), { id: 2n }), ...tunnel(seeded.agent_id) });
         const seen = await nextUpdate(atAgent);
-        const made = await connection.tailnet.refreshResumeToken({});
+        const created = await connection.tailnet.refreshResumeToken({});
         await stream.send({ disconnect: {} });
         expect((await nextUpdate(atAgent)).kind).toBe(Kind.DISCONNECTED);
-        return { id: uuidFromBytes(seen.id), ...made };
+        return { id: uuidFromBytes(seen.id), ...created };
       };
       for (const path of [coordinatePath(seeded.agent_id), "/api/v2/tailnet?version=2.3"]) {
         const first = await openTunnel(path);
@@ -347,12 +347,12 @@ describeInside("resuming", () => {
         const query = `&resume_token=${encodeURIComponent(first.token)}`;
         expect((await openTunnel(path + query)).id).toBe(first.id);
         expect((await openTunnel(path)).id).not.toBe(first.id);
-        const stranger = await seedUser(server);
+        const outsider = await seedUser(server);
         const elsewhere = path.startsWith("/api/v2/tailnet")
           ? coordinatePath(seeded.agent_id)
           : "/api/v2/tailnet?version=2.3";
         for (const [where, token] of [
-          ["/api/v2/tailnet?version=2.3", stranger.token],
+          ["/api/v2/tailnet?version=2.3", outsider.token],
           [elsewhere, seeded.owner_token],
         ] as const) {
           const headers = { "Coder-Session-Token": token };

@@ -17,7 +17,7 @@ const toText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const nodes = (...names: string[]) => {
   const clock = new ManualClock();
   const state: { first: string | undefined; isCut: boolean } = { first: names[0], isCut: false };
-  const made = new Map<string, { relay: Relay; far: RemoteRelay }>();
+  const created = new Map<string, { relay: Relay; far: RemoteRelay }>();
   let inFlight = 0;
   let maxInFlight = 0;
   for (const name of names) {
@@ -43,16 +43,16 @@ const nodes = (...names: string[]) => {
         await turn();
         inFlight -= 1;
         if (state.isCut) throw new Error("cut");
-        made.get(node.id)?.far.receive(name, JSON.parse(JSON.stringify(message)) as RelayMessage);
+        created.get(node.id)?.far.receive(name, JSON.parse(JSON.stringify(message)) as RelayMessage);
       },
     });
     relay.others = far;
-    made.set(name, { relay, far });
+    created.set(name, { relay, far });
   }
   return {
     clock,
     state,
-    node: (name: string) => made.get(name) as { relay: Relay; far: RemoteRelay },
+    node: (name: string) => created.get(name) as { relay: Relay; far: RemoteRelay },
     most: () => maxInFlight,
     settled: () => until(() => inFlight === 0),
   };

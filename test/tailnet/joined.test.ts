@@ -64,7 +64,7 @@ describe("frames of one turn", () => {
     expect(a.sent).toEqual([]);
   });
 
-  test("[TL-17] a batch sends at its turn's end once, however often it was flushed before", () => {
+  test("[TL-17] a batch sends once at the end of its turn, even if it was flushed before", () => {
     const turns: (() => void)[] = [];
     const sent: string[] = [];
     const batch = new FrameBatch({

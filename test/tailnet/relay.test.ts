@@ -1,5 +1,5 @@
-// The relay over real sockets: peers introduce themselves, exchange packets, come and go; a peer that breaks the rules is disconnected
-// alone.
+// The relay over real sockets: peers introduce themselves, exchange packets, connect and disconnect; a peer that breaks the rules is
+// disconnected without effect on others.
 import { describe, expect, test } from "bun:test";
 import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader, MAX_PACKET } from "#src/tailnet/derp-frame.ts";
@@ -51,14 +51,14 @@ describe("connecting", () => {
     expect(sent).toHaveLength(2);
   });
 
-  test("[TL-5] the queues of all clients that do not read are bounded together, and stay open to each", () => {
+  test("[TL-5] the queues of all clients that do not read are bounded together, and stay available to each client", () => {
     const pool = new QueuePool();
     const frame = new Uint8Array(64 * 1024);
     const queues = Array.from({ length: 500 }, () => new PacketQueue(pool));
     for (let round = 0; round < 40; round += 1) for (const queue of queues) queue.put("packet", frame);
     expect(pool.bytes).toBeLessThanOrEqual(64 * 1024 * 1024 + frame.byteLength);
     expect(pool.filled).toBe(500);
-    // Another client gets its place although the others hold all there is.
+    // Another client can queue packets even if the others use the whole pool.
     const slow = new PacketQueue(pool);
     slow.put("control", new Uint8Array(100));
     slow.put("packet", new Uint8Array(1_000));

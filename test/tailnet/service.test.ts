@@ -74,8 +74,8 @@ testInside("[TL-15] users who can see an agent get its connection info; agents g
   const path = `/api/v2/workspaceagents/${seeded.agent_id}/connection`;
   const owner = new Client(server.url, seeded.owner_token);
   expect(await owner.get(path)).toEqual(await owner.get("/api/v2/workspaceagents/connection"));
-  const stranger = new Client(server.url, (await seedUser(server)).token);
-  expect((await stranger.fetch("GET", path)).status).toBe(404);
+  const outsider = new Client(server.url, (await seedUser(server)).token);
+  expect((await outsider.fetch("GET", path)).status).toBe(404);
   await using agent = await connectAgent(server, seeded.agent_token);
   const maps = agent.tailnet.streamDERPMaps({});
   const { value } = await maps.next();
@@ -161,7 +161,7 @@ testInside("[TL-16] a client follows its user's workspaces only: first all of th
 testInside("[TL-16] only a user's own workspaces are followed, and only over a user's connection", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
-  const stranger = await seedUser(server);
+  const outsider = await seedUser(server);
   const getRefusal = async (tailnet: Awaited<ReturnType<typeof connectTailnet>>["tailnet"], owner: Uint8Array) => {
     try {
       await tailnet.workspaceUpdates({ workspaceOwnerId: owner }).next();
@@ -171,7 +171,7 @@ testInside("[TL-16] only a user's own workspaces are followed, and only over a u
     }
   };
   const owner = uuidToBytes(seeded.owner_id);
-  await using all = await connectTailnet(server, "/api/v2/tailnet", stranger.token);
+  await using all = await connectTailnet(server, "/api/v2/tailnet", outsider.token);
   await using one = await connectTailnet(
     server,
     `/api/v2/workspaceagents/${seeded.agent_id}/coordinate?version=2.0`,

@@ -80,10 +80,10 @@ test("[SB-5] the waiting call shows the newest message once, even if events are 
   const output: string[] = [];
   const text = new SubagentText({ write: (more) => output.push(more), reset: () => output.push("<reset>") });
   const buffer = (history_version: number, ...parts: string[]) => {
-    const made = new StreamBuffer("chat", { history_version, generation_attempt: 1 }, () => {});
-    for (const part of parts) made.push({ type: "text", text: part });
-    made.push({ type: "reasoning", text: "hm" });
-    return made.copy();
+    const created = new StreamBuffer("chat", { history_version, generation_attempt: 1 }, () => {});
+    for (const part of parts) created.push({ type: "text", text: part });
+    created.push({ type: "reasoning", text: "hm" });
+    return created.copy();
   };
   const first = buffer(1, "a", "b", "c");
   text.add({ ...first, events: first.events.slice(0, 2) });

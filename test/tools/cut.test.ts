@@ -62,7 +62,7 @@ test("[TO-4] times are formatted for people", () => {
   ]);
   expect(["5", " 2.5 ", "99999999"].map(read)).toEqual([5_000, 2_500, 14_400_000]);
   for (const wrong of ["soon", "-1", "1e3", "-1s", "10 s", "1s;", "NaN"])
-    expect(() => read(wrong)).toThrow("is no duration");
+    expect(() => read(wrong)).toThrow("is not a duration");
 });
 
 test("[TO-10] a diff says what was removed and added, and where", () => {

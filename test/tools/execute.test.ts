@@ -74,9 +74,9 @@ test("[TO-4] a command that exceeds its time continues in the background; it can
     ["execute", { command: "sleep 601 &" }],
     ["execute", { command: "sleep 602", run_in_background: true }],
   );
-  const [slow, trailing, asked] = first.results;
+  const [slow, trailing, requested] = first.results;
   expect(slow).toMatchObject({ success: false, error: expect.stringContaining("still runs") });
-  expect([trailing, asked]).toMatchObject([{ success: true }, { success: true }]);
+  expect([trailing, requested]).toMatchObject([{ success: true }, { success: true }]);
   const process_id = slow?.background_process_id;
   await until(() => existsSync(join(world.home, "begun")));
   const second = await callTools(
@@ -115,11 +115,11 @@ test("[TO-5] an interrupt ends the command and all of its processes within a sec
   await follower.until((one) => joinOutput(one) === "begun\n");
   const [shell = 0, sleeper = 0] = readFileSync(pids, "utf8").trim().split("\n").map(Number);
   expect([isAlive(shell), isAlive(sleeper)]).toEqual([true, true]);
-  const begun = performance.now();
+  const started = performance.now();
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
   await until(() => !isAlive(shell) && !isAlive(sleeper));
   // On an idle machine it is half a second.
-  expect(performance.now() - begun).toBeLessThan(10_000);
+  expect(performance.now() - started).toBeLessThan(10_000);
   await follower.until(({ status }) => status === "waiting");
   const last = (await listMessages(world.owner, id)).at(-1);
   expect(last?.content).toMatchObject([

@@ -191,12 +191,12 @@ test("[TO-32] an answer with many calls runs eight at a time, and their results 
   ];
   const many = Array.from({ length: 12 }, (_, index) => waits(index) as [string, object]);
   const calling = callTools(world, call, ...many);
-  const begun = (): string[] => readdirSync(world.home).filter((name) => name.startsWith("began-"));
-  await until(() => begun().length >= 8);
-  expect(begun()).toHaveLength(8);
+  const started = (): string[] => readdirSync(world.home).filter((name) => name.startsWith("began-"));
+  await until(() => started().length >= 8);
+  expect(started()).toHaveLength(8);
   await Bun.write(homePath("gate"), "");
   const { next, parts } = await calling;
-  expect([parts.map(({ is_error }) => is_error), begun().length]).toEqual([many.map(() => false), 12]);
+  expect([parts.map(({ is_error }) => is_error), started().length]).toEqual([many.map(() => false), 12]);
   const reads = Array.from({ length: 40 }, () => ["read_file", { path: "wide.txt" }] as [string, object]);
   const read = await callTools(world, next, ...reads, ["edit_files", {}]);
   const bytes = read.results.map((result) => JSON.stringify(result).length);

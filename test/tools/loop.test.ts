@@ -64,8 +64,8 @@ test("[TO-7] unknown tools and invalid arguments are answered with an error, and
   expect(errors).toEqual([
     expect.stringContaining('no tool "conjure"'),
     expect.stringContaining("The arguments do not fit. "),
-    expect.stringContaining("They are no whole JSON"),
-    expect.stringContaining("is no duration"),
+    expect.stringContaining("They are not complete JSON"),
+    expect.stringContaining("is not a duration"),
     expect.stringContaining("cannot be started"),
     expect.stringContaining("offset: "),
   ]);
@@ -123,8 +123,10 @@ test("[TO-14] our tools run and are stored before the client is asked for its ow
     .callTool("two", "ask", {})
     .finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
-  const asked = follower.events.flatMap((event) => (event.type === "action_required" ? [event.action_required] : []));
-  expect(asked).toMatchObject([{ tool_calls: [{ tool_call_id: "two" }] }]);
+  const requested = follower.events.flatMap((event) =>
+    event.type === "action_required" ? [event.action_required] : [],
+  );
+  expect(requested).toMatchObject([{ tool_calls: [{ tool_call_id: "two" }] }]);
   await world.owner.post(`/api/v2/chats/${id}/tool-results`, {
     results: [{ tool_call_id: "two", output: "yes", is_error: false }],
   });

@@ -296,7 +296,7 @@ ${`${program}${ssh}`.split("\n").reverse().join("\n")}`;
       expect(all.text(`: ${one} :`)).toBe(`: ${HIDDEN} :`);
   });
 
-  test("[TO-21] costs little, whatever its text", () => {
+  test("[TO-21] is cheap to evaluate for any text", () => {
     const rows = Array.from({ length: 250 }, (_, index) => `${index}`.padStart(4, "0").repeat(16)).join("\n");
     const evil = ["#", "a", "\\", "://:", "<a", '"', "export ", "-----BEGIN ", "a\n", " ", "aB", "- "].map((one) =>
       `${one.repeat(16_000 / one.length)}\nx`.slice(0, 16_384),

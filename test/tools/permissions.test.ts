@@ -120,11 +120,11 @@ test("[PE-18] an approval is awaited for the configured time", async () => {
   await using world = await openToolWorld({ env: { SLIPWAY_APPROVAL_TIMEOUT: "3h" } });
   const { id, call } = await openChat(world, { permission_mode: "ask" });
   using follower = await Follower.open(world.owner, id);
-  const begun = Date.now();
+  const started = Date.now();
   call.callTool("one", "execute", { command: "touch one" }).finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
   const row = await getContext(world.server).store.get(findChat({ id }));
-  const waits = (row?.requires_action_deadline ?? 0) - begun;
+  const waits = (row?.requires_action_deadline ?? 0) - started;
   expect(waits).toBeGreaterThanOrEqual(3 * 3_600_000);
   expect(waits).toBeLessThan(3 * 3_600_000 + 60_000);
 });

@@ -51,15 +51,15 @@ test.each([
 ])("[PM-7] may write: %s", (command) => expect(findWriteReason(command)).toBeString());
 
 test("[PM-7] a workspace that cannot restrict programs runs only read-only commands", async () => {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const agent = {
     call: async ({ path }: { path: string }) => {
-      asked.push(path);
+      requests.push(path);
       return { can_hold_back: false };
     },
   };
   const context = { agent, writable_only: [], run_id: "1", clock: { monotonic: () => 0 } } as unknown as ToolContext;
   const run = execute.run(context, { command: "rm a" }, new AbortController().signal);
   await expect(run).rejects.toThrow('cannot hold them back: "rm" is not one of the programs that only read');
-  expect(asked).toEqual(["/processes/limits"]);
+  expect(requests).toEqual(["/processes/limits"]);
 });

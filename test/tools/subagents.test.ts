@@ -1,4 +1,4 @@
-// Sub-chats that a chat starts: what the model, the followers and the owner see of them, and what happens to them when their root is
+// Sub-chats that a chat starts: their results and live output, and their state when their root is
 // stopped, archived, deleted or resumed after a crash.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { ChatSubagents } from "#actors/chat/subagents/subagents.ts";
@@ -34,7 +34,7 @@ describeInside("one server with a manual clock", () => {
       ["spawn_agent", { type: "general", prompt: "count the files", title: " The  counter\n" }],
       ["spawn_agent", { type: "explore", prompt: "look around you and say what there is" }],
     );
-    const [counter, looker] = spawned.results.map(({ chat_id }) => String(chat_id));
+    const [counter, viewer] = spawned.results.map(({ chat_id }) => String(chat_id));
     expect(spawned.results).toMatchObject([
       { title: "The counter", status: "running", type: "general" },
       { title: "look around you and say what…", status: "running", type: "explore" },
@@ -73,7 +73,7 @@ describeInside("one server with a manual clock", () => {
       "assistant: There are three.",
     ]);
     const { children, labels } = await family.read(id);
-    expect(children.map((child) => child.id).sort()).toEqual([String(counter), String(looker)].sort());
+    expect(children.map((child) => child.id).sort()).toEqual([String(counter), String(viewer)].sort());
     expect(children.find((child) => child.id === counter)).toMatchObject({
       parent_chat_id: id,
       root_chat_id: id,
@@ -144,15 +144,15 @@ describeInside("one server with a manual clock", () => {
       ["list_subagent_models"],
     );
     const none = { error: expect.stringContaining("has not started an agent with this chat_id") };
-    const unfit = { error: expect.stringContaining("do not fit") };
+    const invalid = { error: expect.stringContaining("do not fit") };
     expect(busy.results).toMatchObject([
       { chat_id, status: "running", interrupted: false },
-      ...[none, none, none, unfit, unfit],
+      ...[none, none, none, invalid, invalid],
       { error: expect.stringContaining("No usable model has this model_config_id") },
-      ...[unfit, unfit],
+      ...[invalid, invalid],
       { models: [{ model_config_id: SCRIPTED.id, display_name: SCRIPTED.display_name, is_default: true }] },
     ]);
-    // Interrupting it for a message: queued messages go first, as for people.
+    // After an interrupt by a message, queued messages are sent first.
     const stopped = await family.step(busy.next, ["message_agent", { chat_id, message: "right now", interrupt: true }]);
     expect(stopped.results).toMatchObject([{ interrupted: true }]);
     const then = await family.call("work");
@@ -244,7 +244,7 @@ describeInside("one server with a manual clock", () => {
 });
 
 testInside(
-  "[SB-7] [SB-8] a restarted server resumes the wait, and no call starts an agent twice; interrupted before that, it stops the agent",
+  "[SB-7] [SB-8] a restarted server resumes the wait, and no call starts an agent twice; an interrupt before the restart stops the agent",
   async () => {
     using directory = tempDirectory();
     let root = "";
@@ -253,10 +253,10 @@ testInside(
     {
       await using world = await openChatWorld({ directory: directory.path });
       const family = new Family(world);
-      const begun = await family.root();
-      root = begun.id;
+      const started = await family.root();
+      root = started.id;
       owner = world.owner.token ?? "";
-      const agent = await family.spawn(begun.call, "work");
+      const agent = await family.spawn(started.call, "work");
       chat_id = agent.id;
       using follower = await Follower.open(world.owner, root);
       family.begin(agent.next, ["wait_agent", { chat_id, timeout_seconds: 3_600 }]);
@@ -281,8 +281,8 @@ testInside(
           { store, clock, topics, hooks, models: world.models, chats: () => chats },
           { chat_id: root, run_id, call },
         );
-      const wish = { type: "explore", prompt: "twice" } as const;
-      const [once, twice] = [await makeAgents("one").spawn(wish), await makeAgents("one").spawn(wish)];
+      const input = { type: "explore", prompt: "twice" } as const;
+      const [once, twice] = [await makeAgents("one").spawn(input), await makeAgents("one").spawn(input)];
       expect(twice).toEqual(once);
       await family.call("twice");
       for (const run_id of ["two", "two"]) await makeAgents(run_id).message(chat_id, "more", false);
@@ -339,8 +339,8 @@ testInside(
     const first = await family.spawn(root.call, "first", { type: "explore" });
     expect(first.call.request.reasoning_effort).toBe("low");
     const one = await family.step(first.next, ["spawn_agent", { type: "general", prompt: "second" }]);
-    const wish = { type: "explore", prompt: "third", reasoning_effort: "max" };
-    const { results, next } = await family.step(one.next, ["spawn_agent", wish]);
+    const input = { type: "explore", prompt: "third", reasoning_effort: "max" };
+    const { results, next } = await family.step(one.next, ["spawn_agent", input]);
     const [second, third] = [...one.results, ...results].map(({ chat_id }) => String(chat_id));
     expect((await family.read(String(second))).queued_for_capacity).toBe(true);
     // The root occupies the only slot of its kind while it waits; the agents' slot goes from one to the next.

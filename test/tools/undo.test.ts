@@ -13,7 +13,7 @@ const GIT = "git -c user.name=Slip -c user.email=slip@example.com";
 
 testNeeding(
   [needs.git],
-  "[UN-1][UN-2][UN-3][UN-4][UN-5][UN-6][UN-8][UN-12] an edit with restore_files restores files that were changed, created and removed since the message, in repositories and outside of them, and keeps commits, indexes and ignored files; otherwise nothing changes and it says why",
+  "[UN-1][UN-2][UN-3][UN-4][UN-5][UN-6][UN-8][UN-12] an edit with restore_files restores files that were changed, created and removed since the message, in repositories and outside of them, and keeps commits, indexes and ignored files;otherwise nothing changes and the response has the reason",
   async () => {
     await using world = await openToolWorld();
     const { owner, home } = world;
@@ -70,8 +70,8 @@ testNeeding(
     await finish(first.next);
     const scopes = ["chat:read", "chat:update"];
     const { key } = await owner.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes });
-    const asked = { content: [{ type: "text", text: "with a narrow key" }], restore_files: true };
-    const narrow = await owner.withToken(key).fetch("PATCH", `/api/v2/chats/${id}/messages/${target}`, asked);
+    const requested = { content: [{ type: "text", text: "with a narrow key" }], restore_files: true };
+    const narrow = await owner.withToken(key).fetch("PATCH", `/api/v2/chats/${id}/messages/${target}`, requested);
     expect(narrow.status).toBe(403);
 
     // A folder with files that git would ignore has replaced a file: it stays, and the response names it.

@@ -45,14 +45,14 @@ test("[TO-15] [WO-9] a chat without a workspace finds a template, creates a work
   expect(read.results).toMatchObject([
     { name: "local", parameters: expect.arrayContaining([expect.objectContaining({ name: "startup_script" })]) },
   ]);
-  const made = await callTools(services, read.next, ["create_workspace", { template_id, name: "made" }]);
-  expect(made.results).toMatchObject([{ created: true, workspace_name: "made", status: "running" }]);
-  const [{ workspace_id } = {}] = made.results;
+  const built = await callTools(services, read.next, ["create_workspace", { template_id, name: "made" }]);
+  expect(built.results).toMatchObject([{ created: true, workspace_name: "made", status: "running" }]);
+  const [{ workspace_id } = {}] = built.results;
   expect(await services.owner.get<Chat>(`/api/v2/chats/${id}`)).toMatchObject({ workspace_id });
   // The workspace's tools are available from the next step on, and no second workspace is created.
   const worked = await callTools(
     services,
-    made.next,
+    built.next,
     ["execute", { command: "echo here > file; cat file", timeout: "60s" }],
     ["create_workspace", { template_id }],
   );
@@ -84,9 +84,9 @@ test("[TO-15] [WO-9] a chat without a workspace finds a template, creates a work
 
 test("[TO-16] templates and workspaces follow the owner's current permissions", async () => {
   await using services = await openServices();
-  const stranger = await seedUser(services.server);
+  const outsider = await seedUser(services.server);
   const other = await createChat(
-    { owner: new Client(services.server.url, stranger.token), organization_id: stranger.organization_id },
+    { owner: new Client(services.server.url, outsider.token), organization_id: outsider.organization_id },
     "go",
   );
   const call = await services.models.next();
@@ -105,16 +105,16 @@ test("[TO-16] templates and workspaces follow the owner's current permissions", 
     { error: expect.stringContaining("not found") },
   ]);
   expect(
-    (await new Client(services.server.url, stranger.token).get<Chat>(`/api/v2/chats/${other.id}`)).workspace_id,
+    (await new Client(services.server.url, outsider.token).get<Chat>(`/api/v2/chats/${other.id}`)).workspace_id,
   ).toBeFalsy();
   const wrong = await services.begin();
-  const asked = await callTools(
+  const requested = await callTools(
     services,
     wrong.call,
     ["create_workspace", { template_id: seeded.template_id, name: "not a name" }],
     ["create_workspace", { template_id: seeded.template_id, parameters: { nothing: "1" } }],
   );
-  expect(asked.results).toMatchObject([
+  expect(requested.results).toMatchObject([
     { error: expect.stringContaining("name ") },
     { error: expect.stringContaining("nothing") },
   ]);

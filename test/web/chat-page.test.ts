@@ -68,7 +68,7 @@ test("[CB-1] deltas become one part each, and the finished message replaces them
 
 test("[CB-1] a retry stays until there is output, a question until the chat continues", () => {
   const retry = { attempt: 1, delay_ms: 1, error: "busy", kind: "overloaded", retrying_at: "2026-01-01T00:00:00Z" };
-  const asked: ChatEvent = {
+  const requested: ChatEvent = {
     type: "action_required",
     chat_id,
     action_required: { kind: "permission", tool_calls: [] },
@@ -77,7 +77,7 @@ test("[CB-1] a retry stays until there is output, a question until the chat cont
   expect(waits.retry?.error).toBe("busy");
   expect(applyFrame(waits, [reset]).retry).toBeUndefined();
   expect(applyFrame(waits, [partEvent({ type: "text", text: "a" })]).retry).toBeUndefined();
-  const asks = applyFrame(waits, [status("requires_action"), asked]);
+  const asks = applyFrame(waits, [status("requires_action"), requested]);
   expect([asks.asked?.kind, asks.retry]).toEqual(["permission", undefined]);
   expect(applyFrame(asks, [status("running")]).asked).toBeUndefined();
   const slot: ChatEvent = {

@@ -11,7 +11,7 @@ test("[WB-76] a row that scrolls into view reuses the element of one that has sc
   expect(slots.assign(rows(3, 4), true)).toEqual([3, 0, 1, 2]);
 });
 
-test("[WB-76] a jump to other rows creates no new elements, and each row has its own", () => {
+test("[WB-76] a jump to other rows creates no new elements, and each row has a separate one", () => {
   const slots = createRowSlots();
   slots.assign(rows(0, 50), true);
   for (const from of [400, 9_000, 20, 0]) {

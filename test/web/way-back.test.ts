@@ -8,8 +8,8 @@ test.each([
   ["/settings/tokens", "/settings/tokens"],
   ["/cli-auth?for=me", "/cli-auth?for=me"],
   [undefined, "/"],
-])("[PG-3] the redirect for %s is %s", (asked, expected) => {
-  const query = asked === undefined ? "" : `?redirect=${encodeURIComponent(asked)}`;
+])("[PG-3] the redirect for %s is %s", (requested, expected) => {
+  const query = requested === undefined ? "" : `?redirect=${encodeURIComponent(requested)}`;
   expect(getRedirectTarget(query, ORIGIN)).toBe(ORIGIN + expected);
 });
 
@@ -24,8 +24,8 @@ test.each([
   "javascript:alert(1)",
   "//[",
   "",
-])("[PG-3] a redirect to %j stays on this site", (asked) => {
-  const to = getRedirectTarget(`?redirect=${encodeURIComponent(asked)}`, ORIGIN);
+])("[PG-3] a redirect to %j stays on this site", (requested) => {
+  const to = getRedirectTarget(`?redirect=${encodeURIComponent(requested)}`, ORIGIN);
   expect(to).toStartWith(`${ORIGIN}/`);
   expect(new URL(to, `${ORIGIN}/login`).origin).toBe(ORIGIN);
 });

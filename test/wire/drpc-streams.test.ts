@@ -23,13 +23,13 @@ describe("a streaming call", () => {
   });
 
   test("[WI-13] applies backpressure to the server while nothing reads", async () => {
-    let made = 0;
+    let created = 0;
     const { client } = serveHandlers({
       "/svc/Flood": {
         kind: "server_streaming",
         async *run(_request, { signal }) {
           while (!signal.aborted) {
-            made += 1;
+            created += 1;
             yield new Uint8Array(32 * 1024);
           }
         },
@@ -38,10 +38,10 @@ describe("a streaming call", () => {
     const answers = callServerStream(client, "/svc/Flood", NO_BODY);
     await answers.next();
     await nextTurn();
-    const reached = made;
+    const reached = created;
     expect(reached).toBeLessThan(16);
     await nextTurn();
-    expect(made).toBe(reached);
+    expect(created).toBe(reached);
     await answers.return();
   });
 

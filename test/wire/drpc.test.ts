@@ -13,8 +13,8 @@ describe("a call", () => {
     const answer = call(client, "/svc/Echo", ascii("hello"));
     const stream = await server.accept();
     if (!stream) throw new Error("The session ended.");
-    const asked = await stream.read();
-    expect(asked).toEqual(
+    const requested = await stream.read();
+    expect(requested).toEqual(
       Uint8Array.of(
         ...hex("03 01 01 09"),
         ...ascii("/svc/Echo"),
@@ -31,7 +31,7 @@ describe("a call", () => {
     const raw = await client.open();
     const theirs = await server.accept();
     void serve(theirs!, new Map([["/svc/Echo", unary((request) => request)]]), { clock });
-    await raw.write(asked!);
+    await raw.write(requested!);
     expect(await raw.read()).toEqual(hex("05 01 01 05 68656c6c6f 0d 01 02 00"));
     await raw.write(hex("0b 01 04 00"));
     await raw.end();

@@ -19,12 +19,12 @@ const listen = (
   open = (_: Bun.ServerWebSocket): void => {},
 ) => {
   const closed = Promise.withResolvers<CloseInfo>();
-  const asked: Request[] = [];
+  const requests: Request[] = [];
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: (request, self) => {
-      asked.push(request);
+      requests.push(request);
       return self.upgrade(request) ? undefined : new Response("no", { status: 400 });
     },
     websocket: {
@@ -34,7 +34,7 @@ const listen = (
     },
   });
   cleanups.push(() => server.stop(true));
-  return { url: new URL(`ws://127.0.0.1:${server.port}/way?q=1`), closed: closed.promise, asked };
+  return { url: new URL(`ws://127.0.0.1:${server.port}/way?q=1`), closed: closed.promise, asked: requests };
 };
 
 /** A TCP server with a given upgrade response: `after` is sent after a valid handshake. */

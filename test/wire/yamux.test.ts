@@ -74,7 +74,7 @@ describe("a yamux session", () => {
     expect(Buffer.concat([first!, rest])).toEqual(Buffer.from(data));
   });
 
-  test("[WI-5] a reader that keeps up for 1 MiB gets twice the window, once; one that lags does not", async () => {
+  test("[WI-5] the window doubles once for a reader that keeps up for 1 MiB, and not for one that lags", async () => {
     const { session, peer, end } = openBarePeer();
     peer.send(encodeHeader(FRAME.window, FLAG.syn, 1, 0));
     const stream = await session.accept();
@@ -103,7 +103,7 @@ describe("a yamux session", () => {
     expect(readGrants().slice(8)).toEqual([INITIAL_WINDOW, INITIAL_WINDOW]);
   });
 
-  test("[WI-6] a single writing stream takes long turns; several take turns of 64 KiB", async () => {
+  test("[WI-6] a single writing stream sends large chunks; several alternate after 64 KiB", async () => {
     const pair = sessionPair();
     const { ours } = await openStreamPair(pair);
     const other = await pair.client.open();

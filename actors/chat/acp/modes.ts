@@ -34,8 +34,8 @@ export const chooseOption = (
   { isPlanning, chosen, preferred }: WantedOptions,
 ): string | undefined => {
   const available = option.choices.map(({ id }) => id);
-  const asked = chosen[option.id];
-  const valid = asked !== undefined && available.includes(asked) ? asked : undefined;
+  const requested = chosen[option.id];
+  const valid = requested !== undefined && available.includes(requested) ? requested : undefined;
   if (!isModeOption(option)) return valid;
   return chooseMode({ available, current: option.current }, { isPlanning, preferred: valid ?? preferred });
 };

@@ -44,19 +44,21 @@ export class Questions {
    * the agent may have put other content under the same ID. `former` is the call that it replaces.
    */
   register(
-    asked: AgentQuestion,
+    requested: AgentQuestion,
     isOver: (id: string) => boolean,
   ): { readonly asked: AgentQuestion; readonly former: string | undefined } {
-    const { toolCallId } = asked.call;
+    const { toolCallId } = requested.call;
     const before = this.toChatCallId(toolCallId);
     const last = this.#requests.get(toolCallId);
     const isRepeated = this.#asked.has(toolCallId) || isOver(before);
     const id = isRepeated ? this.#claim(toolCallId) : before;
     // A request without a description repeats the previous one.
-    const described = last && !isDescribed(applyUpdate(undefined, asked.call)) ? last : asked.call;
+    const described = last && !isDescribed(applyUpdate(undefined, requested.call)) ? last : requested.call;
     this.#asked.add(toolCallId);
     this.#requests.set(toolCallId, described);
-    const named: AgentQuestion = Object.assign({}, asked, { call: Object.assign({}, described, { toolCallId: id }) });
+    const named: AgentQuestion = Object.assign({}, requested, {
+      call: Object.assign({}, described, { toolCallId: id }),
+    });
     this.#open.set(id, { asked: named });
     return { asked: named, former: isRepeated ? before : undefined };
   }
@@ -101,7 +103,7 @@ export class Questions {
 
   /** Returns true once for each approved change, if the question showed this content or none. `now`: the file's current content. */
   useGrant(path: string, content: string, now: string | undefined): boolean {
-    const at = this.#grants.findIndex((one) => one.path === path && isWhatWasShown(one, content, now));
+    const at = this.#grants.findIndex((one) => one.path === path && matchesShown(one, content, now));
     if (at >= 0) this.#grants.splice(at, 1);
     return at >= 0;
   }
@@ -141,7 +143,7 @@ const toGrants = ({ tool_name, args }: ChatTool): Grant[] => {
   return tool_name === "edit_files" && Array.isArray(args.files) ? args.files : [];
 };
 
-const isWhatWasShown = (grant: Grant, content: string, now: string | undefined): boolean => {
+const matchesShown = (grant: Grant, content: string, now: string | undefined): boolean => {
   if ("content" in grant) return grant.content === content;
   return grant.edits.length === 0 || applyEdits(now, grant.edits) === content;
 };

@@ -30,11 +30,11 @@ export class AgentSessions {
   }
 
   /** Opens a session, or waits for the one being opened. Rejects with a readable message. */
-  async open(part: number, agent: ToolAgent, asked: OpenSession): Promise<AgentSession> {
-    const { chat_id } = asked;
+  async open(part: number, agent: ToolAgent, requested: OpenSession): Promise<AgentSession> {
+    const { chat_id } = requested;
     const known = this.#entries.get(chat_id);
     if (known && !known.session?.isGone) return known.opened;
-    const entry: Entry = { part, opened: AgentSession.open({ clock: this.#clock, agent }, asked) };
+    const entry: Entry = { part, opened: AgentSession.open({ clock: this.#clock, agent }, requested) };
     this.#entries.set(chat_id, entry);
     try {
       entry.session = await entry.opened;

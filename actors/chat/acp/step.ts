@@ -69,7 +69,7 @@ export class AgentStep {
     this.#push = push;
   }
 
-  /** Adds a call of an earlier step that still needs a result; `refusal` says why it was refused. */
+  /** Adds a call of an earlier step that still needs a result; `refusal` is the reason for the refusal. */
   adopt({ tool_call_id, tool_name, args }: PendingCall, now: number, refusal?: string): void {
     const call = applyUpdate(undefined, { toolCallId: tool_call_id, rawInput: args });
     const more = { own: undefined, answer: undefined, refusal, shown: "", over_at: undefined };
@@ -237,7 +237,7 @@ export class AgentStep {
     update: ToolCallUpdate,
     now: number,
     from?: AgentToolCall,
-    asked?: { readonly own: ChatTool | undefined },
+    requested?: { readonly own: ChatTool | undefined },
   ): StepCall {
     const id = update.toolCallId;
     const before = this.#calls.get(id);
@@ -247,7 +247,7 @@ export class AgentStep {
       part: undefined,
       isStored: false,
       tool_name: undefined,
-      own: asked?.own,
+      own: requested?.own,
       answer: undefined,
       refusal: undefined,
       shown: "",
@@ -257,7 +257,7 @@ export class AgentStep {
     if (!before) this.#open += 1;
     this.#calls.set(id, known);
     if (known.over_at !== undefined) return known;
-    if (asked || isDescribed(call)) this.#show(known, now);
+    if (requested || isDescribed(call)) this.#show(known, now);
     this.#showOutput(known);
     if (isOver(call)) this.#end(known, now);
     return known;

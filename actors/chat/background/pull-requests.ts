@@ -166,10 +166,10 @@ export class PullRequestTracker implements Service {
       await store.commit([scheduleRefresh(id, null)], { of: found?.chat.part });
       return;
     }
-    const asked = clock.now();
-    const isFresh = before.failures === 0 && asked - (before.refreshed_at ?? 0) < FRESH_MS;
+    const requestedAt = clock.now();
+    const isFresh = before.failures === 0 && requestedAt - (before.refreshed_at ?? 0) < FRESH_MS;
     if (moved && isFresh) return;
-    const known = { ...before, ...(moved ? { pushed_at: asked } : {}) };
+    const known = { ...before, ...(moved ? { pushed_at: requestedAt } : {}) };
     const row = await this.#loadUpdated({ ...found, diff: known }, provider);
     const now = clock.now();
     const wait = nextCheckDelay(row, now);

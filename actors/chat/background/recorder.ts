@@ -81,13 +81,13 @@ export class Recording {
    * Records the beginning of a model call. Returns a function that records its end, or undefined when recording is off. Waits for the
    * database only at the first call. Never rejects.
    */
-  async call(begun: RecordedCall, request: ModelRequest): Promise<RecordEnd | undefined> {
-    if (this.#run === undefined) this.#run = await this.#begin(begun).catch(() => null);
+  async call(started: RecordedCall, request: ModelRequest): Promise<RecordEnd | undefined> {
+    if (this.#run === undefined) this.#run = await this.#begin(started).catch(() => null);
     const run = this.#run;
     if (run === null || this.#steps >= MAX_RECORDED_STEPS) return undefined;
     const number = ++this.#steps;
     const started_at = this.#deps.clock.now();
-    const { tools, messages, signal: _, payer: _payer, ...asked } = request;
+    const { tools, messages, signal: _, payer: _payer, ...requested } = request;
     return ({ collector, failure, isStopped }) => {
       const finished_at = this.#deps.clock.now();
       const status = isStopped ? "interrupted" : failure === undefined ? "completed" : "error";
@@ -103,7 +103,7 @@ export class Recording {
             started_at,
             finished_at,
             request: toRecordable({
-              ...asked,
+              ...requested,
               tools: tools.map(({ name, description }) => ({ name, description })),
               messages: messages.map(({ role, content }) => ({ role, content: content.map(stripInternalData) })),
             }),
@@ -127,23 +127,23 @@ export class Recording {
     this.#write([updateRun(this.#run, { status, summary, updated_at: now, finished_at: now })], this.#part);
   }
 
-  async #begin(begun: RecordedCall): Promise<number | null> {
-    if (!(await this.#isWanted(begun))) return null;
-    this.#part = begun.part;
+  async #begin(started: RecordedCall): Promise<number | null> {
+    if (!(await this.#isWanted(started))) return null;
+    this.#part = started.part;
     const { store, clock } = this.#deps;
     const key = await store.reserve("chat_runs", 1);
-    const [tips] = await store.scan(findHistoryTips({ chat: begun.chat_key }));
+    const [tips] = await store.scan(findHistoryTips({ chat: started.chat_key }));
     const now = clock.now();
     this.#write(
       [
         insertRun({
           key,
           id: uuid(),
-          chat: begun.chat_key,
+          chat: started.chat_key,
           kind: this.#kind,
           status: "in_progress",
-          provider: begun.provider,
-          model: begun.model_id,
+          provider: started.provider,
+          model: started.model_id,
           started_at: now,
           updated_at: now,
           trigger_message_id: tips?.user ?? null,

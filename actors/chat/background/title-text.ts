@@ -41,8 +41,8 @@ const extractTitle = (answer: string): string => {
   const marked = tagged ?? inJson ?? quoted;
   if (marked !== undefined) return marked;
   const lines = thought.split("\n").map((line) => line.replace(LABEL, "").trim());
-  const said = lines.filter((line) => line !== "" && !/^(```|~~~)/.test(line));
-  return said.find((line) => !TALK.test(line)) ?? "";
+  const message = lines.filter((line) => line !== "" && !/^(```|~~~)/.test(line));
+  return message.find((line) => !TALK.test(line)) ?? "";
 };
 
 const LABEL = /^[\s>*_#"'`-]*((title|chat title|conversation title|suggested title)\s*[*_]*\s*:[\s*_]*)?/i;

@@ -106,8 +106,8 @@ export class Titles implements Service {
     const wanted = await resolveOrganizationModel(this.#deps, chat.organization_id, "title_generation");
     const model = wanted && wanted !== "unusable" ? wanted.model : models.resolveSideModel?.(chat.last_model_config_id);
     if (!model) return opening;
-    const asked = { system: TITLE, text: formatTranscript(messages) };
-    const answer = await askSideModel(this.#deps, makeErrand(chat, model, "title_generation"), asked, signal);
+    const requested = { system: TITLE, text: formatTranscript(messages) };
+    const answer = await askSideModel(this.#deps, makeErrand(chat, model, "title_generation"), requested, signal);
     return parseTitle(answer) ?? opening;
   }
 
@@ -125,9 +125,9 @@ export class Titles implements Service {
     const prompts = messages.filter(({ role }) => role === "user");
     const text = formatTranscript(messages);
     await this.#titleOnce(chat, model, messages);
-    const asked = isInterrupted ? LABEL_INTERRUPTED : LABEL;
+    const requested = isInterrupted ? LABEL_INTERRUPTED : LABEL;
     const otherwise = isInterrupted ? STOPPED : formatLabel(chat.status);
-    await this.#write(chat, "last_turn_summary", parseLabel, model, asked, text, otherwise);
+    await this.#write(chat, "last_turn_summary", parseLabel, model, requested, text, otherwise);
     const isDue = chat.parent_chat_id === null && (prompts.length - 1) % SUMMARY_INTERVAL_TURNS === 0;
     if (isDue && chat.status === "waiting" && text.length >= MIN_SUMMARY_CHARS) {
       await this.#write(chat, "summary", summaryFrom, model, SUMMARY, text);

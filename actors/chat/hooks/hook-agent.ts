@@ -102,12 +102,12 @@ export class HookAgent {
     limit_ms: number,
     signal: AbortSignal | undefined,
   ): Promise<unknown> {
-    const late = new AbortController();
-    const limit = this.#deps.clock.after(limit_ms, () => late.abort());
+    const timeout = new AbortController();
+    const limit = this.#deps.clock.after(limit_ms, () => timeout.abort());
     try {
       const response = await this.#deps.agentHttp.request(agent_id, {
         ...request,
-        signal: signal ? AbortSignal.any([late.signal, signal]) : late.signal,
+        signal: signal ? AbortSignal.any([timeout.signal, signal]) : timeout.signal,
       });
       const body = await response.json<unknown>(MAX_ANSWER_BYTES);
       if (response.status === 404 && request.method === "GET") return undefined;
@@ -115,7 +115,7 @@ export class HookAgent {
       if (response.status >= 400) throw new HookProblem("protocol_error", `the agent answered ${response.status}`);
       return body;
     } catch (error) {
-      if (late.signal.aborted && !signal?.aborted) throw new HookProblem("timeout", "the agent does not answer");
+      if (timeout.signal.aborted && !signal?.aborted) throw new HookProblem("timeout", "the agent does not answer");
       throw error;
     } finally {
       limit.cancel();

@@ -18,16 +18,16 @@ const EMPTY_AUTHOR = { content: [], created_by: "", model_config_id: null };
 export const buildCheckedCommand = async (
   { store }: { readonly store: Store },
   { key }: ChatState,
-  asked: CheckedCommand,
+  requested: CheckedCommand,
 ): Promise<CommandInput> => {
-  if (asked.type === "complete") return { type: "complete_requires_action", results: asked.results };
-  if (asked.type === "compact") {
-    return { type: "request_compaction", request: asked.request, is_empty: await hasNoAnswer(store, key) };
+  if (requested.type === "complete") return { type: "complete_requires_action", results: requested.results };
+  if (requested.type === "compact") {
+    return { type: "request_compaction", request: requested.request, is_empty: await hasNoAnswer(store, key) };
   }
-  if (asked.type === "send") {
-    return { type: "send", behavior: asked.behavior, message: { ...EMPTY_AUTHOR, id: 0, reasoning_effort: "" } };
+  if (requested.type === "send") {
+    return { type: "send", behavior: requested.behavior, message: { ...EMPTY_AUTHOR, id: 0, reasoning_effort: "" } };
   }
-  const { last_assistant_id } = await readEdited(store, key, asked.message_id);
+  const { last_assistant_id } = await readEdited(store, key, requested.message_id);
   const message = { ...EMPTY_AUTHOR, role: "user" as const, visibility: "both" as const, usage: null };
-  return { type: "edit", from: asked.message_id, last_assistant_id, message };
+  return { type: "edit", from: requested.message_id, last_assistant_id, message };
 };

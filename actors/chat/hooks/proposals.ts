@@ -22,7 +22,7 @@ export const toProposedInput = (
   schema: unknown,
   { args = {}, raw }: { readonly args?: unknown; readonly raw?: string | undefined },
 ): ProposedInput => {
-  const made = JSON.stringify(args);
+  const created = JSON.stringify(args);
   const value = raw === undefined ? undefined : jsonIn(raw);
   if (raw !== undefined && raw.trim() !== "" && value === undefined && isUnparsed(args, raw))
     return { refusal: INVALID_JSON };
@@ -34,8 +34,8 @@ export const toProposedInput = (
   const miscased = isOurs ? (findMiscasedKey(schema, value?.value) ?? findMiscasedKey(schema, args)) : undefined;
   if (miscased !== undefined)
     return { refusal: `The arguments have the key "${miscased}" with different capitalization. ${DUPLICATE_KEYS}` };
-  const isExact = raw !== undefined && twice === undefined && JSON.stringify(value?.value) === made;
-  return { tool_input: isExact ? raw : made };
+  const isExact = raw !== undefined && twice === undefined && JSON.stringify(value?.value) === created;
+  return { tool_input: isExact ? raw : created };
 };
 
 /** Returns whether every parser reads the override the same way. */

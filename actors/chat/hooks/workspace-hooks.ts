@@ -101,12 +101,12 @@ export class WorkspaceHooks {
   ): Promise<HookAnswer> {
     const { clock, recordsContents } = this.#deps;
     const dispatch_id = uuid();
-    const begun = { at: clock.now(), monotonic: clock.monotonic() };
+    const started = { at: clock.now(), monotonic: clock.monotonic() };
     const body = new TextDecoder().decode(encodeBody(request, dispatch_id));
     const record = (result: DispatchRecord["result"], response: string | null) =>
       keep({
-        ...writeAuditEntry(request, dispatch_id, begun.at, result),
-        duration_ms: Math.round(clock.monotonic() - begun.monotonic),
+        ...writeAuditEntry(request, dispatch_id, started.at, result),
+        duration_ms: Math.round(clock.monotonic() - started.monotonic),
         request: recordsContents ? body.slice(0, MAX_STORED_BYTES) : null,
         response: recordsContents ? (response?.slice(0, MAX_STORED_BYTES) ?? null) : null,
       });

@@ -1,8 +1,8 @@
-// Counts how often the server ended during a turn, which may be what ends it (rule CH-52). Pure.
+// Counts how often the server crashed during a turn, which may be the cause (rule CH-52). Pure.
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { ChatState } from "./chat-state.ts";
 
-/** After this many ends of the server in a row, a turn is not continued: it may be what ends the server. */
+/** After this many crashes of the serverin a row, a turn is not continued, because it may have caused them. */
 export const MAX_CRASHES = 2;
 
 export const CRASHED: ChatError = {

@@ -140,8 +140,8 @@ export class Draft<S extends Execution> {
     this.removeQueued(row.id);
     this.#promoted.push(row);
     const { content, created_by, model_config_id, custom_prompt = null } = row;
-    const said = { content, created_by, model_config_id, custom_prompt };
-    this.appendUser({ role: "user", visibility: "both", ...said, usage: null });
+    const text = { content, created_by, model_config_id, custom_prompt };
+    this.appendUser({ role: "user", visibility: "both", ...text, usage: null });
   }
 
   enqueue(message: NewQueued): void {

@@ -28,11 +28,11 @@ const QUESTIONS: readonly string[] = ["ask_user_question", "propose_plan"];
  * model's message moves past it.
  */
 export const updatePendingQuestion = (
-  asked: string | null,
+  requested: string | null,
   { role, visibility, content }: Pick<Message, "role" | "visibility" | "content">,
 ): string | null => {
   if (role === "user" || (role === "assistant" && visibility !== "model")) return null;
-  if (role !== "tool") return asked;
+  if (role !== "tool") return requested;
   const question = content.find(({ tool_name = "", is_error }) => !is_error && QUESTIONS.includes(tool_name));
-  return question?.tool_name ?? asked;
+  return question?.tool_name ?? requested;
 };

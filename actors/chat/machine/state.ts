@@ -28,8 +28,8 @@ const queue = (draft: Draft<Execution>, { message }: CommandOf<"send">): Outcome
 /** Idle: the message enters the history and its turn begins. */
 const sendNow: Rule<"send"> = (draft, { message: { content, created_by, model_config_id, custom_prompt = null } }) => {
   draft.become("running");
-  const said = { content, created_by, model_config_id, custom_prompt };
-  draft.appendUser({ role: "user", visibility: "both", ...said, usage: null });
+  const text = { content, created_by, model_config_id, custom_prompt };
+  draft.appendUser({ role: "user", visibility: "both", ...text, usage: null });
   draft.generate();
   return undefined;
 };
@@ -230,9 +230,9 @@ const awaitsPermission = ({ permission }: PendingCall): boolean => permission ==
 
 /** Stores the answers. The continued turn runs the approved calls and answers the refused ones. */
 const answerPermissions: Rule<"answer_permissions"> = (draft, { answers }, { pending_calls }) => {
-  const asked = pending_calls.filter(awaitsPermission);
-  if (asked.length === 0) return conflict("The chat does not wait for permission.");
-  const refusal = checkAnswers("answers", answers, asked);
+  const requested = pending_calls.filter(awaitsPermission);
+  if (requested.length === 0) return conflict("The chat does not wait for permission.");
+  const refusal = checkAnswers("answers", answers, requested);
   if (refusal) return refusal;
   const granted = new Map(answers.map(({ tool_call_id, isGranted }) => [tool_call_id, isGranted]));
   draft.become("running");

@@ -59,8 +59,8 @@ export const countUnanswered = (history: readonly HistoryRow[]): number => {
 
 /** Returns the rows to summarize: all except system rows and unanswered messages. */
 export const selectBody = (history: readonly HistoryRow[]): readonly HistoryRow[] => {
-  const said = history.filter((row) => row.role !== "system" && !isClearing(row));
-  return said.slice(0, said.length - countUnanswered(said));
+  const message = history.filter((row) => row.role !== "system" && !isClearing(row));
+  return message.slice(0, message.length - countUnanswered(message));
 };
 
 const MAX_PART_CHARS = 8_000;

@@ -52,10 +52,10 @@ export class Compactor {
   }
 
   /** `isForced`: the model rejected the history as too long. */
-  async isWanted(begun: StartedAttempt, history: readonly HistoryRow[], isForced: boolean): Promise<boolean> {
-    const { context_limit } = begun;
+  async isWanted(attempt: StartedAttempt, history: readonly HistoryRow[], isForced: boolean): Promise<boolean> {
+    const { context_limit } = attempt;
     if (this.#tries >= MAX_COMPACTIONS || context_limit <= 0) return false;
-    this.#threshold = await this.#loadThreshold(begun);
+    this.#threshold = await this.#loadThreshold(attempt);
     if (!isForced) return !this.#hasFailed && isDue(history, context_limit, this.#threshold);
     return this.#threshold < NEVER && selectBody(history).some(({ replayed }) => replayed === null);
   }
@@ -65,14 +65,14 @@ export class Compactor {
    * reason of `stop`.
    */
   async rows(
-    begun: StartedAttempt,
+    attempt: StartedAttempt,
     history: readonly HistoryRow[],
     stop: AbortSignal,
     hook_context = "",
   ): Promise<NewMessage[] | undefined> {
     this.#tries += 1;
     try {
-      return await this.summarize(begun, history, stop, { source: "automatic", hook_context });
+      return await this.summarize(attempt, history, stop, { source: "automatic", hook_context });
     } catch (error) {
       stop.throwIfAborted();
       this.#hasFailed = true;
@@ -86,14 +86,14 @@ export class Compactor {
 
   /** Returns the rows to store. Throws the model's failure, or the reason of `stop`. */
   async summarize(
-    begun: StartedAttempt,
+    attempt: StartedAttempt,
     history: readonly HistoryRow[],
     stop: AbortSignal,
-    asked: SummaryRequest,
+    requested: SummaryRequest,
   ): Promise<NewMessage[]> {
     const { compactions } = this.#deps;
     try {
-      const rows = await this.#buildRows(begun, history, stop, asked);
+      const rows = await this.#buildRows(attempt, history, stop, requested);
       compactions.done += 1;
       return rows;
     } catch (error) {
@@ -104,19 +104,19 @@ export class Compactor {
   }
 
   async #buildRows(
-    begun: StartedAttempt,
+    attempt: StartedAttempt,
     history: readonly HistoryRow[],
     stop: AbortSignal,
     { source, hook_context = "", instructions = "" }: SummaryRequest,
   ): Promise<NewMessage[]> {
     const { clock } = this.#deps;
-    const { model_id, context_limit, chat_key, about } = begun;
-    if (source === "manual") this.#threshold = await this.#loadThreshold(begun);
+    const { model_id, context_limit, chat_key, about } = attempt;
+    if (source === "manual") this.#threshold = await this.#loadThreshold(attempt);
     const wanted = await resolveOrganizationModel(this.#deps, about.organization_id, "compaction");
     const model =
-      wanted === undefined || wanted === "unusable" ? { id: model_id, provider: begun.provider } : wanted.model;
-    const errand = { ...begun, model_id: model.id, provider: model.provider, kind: "compaction" as const };
-    const asked = {
+      wanted === undefined || wanted === "unusable" ? { id: model_id, provider: attempt.provider } : wanted.model;
+    const errand = { ...attempt, model_id: model.id, provider: model.provider, kind: "compaction" as const };
+    const requested = {
       system: [
         SUMMARY_PROMPT,
         hook_context,
@@ -129,7 +129,7 @@ ${instructions}`,
         .join("\n\n"),
       text: formatRecord(history, context_limit),
     };
-    const { text, usage } = await askModel(this.#deps, errand, asked, stop, LIMITS);
+    const { text, usage } = await askModel(this.#deps, errand, requested, stop, LIMITS);
     const summary = text.trim();
     if (summary === "") throw new ModelError("generic", "The model returned no summary.", errand);
     const of = { summary, source, instructions, history, context_limit, threshold: this.#threshold };

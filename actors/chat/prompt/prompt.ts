@@ -64,8 +64,8 @@ export const assemblePrompt = (
     .map((block) => block.text.trim())
     .filter((one) => one !== "")
     .join("\n\n");
-  const said = moveBehindResults(history.filter(({ role }) => role !== "system"));
-  return text === "" ? said : [{ role: "system", content: [{ type: "text", text }] }, ...said];
+  const message = moveBehindResults(history.filter(({ role }) => role !== "system"));
+  return text === "" ? message : [{ role: "system", content: [{ type: "text", text }] }, ...message];
 };
 
 const toText = (content: PromptMessage["content"]): string =>

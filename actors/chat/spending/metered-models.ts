@@ -102,8 +102,8 @@ export class MeteredModels implements LanguageModels {
   }
 
   /**
-   * Reads the rest of a paid answer whose caller has stopped, for its usage. Hangs up if nothing was sent, or the server itself has given up
-   * the call.
+   * Reads the rest of a paid answer whose caller has stopped, for its usage. Hangs up if nothing was sent, or the server itself has given
+   * up the call.
    */
   async #drain(call: Call, reading: Reading): Promise<void> {
     const { answer, request } = call;
@@ -143,26 +143,26 @@ export class MeteredModels implements LanguageModels {
    */
   async #begin(request: ModelRequest): Promise<Pick<Call, "open" | "row">> {
     const { store, ledger } = this.#deps;
-    let begun: OpenCall | ReachedLimit;
+    let started: OpenCall | ReachedLimit;
     let row: LedgerCall;
     try {
       row = await this.#buildLedgerCall(request);
       const refusal = row.chat_id === "" ? undefined : await this.#deps.findOwnerRefusal(row.chat_id);
       if (refusal !== undefined)
         throw new ModelError("generic", refusal, { retryable: false, reason: "owner_refused" });
-      begun = await ledger.begin(row, () => this.#estimateUsage(request), { always: false });
-      if ("isReserved" in begun && !begun.isReserved) {
-        throw new BudgetUsedUp(await loadPause(store, begun), () => ledger.isStillReached(row));
+      started = await ledger.begin(row, () => this.#estimateUsage(request), { always: false });
+      if ("isReserved" in started && !started.isReserved) {
+        throw new BudgetUsedUp(await loadPause(store, started), () => ledger.isStillReached(row));
       }
     } catch (error) {
       if (error instanceof ModelError) throw error;
       log("chats").error("failed to reserve the budget of a model call: {error}", { error });
       throw new ModelError("generic", "Slipway could not check the spend limits.", { retryable: true });
     }
-    if ("isReserved" in begun) {
+    if ("isReserved" in started) {
       throw new ModelError("rate_limit", "", { reason: "budget_held", retryable: true, retry_after_ms: HELD_RETRY_MS });
     }
-    return { open: begun, row };
+    return { open: started, row };
   }
 
   async #buildLedgerCall({ payer, model_id }: ModelRequest): Promise<LedgerCall> {
@@ -200,8 +200,8 @@ export class MeteredModels implements LanguageModels {
   }
 
   /**
-   * Records an estimate for an answer that ended before its provider reported usage: the prompt, and the part of the answer that arrived, but
-   * no less than `min_output_tokens`.
+   * Records an estimate for an answer that ended before its provider reported usage: the prompt, and the part of the answer that arrived,
+   * but no less than `min_output_tokens`.
    */
   #recordEstimate(call: Call, text_bytes: number, min_output_tokens = 0): Promise<void> {
     const { request, answer } = call;

@@ -39,8 +39,8 @@ export const changeFamily = async (
   if (pin !== null && pin > 0 && (archived ?? state.archived)) {
     throw new AppError("invalid", "An archived chat cannot be pinned.");
   }
-  const asked = agent_options === undefined ? given : withAgentOptions(state, given, agent_options);
-  const moded = permission_mode === undefined ? asked : withMode(state, asked, permission_mode);
+  const requested = agent_options === undefined ? given : withAgentOptions(state, given, agent_options);
+  const moded = permission_mode === undefined ? requested : withMode(state, requested, permission_mode);
   const patch = asks ? { ...moded, permissions: requireAsking(state.permissions) } : moded;
   const type = archived ? "archive" : "unarchive";
   const change = archived === undefined ? undefined : await decide(deps, requireRoot(state), { type });
@@ -77,9 +77,9 @@ export const changeFamily = async (
 };
 
 /** Throws 400 for options that the agent does not offer. Until its first answer, it offers none. */
-const withAgentOptions = (state: ChatState, patch: ChatPatch, asked: ChosenOptions): ChatPatch => {
+const withAgentOptions = (state: ChatState, patch: ChatPatch, requested: ChosenOptions): ChatPatch => {
   const session = state.agent_session;
-  for (const [id, choice] of Object.entries(asked)) {
+  for (const [id, choice] of Object.entries(requested)) {
     const option = session?.options?.find((one) => one.id === id);
     if (!option) throw invalidField(`agent_options.${id}`, "is not an option of the chat's coding agent");
     if (!option.choices.some((one) => one.id === choice)) {
@@ -87,7 +87,7 @@ const withAgentOptions = (state: ChatState, patch: ChatPatch, asked: ChosenOptio
     }
   }
   if (!session) return patch;
-  return { ...patch, agent_session: { ...session, chosen: { ...session.chosen, ...asked } } };
+  return { ...patch, agent_session: { ...session, chosen: { ...session.chosen, ...requested } } };
 };
 
 /** Applies the mode to the chat's current rules, so that rules added in the meantime are kept. */

@@ -160,7 +160,10 @@ const makeState = (source: ChatState, { id, title, copies, ...at }: New): ChatSt
   const { state } = toCreation({ chat: { ...source, id, title: title ?? source.title }, messages: [] }, at);
   const seen = copies.findLast(({ role, visibility }) => role === "assistant" && visibility !== "model")?.id ?? 0;
   const agent_session = copyChoices(source);
-  const asked_by = copies.reduce<string | null>((asked, row) => updatePendingQuestion(asked, toMessage(row)), null);
+  const asked_by = copies.reduce<string | null>(
+    (requested, row) => updatePendingQuestion(requested, toMessage(row)),
+    null,
+  );
   const own = { id, key: at.key, agent_session, last_assistant_id: seen, asked_by, read_cursor: seen };
   return { ...state, ...RESET_FIELDS, ...own, status: "waiting" };
 };

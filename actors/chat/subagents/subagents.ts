@@ -74,8 +74,8 @@ export class ChatSubagents implements Subagents {
     const { store, chats } = this.#deps;
     const { chat_id, run_id, call } = this.#parent;
     const id = deriveUuid(`subagent ${run_id}`);
-    const made = await store.get(findChat({ id }));
-    if (made) return { ...toSummary(made), type: made.subagent_type };
+    const created = await store.get(findChat({ id }));
+    if (created) return { ...toSummary(created), type: created.subagent_type };
     const { type, prompt } = input;
     const root = await this.#root();
     const model = await chooseSubagentModel(this.#deps, root, input);
@@ -95,7 +95,7 @@ export class ChatSubagents implements Subagents {
     const text = new SubagentText(live);
     let wake = () => {};
     // Subscribes before reading, so that no event is missed in between.
-    const leave = [
+    const subscriptions = [
       topics.subscribe("chat", id, () => wake()),
       topics.subscribe("chat_parts", id, (batch) => text.add(batch)),
     ];
@@ -119,7 +119,7 @@ export class ChatSubagents implements Subagents {
       if (signal.reason === INTERRUPTED_REASON) await this.#stop(id).catch(() => {});
       throw error;
     } finally {
-      for (const end of leave) end();
+      for (const unsubscribe of subscriptions) unsubscribe();
     }
   }
 
@@ -201,10 +201,10 @@ export class ChatSubagents implements Subagents {
   async #report(row: ChatRow): Promise<ToolResult> {
     const page = { chat: row.key, after: 0, before: Number.MAX_SAFE_INTEGER, limit: MAX_NEWEST_MESSAGES };
     const messages = await this.#deps.store.scan(listNewestMessages(page));
-    const said = messages
+    const output = messages
       .filter(({ role }) => role === "assistant")
       .map(({ content }) => content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n"));
-    const report = said.find((text) => text.trim() !== "") ?? "";
+    const report = output.find((text) => text.trim() !== "") ?? "";
     const { last_error } = row;
     const failed = last_error && { last_error: `${last_error.message} ${last_error.detail ?? ""}`.trim() };
     return { ...toSummary(row), report, ...failed };

@@ -1,6 +1,6 @@
 // Receives messages between nodes over one connection for all listeners of this node. Whenever messages may have been missed, every
 // listener gets "everything": when it starts to listen, after a reconnect, when a node has sent more than was received, when a node has
-// gone or is silent for too long, and when no node sends anything.
+// left or is silent for too long, and when no node sends anything.
 import { SQL } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -36,13 +36,13 @@ export class Listener {
   }
 
   /** Subscribes to notices, beginning with "everything" once it listens. Returns a function to unsubscribe. */
-  subscribe(hear: NoticeHandler): () => void {
+  subscribe(handle: NoticeHandler): () => void {
     // Earlier notices may have been missed.
-    if (this.#timer) hear(MISSED_NOTICE);
+    if (this.#timer) handle(MISSED_NOTICE);
     else this.#begin();
-    this.#handlers.add(hear);
+    this.#handlers.add(handle);
     return () => {
-      this.#handlers.delete(hear);
+      this.#handlers.delete(handle);
       if (this.#handlers.size === 0) this.#end();
     };
   }
@@ -81,17 +81,17 @@ export class Listener {
   #checkSenders(): void {
     const now = this.#options.clock.monotonic();
     const isSilent = now - this.#seen_at >= SILENCE_TIMEOUT_MS;
-    const isDeaf = !this.#isListening && now - this.#tried_at >= SILENCE_TIMEOUT_MS;
+    const isDisconnected = !this.#isListening && now - this.#tried_at >= SILENCE_TIMEOUT_MS;
     if (isSilent) {
       this.#seen_at = now;
       this.#dispatchEverything();
     }
-    if (isSilent || isDeaf) this.#reconnect();
+    if (isSilent || isDisconnected) this.#reconnect();
   }
 
   #reconnect(): void {
     this.#connecting ??= this.#connect()
-      .catch((error) => this.#timer && log("db").warn("what other nodes tell cannot be heard: {error}", { error }))
+      .catch((error) => this.#timer && log("db").warn("cannot listen to messages of other nodes: {error}", { error }))
       .finally(() => {
         this.#connecting = undefined;
       });
@@ -109,7 +109,7 @@ export class Listener {
     await sql.listen(
       CHANNEL,
       (text) => isNow() && this.#onNotice(readNotice(text)),
-      () => isNow() && this.#listens(),
+      () => isNow() && this.#onListening(),
     );
   }
 
@@ -120,7 +120,7 @@ export class Listener {
     void before?.close({ timeout: 0 }).catch(() => {});
   }
 
-  #listens(): void {
+  #onListening(): void {
     this.#isListening = true;
     this.#senders.catchUp();
     this.#dispatchEverything();

@@ -194,11 +194,11 @@ const readDetails = async (read: Rows, rows: readonly PackedRow[]): Promise<void
 /** Splits a span into ranges of blocks [low, high): partially covered ones, and fully covered ones in between. */
 const stretches = ({ from, to }: Span): [low: number, high: number, covered: boolean][] => {
   const [first, last] = [Math.floor(from / BLOCK), Math.floor((to - 1) / BLOCK)];
-  const [begun, ended] = [from % BLOCK !== 0, to % BLOCK !== 0];
-  if (first === last) return [[first, last + 1, !begun && !ended]];
-  const [low, high] = [begun ? first + 1 : first, ended ? last : last + 1];
+  const [started, ended] = [from % BLOCK !== 0, to % BLOCK !== 0];
+  if (first === last) return [[first, last + 1, !started && !ended]];
+  const [low, high] = [started ? first + 1 : first, ended ? last : last + 1];
   return [
-    ...(begun ? [[first, low, false] as [number, number, boolean]] : []),
+    ...(started ? [[first, low, false] as [number, number, boolean]] : []),
     [low, high, true],
     ...(ended ? [[high, last + 1, false] as [number, number, boolean]] : []),
   ];

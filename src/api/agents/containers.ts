@@ -4,7 +4,7 @@ import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { canUseWorkspace } from "#domain/access.ts";
 import { presentListing, requestContainers } from "#domain/agents/containers.ts";
-import { usableAgentAt } from "#domain/agents/find.ts";
+import { loadUsableAgent } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { ContainerListing } from "#schema/workspaces/container.ts";
 import type { ApiContext } from "../context.ts";
@@ -26,7 +26,7 @@ export const agentContainers = (ctx: ApiContext) =>
       "/:workspaceagent/containers",
       async ({ caller, params, request }) => {
         const labels = parseLabels(request, caller.compat);
-        const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const { agent_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
         return presentListing(await requestContainers(ctx, agent_id, "GET", labels), caller.compat);
       },
       {
@@ -57,7 +57,7 @@ export const agentContainers = (ctx: ApiContext) =>
     .get(
       "/:workspaceagent/containers/watch",
       async ({ caller, params, request }) => {
-        const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const { agent_id, workspace_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
         const watch = await ContainerWatch.begin(ctx, agent_id, caller.compat);
         const access = workspaceAccess(ctx, workspace_id, canUseWorkspace);
         try {

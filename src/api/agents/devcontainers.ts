@@ -4,7 +4,7 @@ import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { canUpdateWorkspace } from "#domain/access.ts";
 import { requestContainers } from "#domain/agents/containers.ts";
-import { toWorkspace, usableAgentAt } from "#domain/agents/find.ts";
+import { loadUsableAgent, toWorkspace } from "#domain/agents/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -71,7 +71,7 @@ export const agentDevcontainers = (ctx: ApiContext) =>
  * only use it.
  */
 const findChangeableAgent = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<string> => {
-  const place = await usableAgentAt(ctx.store, id, caller);
+  const place = await loadUsableAgent(ctx.store, id, caller);
   if (!canUpdateWorkspace(caller, toWorkspace(place))) throw forbidden();
   return place.agent_id;
 };

@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { canUseWorkspace } from "#domain/access.ts";
 import { listAgentFolder, readAgentFile } from "#domain/agents/files.ts";
-import { usableAgentAt } from "#domain/agents/find.ts";
+import { loadUsableAgent } from "#domain/agents/find.ts";
 import { formatDisposition } from "#domain/chats/file-name.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { DirectoryListing } from "#schema/agents/agent-files.ts";
@@ -26,7 +26,7 @@ export const agentFiles = (ctx: ApiContext) =>
     .get(
       "/:workspaceagent/files",
       async ({ caller, params, query }) => {
-        const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const { agent_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
         return listAgentFolder(ctx, agent_id, query.path ?? ".");
       },
       {
@@ -49,7 +49,7 @@ export const agentFiles = (ctx: ApiContext) =>
     .get(
       "/:workspaceagent/files/content",
       async ({ caller, params, query }) => {
-        const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const { agent_id, workspace_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
         const { size, bytes } = await readAgentFile(ctx, agent_id, query.path, query.limit);
         const access = workspaceAccess(ctx, workspace_id, canUseWorkspace);
         const watch = (end: () => void) => watchAccess(ctx, caller, access, end);

@@ -1,6 +1,6 @@
 // Routes that create API keys for the programs people open a workspace with: editors and a template's external apps.
 import { t } from "elysia";
-import { usableAgentAt } from "#domain/agents/find.ts";
+import { loadUsableAgent } from "#domain/agents/find.ts";
 import { createExternalLink } from "#domain/applications/external-link.ts";
 import { createWorkspaceKey } from "#domain/users/workspace-key.ts";
 import { ExternalLink, WorkspaceKey } from "#schema/users/application.ts";
@@ -23,7 +23,7 @@ export const agentKeys = (ctx: ApiContext) =>
     .post(
       "/:workspaceagent/keys",
       async ({ caller, params, status }) => {
-        const place = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const place = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
         return status(201, await createWorkspaceKey(ctx, caller, place, "editor"));
       },
       {
@@ -45,7 +45,7 @@ export const agentKeys = (ctx: ApiContext) =>
     .post(
       "/:workspaceagent/apps/:app/link",
       async ({ caller, params, status }) => {
-        const place = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const place = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
         return status(201, await createExternalLink(ctx, caller, place, params.app));
       },
       {

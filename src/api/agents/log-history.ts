@@ -35,13 +35,13 @@ export class LogHistory {
   /** Returns the page after line `after`. Up to the page's limit, it contains every line committed before the call. */
   async page(agent_id: string, agent_key: number, after: number): Promise<HistoryPage> {
     const key = `${agent_key}:${after}`;
-    const asked = ++this.#order;
+    const requested = ++this.#order;
     for (;;) {
       const kept = this.#use(key);
       const reading = kept ? undefined : (this.#readings.get(key) ?? this.#read(key, agent_id, agent_key, after));
       const page = kept ?? (await reading?.page);
       // A page that is not full may only be used by callers that asked before it was read.
-      if (!page || !(page.isFull || (reading && reading.begun > asked))) continue;
+      if (!page || !(page.isFull || (reading && reading.begun > requested))) continue;
       await this.#turns.next();
       return page;
     }

@@ -29,16 +29,17 @@ export type LogRequest = {
  * upstream clients send it, means true (facts/wire 0).
  */
 export const logRequest = (query: Static<typeof LogQuery>): LogRequest => {
-  const wrong: Validation[] = [];
+  const problems: Validation[] = [];
   const isSet = (text: string | undefined): boolean => text === "" || parseFlag(text);
   const follow = isSet(query.follow);
   const format = query.format ?? "json";
-  if (format !== "json" && format !== "text") wrong.push({ field: "format", detail: "must be json or text" });
-  if (format === "text" && follow) wrong.push({ field: "format", detail: "text is not possible together with follow" });
-  if (follow && query.before) wrong.push({ field: "before", detail: "is not possible together with follow" });
+  if (format !== "json" && format !== "text") problems.push({ field: "format", detail: "must be json or text" });
+  if (format === "text" && follow)
+    problems.push({ field: "format", detail: "text is not possible together with follow" });
+  if (follow && query.before) problems.push({ field: "before", detail: "is not possible together with follow" });
   const after = Number(query.after || 0);
   const before = Number(query.before || Number.MAX_SAFE_INTEGER);
   const compress = !isSet(query.no_compression);
-  if (wrong.length > 0) throw invalid("Query parameters have invalid values.", wrong);
+  if (problems.length > 0) throw invalid("Query parameters have invalid values.", problems);
   return { after, before, follow, compress, format: format as "json" | "text" };
 };

@@ -1,7 +1,7 @@
 // Returns an agent's log lines as JSON, as text, or as a WebSocket that continues with live lines (facts/platform 4).
 import { t } from "elysia";
 import { canSeeWorkspace } from "#domain/access.ts";
-import { agentAt } from "#domain/agents/find.ts";
+import { loadAgent } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { AgentLog } from "#schema/agents/agent-log.ts";
 import type { ApiContext } from "../context.ts";
@@ -26,12 +26,12 @@ export const agentLogs = (ctx: ApiContext) => {
     .get(
       "/:workspaceagent/logs",
       async ({ caller, params, query, request }) => {
-        const asked = logRequest(query);
-        const place = await agentAt(ctx.store, params.workspaceagent, caller);
-        if (!asked.follow) return await readLogs(followers.pages, place, asked, caller.compat);
+        const requested = logRequest(query);
+        const place = await loadAgent(ctx.store, params.workspaceagent, caller);
+        if (!requested.follow) return await readLogs(followers.pages, place, requested, caller.compat);
         const access = workspaceAccess(ctx, place.workspace_id, canSeeWorkspace);
-        const follower = closeWhenAccessLost(ctx, caller, access, new LogFollower(ctx, followers, place, asked));
-        return ctx.sockets.upgrade(request, follower, { who: caller.user_id, compressed: asked.compress });
+        const follower = closeWhenAccessLost(ctx, caller, access, new LogFollower(ctx, followers, place, requested));
+        return ctx.sockets.upgrade(request, follower, { who: caller.user_id, compressed: requested.compress });
       },
       {
         user: true,

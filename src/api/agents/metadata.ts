@@ -1,7 +1,7 @@
 // Streams the metadata of one agent as server-sent events or over a WebSocket (facts/platform 5.8).
 import { t } from "elysia";
 import { canSeeWorkspace } from "#domain/access.ts";
-import { agentAt } from "#domain/agents/find.ts";
+import { loadAgent } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { AgentMetadata, MetadataFrame } from "#schema/agents/agent.ts";
 import type { ApiContext } from "../context.ts";
@@ -21,7 +21,7 @@ const UNREADABLE = JSON.stringify({ message: "The metadata cannot be read now." 
 export const agentMetadata = (ctx: ApiContext) => {
   const watchers = new MetadataWatchers(ctx);
   const findWatchable = async (id: string, caller: UserCaller) => {
-    const { agent_id, workspace_id } = await agentAt(ctx.store, id, caller);
+    const { agent_id, workspace_id } = await loadAgent(ctx.store, id, caller);
     return { agent_id, access: workspaceAccess(ctx, workspace_id, canSeeWorkspace) };
   };
   return routes()

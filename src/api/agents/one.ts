@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";
-import { agentAt } from "#domain/agents/find.ts";
+import { loadAgent } from "#domain/agents/find.ts";
 import { makeAgentView, presentAgentRows } from "#domain/agents/present.ts";
 import { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { ApiContext } from "../context.ts";
@@ -17,7 +17,7 @@ export const agentById = (ctx: ApiContext) =>
     .get(
       "/:workspaceagent",
       async ({ caller, params }) => {
-        const { agent_id } = await agentAt(ctx.store, params.workspaceagent, caller);
+        const { agent_id } = await loadAgent(ctx.store, params.workspaceagent, caller);
         const row = await ctx.store.get(findAgent({ id: agent_id }));
         const [agent] = await presentAgentRows(makeAgentView(ctx, caller), row ? [row] : []);
         if (!agent) throw notFound();

@@ -3,7 +3,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { t } from "elysia";
 import { AppError } from "#base/errors.ts";
-import { usableAgentAt } from "#domain/agents/find.ts";
+import { loadUsableAgent } from "#domain/agents/find.ts";
 import { ListeningPorts } from "#schema/workspaces/listening-port.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -20,7 +20,7 @@ export const agentPorts = (ctx: ApiContext) =>
     .get(
       "/:workspaceagent/listening-ports",
       async ({ caller, params }) => {
-        const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const { agent_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
         return requestListeningPorts(ctx, agent_id);
       },
       {
@@ -41,10 +41,10 @@ export const agentPorts = (ctx: ApiContext) =>
     );
 
 const requestListeningPorts = async (ctx: ApiContext, agent_id: string): Promise<ListeningPorts> => {
-  const late = new AbortController();
-  const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
+  const timeout = new AbortController();
+  const timer = ctx.clock.after(TIMEOUT_MS, () => timeout.abort());
   try {
-    const request = { method: "GET", path: "/api/v0/listening-ports", signal: late.signal };
+    const request = { method: "GET", path: "/api/v0/listening-ports", signal: timeout.signal };
     const response = await ctx.agentHttp.request(agent_id, request);
     const answer = await response.json(MAX_ANSWER);
     if (response.status === 200 && Value.Check(ListeningPorts, answer))
@@ -53,7 +53,7 @@ const requestListeningPorts = async (ctx: ApiContext, agent_id: string): Promise
       detail: `It responded with status ${response.status}.`,
     });
   } catch (error) {
-    if (!late.signal.aborted) throw error;
+    if (!timeout.signal.aborted) throw error;
     throw new AppError("timeout", "The agent did not list its ports within 30 s.");
   } finally {
     timer.cancel();

@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { canUseWorkspace } from "#domain/access.ts";
-import { usableAgentAt } from "#domain/agents/find.ts";
+import { loadUsableAgent } from "#domain/agents/find.ts";
 import { trackUse } from "#domain/agents/use.ts";
 import type { End } from "#domain/connections/log.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
@@ -37,7 +37,7 @@ export const agentTerminal = (ctx: ApiContext) =>
     .get(
       "/:workspaceagent/pty",
       async ({ caller, params, query, request }) => {
-        const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const { agent_id, workspace_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
         const { reconnect, command = "", container = "", container_user = "" } = query;
         const terminal: TerminalRequest = {
           ID: reconnect.toLowerCase(),

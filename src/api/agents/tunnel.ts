@@ -10,7 +10,7 @@ import { routes } from "../http/routes.ts";
 import { TunnelConnection } from "./tunnel-connection.ts";
 import { toSocketOwner } from "./yamux-socket.ts";
 
-/** An agent opens one, and another each time it reconnects. Each new one replaces the one before. */
+/** An agent opens one, and another each time it reconnects. Each new one replaces the previous one. */
 const MAX_TUNNELS_PER_MINUTE = 60;
 
 export const agentTunnel = (ctx: ApiContext) => {

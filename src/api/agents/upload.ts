@@ -1,7 +1,7 @@
 // `POST {agent}/files`: uploads a file to the workspace, such as one dropped on a terminal (rule PT-8).
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
-import { usableAgentAt } from "#domain/agents/find.ts";
+import { loadUsableAgent } from "#domain/agents/find.ts";
 import { MAX_AGENT_FILE_BYTES, uploadToAgent } from "#domain/agents/upload.ts";
 import { UploadedAgentFile } from "#schema/agents/agent-upload.ts";
 import type { ApiContext } from "../context.ts";
@@ -32,12 +32,12 @@ export const agentUpload = (ctx: ApiContext) =>
       async ({ caller, params, query, request, status }) => {
         if (Number(request.headers.get("content-length") ?? 0) > MAX_AGENT_FILE_BYTES)
           throw tooLarge(MAX_AGENT_FILE_BYTES);
-        const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const { agent_id, workspace_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
         const { name, terminal = "", folder = "", replace = false } = query;
         const readBody = async function* (): AsyncGenerator<Uint8Array> {
           yield* limitBody(request, MAX_AGENT_FILE_BYTES);
           // The agent discards a file whose end does not arrive.
-          await usableAgentAt(ctx.store, params.workspaceagent, getUser(request));
+          await loadUsableAgent(ctx.store, params.workspaceagent, getUser(request));
         };
         const body = readBody();
         const upload = { name: parseName(name), terminal: terminal.toLowerCase(), folder, replace, body };

@@ -9,7 +9,7 @@ import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import { canUseWorkspace, canWorkIn } from "#domain/access.ts";
 import { isChatToken, matchesChatToken, parseChatToken } from "#domain/ai/chat-token.ts";
 import type { Payer } from "#domain/ai/ledger.ts";
-import type { Asker } from "#domain/ai/names.ts";
+import type { ModelCaller } from "#domain/ai/names.ts";
 import { parseWorkspaceToken } from "#domain/ai/workspace-token.ts";
 import type { Access } from "#domain/live-access.ts";
 import { loadCaller } from "#domain/users/as-caller.ts";
@@ -26,7 +26,7 @@ export const GATEWAY_SCOPE = "ai:use";
 
 export type GatewayCaller = {
   readonly payer: Payer;
-  readonly asker: Asker;
+  readonly asker: ModelCaller;
   /** Calls `end` with a reason when the token becomes invalid. Returns a function that stops listening. */
   readonly whenLost: WatchAccess;
 };

@@ -17,8 +17,8 @@ const HOP_BY_HOP = [
 ];
 
 /**
- * Headers that model APIs and their clients define. Others are dropped, because a provider can be a gateway that takes its instructions from
- * headers, such as another host to send the organization's key to. Credentials and the account to charge are never passed on.
+ * Headers that model APIs and their clients define. Others are dropped, because a provider can be a gateway that takes its instructions
+ * from headers, such as another host to send the organization's key to. Credentials and the account to charge are never passed on.
  */
 const PASSED_REQUEST_HEADERS = new Set([
   ...["accept", "accept-language", "content-type", "user-agent", "idempotency-key", "traceparent", "tracestate"],
@@ -108,8 +108,8 @@ export const findProviderRequestId = (from: Headers, key: string): string => {
 };
 
 /**
- * Returns the token that a caller presents in the header of any dialect, or as Gemini's `key`; undefined: none exists. Only clients of Gemini send
- * keys in addresses, which logs of proxies keep.
+ * Returns the token that a caller presents in the header of any dialect, or as Gemini's `key`; undefined: none exists. Only clients of
+ * Gemini send keys in addresses, which logs of proxies keep.
  */
 export const findToken = (request: Request, dialect: Dialect): string | undefined => {
   const { headers } = request;
@@ -134,8 +134,11 @@ const GOOGLE_PARAMETERS: Readonly<Record<string, RegExp>> = {
  */
 export const refuseSelection = (dialect: Dialect, request: Request): void => {
   if (dialect !== "google") return;
-  const asked = [...new URL(request.url).searchParams].find(([name, value]) => !GOOGLE_PARAMETERS[name]?.test(value));
-  if (asked) throw new CallBodyError(`The gateway does not forward the query parameter \`${asked[0].slice(0, 100)}\`.`);
+  const requests = [...new URL(request.url).searchParams].find(
+    ([name, value]) => !GOOGLE_PARAMETERS[name]?.test(value),
+  );
+  if (requests)
+    throw new CallBodyError(`The gateway does not forward the query parameter \`${requests[0].slice(0, 100)}\`.`);
   if (request.headers.has("x-goog-fieldmask")) {
     throw new CallBodyError("The gateway does not forward the header `X-Goog-FieldMask`.");
   }

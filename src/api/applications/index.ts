@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { formatLabel } from "#base/links/app-label.ts";
-import { usableAgentAt } from "#domain/agents/find.ts";
+import { loadUsableAgent } from "#domain/agents/find.ts";
 import { type AppHosts, findNextSignInOrigin, makeAppHosts } from "#domain/applications/names.ts";
 import { ApplicationHost, TerminalTicket, TerminalTicketRequest } from "#schema/users/application.ts";
 import type { ApiContext } from "../context.ts";
@@ -43,7 +43,7 @@ export const applications = (ctx: ApiContext) => {
     .post(
       "/reconnecting-pty-signed-token",
       async ({ caller, body }) => {
-        const { agent_id } = await usableAgentAt(ctx.store, body.agentID, caller);
+        const { agent_id } = await loadUsableAgent(ctx.store, body.agentID, caller);
         const url = URL.canParse(body.url) ? new URL(body.url) : undefined;
         if (!url || !/^(?:https?|wss?):$/.test(url.protocol) || parseTerminalAgent(url.pathname) !== agent_id) {
           throw invalidField("url", "must be the address of this agent's terminal");

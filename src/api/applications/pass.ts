@@ -53,8 +53,8 @@ export const forwardRequest = async (ctx: ApiContext, request: Request, passing:
   const flow = new Flow(ctx, request, passing);
   try {
     if (headers.get("upgrade")?.toLowerCase() === "websocket") return await upgrade(ctx, request, passing, flow);
-    const asked = flow.appRequest(hasBody ? flow.takeBody() : {});
-    return await flow.answer(await ctx.agentHttp.request(passing.place.agent_id, asked));
+    const requested = flow.appRequest(hasBody ? flow.takeBody() : {});
+    return await flow.answer(await ctx.agentHttp.request(passing.place.agent_id, requested));
   } catch (error) {
     flow.end();
     if (flow.isSlow) throw slowBodyError();
@@ -78,11 +78,11 @@ const findTrouble = (error: unknown): Trouble | undefined => {
 
 /** Connects to the app first, so that its choice of protocol or its refusal becomes the response. */
 const upgrade = async (ctx: ApiContext, request: Request, passing: Passing, flow: Flow): Promise<Response> => {
-  const asked = flow.appRequest({});
+  const requested = flow.appRequest({});
   const names = ["sec-websocket-extensions", "connection", "upgrade"];
-  const kept = [...asked.headers].filter(([name]) => !names.includes(name));
+  const kept = [...requested.headers].filter(([name]) => !names.includes(name));
   const headers = [...kept, ["connection", "Upgrade"] as const, ["upgrade", "websocket"] as const];
-  const answer = await ctx.agentHttp.upgrade(passing.place.agent_id, { ...asked, headers });
+  const answer = await ctx.agentHttp.upgrade(passing.place.agent_id, { ...requested, headers });
   if ("response" in answer) return await flow.answer(answer.response);
   const protocol = answer.head.headers.get("sec-websocket-protocol");
   const held = messages.open(passing.place.workspace_id);
@@ -94,9 +94,9 @@ const upgrade = async (ctx: ApiContext, request: Request, passing: Passing, flow
   });
   try {
     flow.end();
-    const said: Record<string, string> = protocol === null ? {} : { "sec-websocket-protocol": protocol };
+    const message: Record<string, string> = protocol === null ? {} : { "sec-websocket-protocol": protocol };
     const visits = passing.by ? undefined : passing.place.workspace_id;
-    return ctx.sockets.upgrade(request, bridge, { headers: said, who: flow.who, app: true, visits });
+    return ctx.sockets.upgrade(request, bridge, { headers: message, who: flow.who, app: true, visits });
   } catch (error) {
     frames.reset("The client has gone.");
     throw error;

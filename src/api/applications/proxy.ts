@@ -110,8 +110,8 @@ export class AppProxy {
     return caller && toAppCaller(caller);
   }
 
-  async #serve(request: Request, asked: AppRequest): Promise<Response> {
-    const { name, prefix, rest, by, byCookie } = asked;
+  async #serve(request: Request, requested: AppRequest): Promise<Response> {
+    const { name, prefix, rest, by, byCookie } = requested;
     const query = removeOwnQuery(getQuery(request.url));
     const { accessUrl } = this.#ctx;
     const from = { hosts: this.#hostsFor(request), name, accessUrl, hasOwnHost: prefix === "" };
@@ -120,7 +120,7 @@ export class AppProxy {
     const opening = { name, by, here: `${normalizeSlashes(`${prefix}${rest}`)}${query}` };
     const waits = await this.#waiting.answer(request, opening, place);
     if (waits) return waits;
-    if (place === "signed_out" && acceptsPage(request)) return this.#signIn(request, asked, query);
+    if (place === "signed_out" && acceptsPage(request)) return this.#signIn(request, requested, query);
     if (typeof place === "string") return this.#troublePage(request, place);
     const isGuarded = byCookie && !place.isPublic;
     if ((byCookie && !isFromOwnPage(request, from)) || (isGuarded && isForeignSubresource(request, from)))
@@ -130,7 +130,7 @@ export class AppProxy {
       if (rest === "") return redirect(`${prefix}/${query}`);
       if (rest === "/" && query === "" && place.base.query !== "") return redirect(`${prefix}/${place.base.query}`);
     }
-    const instead = prefix === "" ? undefined : this.#findRedirect(request, asked, place, query);
+    const instead = prefix === "" ? undefined : this.#findRedirect(request, requested, place, query);
     if (instead) return instead;
     const visitor = toConnectedBy(this.#ctx, by?.caller, request);
     const passing: Passing = {

@@ -84,10 +84,10 @@ export class AppWaiting {
   }
 
   async #acceptsConnections(agent_id: string, port: number): Promise<boolean> {
-    const late = new AbortController();
-    const timer = this.#ctx.clock.after(PROBE_TIMEOUT_MS, () => late.abort());
+    const timeout = new AbortController();
+    const timer = this.#ctx.clock.after(PROBE_TIMEOUT_MS, () => timeout.abort());
     try {
-      (await this.#ctx.dialer.dial(agent_id, port, late.signal)).reset();
+      (await this.#ctx.dialer.dial(agent_id, port, timeout.signal)).reset();
       return true;
     } catch {
       return false;

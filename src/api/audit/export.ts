@@ -59,7 +59,7 @@ export const exportAudit = (
 ): ReadableStream<Uint8Array> => {
   const encoder = new TextEncoder();
   const { head, line } = FORMATS[format];
-  let begun = head === "";
+  let started = head === "";
   let cursor: AuditCursor | undefined;
   return new ReadableStream(
     {
@@ -73,10 +73,10 @@ export const exportAudit = (
         if (last) {
           cursor = { time: last.time, key: last.key };
           const text = (await presentEntries(ctx, caller, rows)).map(line).join("");
-          controller.enqueue(encoder.encode(begun ? text : head + text));
-          begun = true;
+          controller.enqueue(encoder.encode(started ? text : head + text));
+          started = true;
         }
-        if (rows.length < PAGE && !begun) controller.enqueue(encoder.encode(head));
+        if (rows.length < PAGE && !started) controller.enqueue(encoder.encode(head));
         if (rows.length < PAGE) controller.close();
       },
     },

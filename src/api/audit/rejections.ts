@@ -63,8 +63,8 @@ export class RejectedChanges {
     // Captured now, because the connection and its address may not be available later.
     const user_id = origin?.().user_id ?? null;
     if (!found || !origin || user_id === null || !this.#hasRoomFor(user_id)) return;
-    const asked = { store: this.#store, params: found.params, user_id, body: bodies.get(request) };
-    const refused = { target: found.target, asked, origin, status_code, now: this.#clock.now() };
+    const requested = { store: this.#store, params: found.params, user_id, body: bodies.get(request) };
+    const refused = { target: found.target, asked: requested, origin, status_code, now: this.#clock.now() };
     this.#waiting += 1;
     this.#last = runOutsideRequest(() => this.#last.then(() => this.#write(refused)));
   }

@@ -37,15 +37,15 @@ const userSettingTarget =
 export const writesUserSetting = (name: string): AuditTarget => writes(userSettingTarget(name));
 
 /** A user's model choice in an organization. */
-export const memberModel: FindTarget = async (asked) => {
-  const found = await member(asked);
-  const target = findOverride(asked, OVERRIDE_CONTEXTS);
+export const memberModel: FindTarget = async (requested) => {
+  const found = await member(requested);
+  const target = findOverride(requested, OVERRIDE_CONTEXTS);
   return found && target ? { ...found, resource_type: "user_chat_settings", target } : undefined;
 };
 
-export const organizationModel: FindTarget = async (asked) => {
-  const found = await organization(asked);
-  const target = findOverride(asked, ORGANIZATION_CONTEXTS);
+export const organizationModel: FindTarget = async (requested) => {
+  const found = await organization(requested);
+  const target = findOverride(requested, ORGANIZATION_CONTEXTS);
   return found && target ? { ...found, resource_type: "chat_settings", target } : undefined;
 };
 
@@ -74,38 +74,44 @@ export const modelConfig: FindTarget = async ({ store, params }) => {
 };
 
 /** The compaction threshold of the caller's chats for an existing model. */
-export const newThreshold: FindTarget = async (asked) => {
-  const params = { model_config: asked.params.model ?? "" };
-  return (await modelConfig({ ...asked, params })) ? userSettingTarget("compaction_threshold")(asked) : undefined;
+export const newThreshold: FindTarget = async (requested) => {
+  const params = { model_config: requested.params.model ?? "" };
+  return (await modelConfig({ ...requested, params }))
+    ? userSettingTarget("compaction_threshold")(requested)
+    : undefined;
 };
 
-export const threshold: FindTarget = async (asked) => {
-  const model = getPathId(asked.params, "model");
-  const set = await readCompactionThresholds(asked.store, asked.user_id);
-  return set.some(([id]) => id === model) ? userSettingTarget("compaction_threshold")(asked) : undefined;
+export const threshold: FindTarget = async (requested) => {
+  const model = getPathId(requested.params, "model");
+  const set = await readCompactionThresholds(requested.store, requested.user_id);
+  return set.some(([id]) => id === model) ? userSettingTarget("compaction_threshold")(requested) : undefined;
 };
 
 /** The spend limit of a user. */
-export const newUserLimit: FindTarget = async (asked) => {
-  const found = await user(asked);
+export const newUserLimit: FindTarget = async (requested) => {
+  const found = await user(requested);
   return found && { ...found, resource_type: "user_chat_settings", target: "usage_limit" };
 };
 
-export const userLimit: FindTarget = async (asked) => {
-  const found = await newUserLimit(asked);
-  return found && (await readLimit(asked.store, "user", found.resource_id ?? "")) !== undefined ? found : undefined;
+export const userLimit: FindTarget = async (requested) => {
+  const found = await newUserLimit(requested);
+  return found && (await readLimit(requested.store, "user", found.resource_id ?? "")) !== undefined ? found : undefined;
 };
 
 /** The spend limit of each member of a group, or of an organization. */
-export const newGroupLimit: FindTarget = async (asked) => {
-  const { group: named = "" } = asked.params;
-  const found = isUuid(named) ? await group(asked) : await organization({ ...asked, params: { organization: named } });
+export const newGroupLimit: FindTarget = async (requested) => {
+  const { group: named = "" } = requested.params;
+  const found = isUuid(named)
+    ? await group(requested)
+    : await organization({ ...requested, params: { organization: named } });
   return found && { ...found, resource_type: "chat_settings", target: "usage_limit" };
 };
 
-export const groupLimit: FindTarget = async (asked) => {
-  const found = await newGroupLimit(asked);
-  return found && (await readLimit(asked.store, "group", found.resource_id ?? "")) !== undefined ? found : undefined;
+export const groupLimit: FindTarget = async (requested) => {
+  const found = await newGroupLimit(requested);
+  return found && (await readLimit(requested.store, "group", found.resource_id ?? "")) !== undefined
+    ? found
+    : undefined;
 };
 
 /** A budget that is set and may not exist yet. */
@@ -118,5 +124,5 @@ export const budget: FindTarget = async ({ store, params }) => {
 };
 
 /** A budget, or a user's spend limit, that is raised. */
-export const raisedBudget: FindTarget = async (asked) =>
-  (asked.params.budget ?? "").startsWith(personBudgetId("")) ? newBudget(asked) : budget(asked);
+export const raisedBudget: FindTarget = async (requested) =>
+  (requested.params.budget ?? "").startsWith(personBudgetId("")) ? newBudget(requested) : budget(requested);

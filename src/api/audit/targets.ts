@@ -43,7 +43,7 @@ export type AuditedResource = Omit<AuditEntry, "now" | "action" | "before" | "af
   readonly action?: AuditAction;
 };
 
-export type FindTarget = (asked: TargetRequest) => Promise<AuditedResource | undefined>;
+export type FindTarget = (requested: TargetRequest) => Promise<AuditedResource | undefined>;
 
 export type AuditTarget = {
   readonly action: AuditAction;
@@ -97,29 +97,29 @@ const findWorkspaceTarget = async (store: Store, id: string) => {
   return { name, about: { organization_id, workspace_id: id, resource_id: id, target: name } };
 };
 
-export const user: FindTarget = async (asked) => {
-  const found = await findPathUser(asked);
+export const user: FindTarget = async (requested) => {
+  const found = await findPathUser(requested);
   return found && { resource_type: "user", resource_id: found.id, target: found.username };
 };
 
-export const gitSshKey: FindTarget = async (asked) => {
-  const owner = await findPathUser(asked);
-  const found = owner && (await asked.store.get(findGitSshKey({ user_id: owner.id })));
+export const gitSshKey: FindTarget = async (requested) => {
+  const owner = await findPathUser(requested);
+  const found = owner && (await requested.store.get(findGitSshKey({ user_id: owner.id })));
   return found && { resource_type: "git_ssh_key", resource_id: found.user_id, target: found.public_key };
 };
 
-export const deployKey: FindTarget = async (asked) => {
-  const owner = await findPathUser(asked);
-  const id = getPathId(asked.params, "deploy_key");
-  const found = owner && (await asked.store.get(findDeployKey({ user_id: owner.id, id })));
+export const deployKey: FindTarget = async (requested) => {
+  const owner = await findPathUser(requested);
+  const id = getPathId(requested.params, "deploy_key");
+  const found = owner && (await requested.store.get(findDeployKey({ user_id: owner.id, id })));
   return found && { resource_type: "deploy_key", resource_id: found.id, target: found.repository };
 };
 
 const findKeyTarget =
   (parameter: string): FindTarget =>
-  async (asked) => {
-    const owner = await findPathUser(asked);
-    const found = owner && (await asked.store.get(findKey({ id: asked.params[parameter] ?? "" })));
+  async (requested) => {
+    const owner = await findPathUser(requested);
+    const found = owner && (await requested.store.get(findKey({ id: requested.params[parameter] ?? "" })));
     if (found?.user_id !== owner?.id || !found) return undefined;
     return { resource_type: "api_key", target: found.token_name || found.id, additional: { key_id: found.id } };
   };
@@ -133,57 +133,58 @@ export const oauth2App: FindTarget = async ({ store, params }) => {
   return found && { resource_type: "oauth2_provider_app", resource_id: found.id, target: found.name, icon: found.icon };
 };
 
-export const oauth2Secret: FindTarget = async (asked) => {
-  const app = await oauth2App(asked);
-  const [app_id, id] = [getPathId(asked.params, "oauth2_app"), getPathId(asked.params, "oauth2_secret")];
-  const found = app && (await asked.store.get(findOAuth2Secret({ app_id, id })));
+export const oauth2Secret: FindTarget = async (requested) => {
+  const app = await oauth2App(requested);
+  const [app_id, id] = [getPathId(requested.params, "oauth2_app"), getPathId(requested.params, "oauth2_secret")];
+  const found = app && (await requested.store.get(findOAuth2Secret({ app_id, id })));
   return found && { ...app, resource_type: "oauth2_provider_app_secret", resource_id: found.id };
 };
 
-export const namedToken: FindTarget = async (asked) => {
-  const owner = await findPathUser(asked);
-  const found = owner && (await asked.store.get(findKeyByName({ user_id: owner.id, name: asked.params.name ?? "" })));
+export const namedToken: FindTarget = async (requested) => {
+  const owner = await findPathUser(requested);
+  const found =
+    owner && (await requested.store.get(findKeyByName({ user_id: owner.id, name: requested.params.name ?? "" })));
   return found && { resource_type: "api_key", target: found.token_name, additional: { key_id: found.id } };
 };
 
-export const sessions: FindTarget = async (asked) => {
-  const owner = await findPathUser(asked);
+export const sessions: FindTarget = async (requested) => {
+  const owner = await findPathUser(requested);
   return owner && { resource_type: "api_key", target: owner.username, additional: { sessions: "all" } };
 };
 
-export const skill: FindTarget = async (asked) => {
-  const owner = await findPathUser(asked);
-  const id = getPathId(asked.params, "skill");
-  const found = owner && (await asked.store.get(findUserSkill({ user_id: owner.id, id })));
+export const skill: FindTarget = async (requested) => {
+  const owner = await findPathUser(requested);
+  const id = getPathId(requested.params, "skill");
+  const found = owner && (await requested.store.get(findUserSkill({ user_id: owner.id, id })));
   return found && { resource_type: "user_skill", resource_id: found.id, target: found.name };
 };
 
-export const secret: FindTarget = async (asked) => {
-  const owner = await findPathUser(asked);
-  const name = asked.params.secret ?? "";
-  const found = owner && (await asked.store.get(findUserSecret({ user_id: owner.id, name })));
+export const secret: FindTarget = async (requested) => {
+  const owner = await findPathUser(requested);
+  const name = requested.params.secret ?? "";
+  const found = owner && (await requested.store.get(findUserSecret({ user_id: owner.id, name })));
   return found && { resource_type: "user_secret", resource_id: found.id, target: found.name };
 };
 
-export const organization: FindTarget = async (asked) => {
-  const found = await findPathOrganization(asked);
+export const organization: FindTarget = async (requested) => {
+  const found = await findPathOrganization(requested);
   if (!found) return undefined;
   const { id, name, icon } = found;
   return { resource_type: "organization", resource_id: id, organization_id: id, target: name, icon };
 };
 
-export const group: FindTarget = async (asked) => {
-  const id = getPathId(asked.params, "group");
-  const found = await asked.store.get(findGroup({ id }));
-  const organization = found ? undefined : await asked.store.get(findOrganization({ id }));
+export const group: FindTarget = async (requested) => {
+  const id = getPathId(requested.params, "group");
+  const found = await requested.store.get(findGroup({ id }));
+  const organization = found ? undefined : await requested.store.get(findOrganization({ id }));
   if (!found && !organization) return undefined;
   const { name, avatar_url, organization_id } = found ?? { name: EVERYONE, avatar_url: "", organization_id: id };
   return { resource_type: "group", resource_id: id, organization_id, target: name, icon: avatar_url };
 };
 
 /** A user who would become a member; both the user and the organization exist. */
-export const newMember: FindTarget = async (asked) => {
-  const [place, who] = [await findPathOrganization(asked), await findPathUser(asked)];
+export const newMember: FindTarget = async (requested) => {
+  const [place, who] = [await findPathOrganization(requested), await findPathUser(requested)];
   if (!place || !who) return undefined;
   return {
     resource_type: "organization_member",
@@ -193,24 +194,28 @@ export const newMember: FindTarget = async (asked) => {
   };
 };
 
-export const member: FindTarget = async (asked) => {
-  const found = await newMember(asked);
+export const member: FindTarget = async (requested) => {
+  const found = await newMember(requested);
   if (!found) return undefined;
   const pair = { organization_id: found.organization_id ?? NIL_UUID, user_id: found.resource_id ?? NIL_UUID };
-  return (await asked.store.get(findMemberWithUser(pair))) && found;
+  return (await requested.store.get(findMemberWithUser(pair))) && found;
 };
 
-export const mcpServer: FindTarget = async (asked) => {
-  const organization_id = (await findPathOrganization(asked))?.id ?? NIL_UUID;
-  const found = await asked.store.get(findMcpServer({ organization_id, id: getPathId(asked.params, "mcp_server") }));
+export const mcpServer: FindTarget = async (requested) => {
+  const organization_id = (await findPathOrganization(requested))?.id ?? NIL_UUID;
+  const found = await requested.store.get(
+    findMcpServer({ organization_id, id: getPathId(requested.params, "mcp_server") }),
+  );
   if (!found) return undefined;
   const { id, slug, icon } = found;
   return { resource_type: "mcp_server", resource_id: id, target: slug, icon, organization_id };
 };
 
-export const provisionerKey: FindTarget = async (asked) => {
-  const organization_id = (await findPathOrganization(asked))?.id ?? NIL_UUID;
-  const found = await asked.store.get(findProvisionerKeyByName({ organization_id, name: asked.params.key ?? "" }));
+export const provisionerKey: FindTarget = async (requested) => {
+  const organization_id = (await findPathOrganization(requested))?.id ?? NIL_UUID;
+  const found = await requested.store.get(
+    findProvisionerKeyByName({ organization_id, name: requested.params.key ?? "" }),
+  );
   return found && { resource_type: "provisioner_key", resource_id: found.id, target: found.name, organization_id };
 };
 
@@ -306,12 +311,12 @@ export const workspaceBuild: FindTarget = async ({ store, params }) => {
   };
 };
 
-export const task: FindTarget = async (asked) => {
-  const owner = await findPathUser(asked);
-  const { task: key = "" } = asked.params;
+export const task: FindTarget = async (requested) => {
+  const owner = await findPathUser(requested);
+  const { task: key = "" } = requested.params;
   const asNamed = owner && findTaskByName({ owner_id: owner.id, name: key });
   const query = isUuid(key) ? findTask({ id: key.toLowerCase() }) : asNamed;
-  const found = query && (await asked.store.get(query))?.task;
+  const found = query && (await requested.store.get(query))?.task;
   if (!found || found.owner_id !== owner?.id) return undefined;
   const { id, name, organization_id, workspace_id } = found;
   return { resource_type: "task", resource_id: id, target: name, organization_id, workspace_id };

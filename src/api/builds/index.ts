@@ -5,7 +5,7 @@ import { listBuildParameters } from "#db/workspaces/builds.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
 import { canStartStop, canUseWorkspace, isOwner } from "#domain/access.ts";
 import { makeAgentView } from "#domain/agents/present.ts";
-import { buildAt } from "#domain/builds/find.ts";
+import { loadBuild } from "#domain/builds/find.ts";
 import { presentBuilds } from "#domain/builds/present.ts";
 import { loadResources } from "#domain/builds/resources.ts";
 import { loadTimings } from "#domain/builds/timings.ts";
@@ -32,7 +32,7 @@ export const builds = (ctx: ApiContext) =>
     .get(
       "/:workspacebuild",
       async ({ caller, params }) => {
-        const [build] = await presentBuilds(ctx, [await buildAt(ctx, params.workspacebuild, caller)], caller.compat);
+        const [build] = await presentBuilds(ctx, [await loadBuild(ctx, params.workspacebuild, caller)], caller.compat);
         if (!build) throw notFound();
         return build;
       },
@@ -53,7 +53,7 @@ export const builds = (ctx: ApiContext) =>
     .patch(
       "/:workspacebuild/cancel",
       async ({ caller, params, query }) => {
-        const view = await buildAt(ctx, params.workspacebuild, caller);
+        const view = await loadBuild(ctx, params.workspacebuild, caller);
         const expect_status = parseExpectedStatus(query.expect_status);
         checkCanCancel(view, caller, expect_status);
         await ctx.workspaces.ask(view.workspace.id, "cancelBuild", { build_id: view.build.id, expect_status });
@@ -86,9 +86,9 @@ export const builds = (ctx: ApiContext) =>
     .get(
       "/:workspacebuild/logs",
       async ({ caller, params, query, request }) => {
-        const asked = logRequest(query);
-        const { job, workspace } = await buildAt(ctx, params.workspacebuild, caller);
-        return jobLogs(ctx, request, job, asked, caller, workspace.id);
+        const requested = logRequest(query);
+        const { job, workspace } = await loadBuild(ctx, params.workspacebuild, caller);
+        return jobLogs(ctx, request, job, requested, caller, workspace.id);
       },
       {
         params,
@@ -106,7 +106,7 @@ export const builds = (ctx: ApiContext) =>
     .get(
       "/:workspacebuild/parameters",
       async ({ caller, params }) => {
-        const { build, workspace } = await buildAt(ctx, params.workspacebuild, caller);
+        const { build, workspace } = await loadBuild(ctx, params.workspacebuild, caller);
         const values = await ctx.store.all(listBuildParameters({ build_id: build.id }));
         const canReadPlans = canUseWorkspace(caller, workspace) && caller.scopes.includes("all");
         return canReadPlans ? values : values.map(({ name, value }) => ({ name, value: hidePlan(value) }));
@@ -130,7 +130,7 @@ export const builds = (ctx: ApiContext) =>
     .get(
       "/:workspacebuild/resources",
       async ({ caller, params }) => {
-        const { job } = await buildAt(ctx, params.workspacebuild, caller);
+        const { job } = await loadBuild(ctx, params.workspacebuild, caller);
         const resources = await loadResources(makeAgentView(ctx, caller), [job]);
         return resources.get(job.id) ?? [];
       },
@@ -152,7 +152,7 @@ export const builds = (ctx: ApiContext) =>
     .use(buildState(ctx))
     .get(
       "/:workspacebuild/timings",
-      async ({ caller, params }) => loadTimings(ctx.store, await buildAt(ctx, params.workspacebuild, caller)),
+      async ({ caller, params }) => loadTimings(ctx.store, await loadBuild(ctx, params.workspacebuild, caller)),
       {
         user,
         params,

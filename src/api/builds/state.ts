@@ -7,7 +7,7 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
 import { canManageTemplates } from "#domain/access.ts";
-import { buildAt } from "#domain/builds/find.ts";
+import { loadBuild } from "#domain/builds/find.ts";
 import { checkPushed, MAX_STATE_CHARS, parseState } from "#domain/builds/state-text.ts";
 import { requireFullAccess } from "#domain/factors/proof.ts";
 import * as target from "../audit/targets.ts";
@@ -100,7 +100,7 @@ export const buildState = (ctx: ApiContext) =>
     );
 
 const getManagedBuild = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<WorkspaceView> => {
-  const view = await buildAt(ctx, id, caller);
+  const view = await loadBuild(ctx, id, caller);
   if (!canManageTemplates(caller, view.workspace.organization_id)) {
     throw forbidden("Only template administrators can see build state.");
   }

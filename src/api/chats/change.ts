@@ -7,7 +7,7 @@ import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { type ChatPlace, findChat } from "#db/chats/chats.ts";
 import { resolveWorkspace } from "#domain/chats/create.ts";
-import { findChangeableChat, ownChatAt, readChat } from "#domain/chats/find.ts";
+import { findChangeableChat, loadOwnChat, readChat } from "#domain/chats/find.ts";
 import { isRepeated, REPEATABLE, requestKey } from "#domain/chats/idempotency.ts";
 import { checkModes, parsePlanMode, parseTitle, toLabels } from "#domain/chats/input.ts";
 import { toPermissions } from "#domain/chats/permission-rules.ts";
@@ -58,7 +58,7 @@ const buildPatch = async (
   const change = { patch, pin: pin_order ?? null };
   const asks = await shouldStartAsking(ctx, chat.id, patch, caller);
   if (permission_mode === undefined) return { ...change, asks };
-  // What the chat may do elsewhere, it may not do on the server's machine only because an application says so again.
+  // What the chat may do elsewhere, it may not do on the server's machine only because an application repeats its request.
   if (caller.is_application && asks && isLooserMode(permission_mode, "ask")) throw loosened();
   return { ...change, permission_mode };
 };
@@ -197,7 +197,7 @@ export const changeChat = (ctx: ApiContext) =>
     .post(
       "/:chat/queue/:queuedMessage/promote",
       async ({ caller, params, set }) => {
-        const { id } = await ownChatAt(ctx, params.chat, caller);
+        const { id } = await loadOwnChat(ctx, params.chat, caller);
         await ctx.chats.ask(id, "promoteQueued", { queued_id: parseNumber("queuedMessage", params.queuedMessage) });
         set.status = 202;
         return { message: "The queued message is next." };
@@ -221,7 +221,7 @@ export const changeChat = (ctx: ApiContext) =>
       "/:chat/tool-results",
       async ({ caller, params, body, request, set }) => {
         const request_key = requestKey(request, "results", body);
-        const { id, key } = await ownChatAt(ctx, params.chat, caller);
+        const { id, key } = await loadOwnChat(ctx, params.chat, caller);
         const results = body.results.map(({ is_error = false, ...one }) => ({ ...one, is_error }));
         const rows = (await isRepeated(ctx, key, request_key)) ? [] : await loadHookMessages(ctx, id, results);
         await ctx.chats.ask(id, "completeAction", { results, rows, request_key });

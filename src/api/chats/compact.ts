@@ -2,7 +2,7 @@
 import { admitInstructions } from "#actors/chat/hooks/prompts.ts";
 import { notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
-import { ownChatAt, readChat } from "#domain/chats/find.ts";
+import { loadOwnChat, readChat } from "#domain/chats/find.ts";
 import { checkUsageLimit } from "#domain/chats/usage-limits.ts";
 import { Chat, CompactChat } from "#schema/chats/chat.ts";
 import { LimitReached } from "#schema/chats/usage-limit.ts";
@@ -19,7 +19,7 @@ export const compactChat = (ctx: ApiContext) =>
     .post(
       "/:chat/compact",
       async ({ caller, params, body }) => {
-        const { id, owner_id } = await ownChatAt(ctx, params.chat, caller);
+        const { id, owner_id } = await loadOwnChat(ctx, params.chat, caller);
         await checkUsageLimit(ctx, owner_id);
         const wanted = body.instructions?.trim() ?? "";
         const request = { instructions: wanted, context: "", notice: "" };
@@ -55,7 +55,7 @@ export const compactChat = (ctx: ApiContext) =>
     .post(
       "/:chat/clear",
       async ({ caller, params }) => {
-        const { id } = await ownChatAt(ctx, params.chat, caller);
+        const { id } = await loadOwnChat(ctx, params.chat, caller);
         await ctx.chats.ask(id, "clear", {});
         return readChat(ctx, id);
       },

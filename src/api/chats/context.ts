@@ -3,7 +3,7 @@ import { AppError, forbidden } from "#base/errors.ts";
 import { findWorkspaceContext } from "#db/chats/context.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import { canUseWorkspace } from "#domain/access.ts";
-import { ownChatAt, readChat } from "#domain/chats/find.ts";
+import { loadOwnChat, readChat } from "#domain/chats/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -16,7 +16,7 @@ export const chatContext = (ctx: ApiContext) =>
     .put(
       "/:chat/context",
       async ({ caller, params }) => {
-        const { id, workspace_id } = await ownChatAt(ctx, params.chat, caller);
+        const { id, workspace_id } = await loadOwnChat(ctx, params.chat, caller);
         if (workspace_id === null) throw new AppError("invalid", "The chat is not bound to a workspace.");
         const workspace = await ctx.store.get(findWorkspacePlace({ id: workspace_id }));
         if (!workspace || !canUseWorkspace(caller, workspace)) {

@@ -73,10 +73,10 @@ export class ChatFollower {
   #isBusy = true;
   #isOver = false;
 
-  constructor(ctx: ApiContext, place: ChatPlace, asked: FollowOptions, sink: Sink) {
+  constructor(ctx: ApiContext, place: ChatPlace, requested: FollowOptions, sink: Sink) {
     this.#ctx = ctx;
     this.#place = place;
-    this.#options = asked;
+    this.#options = requested;
     this.#sink = sink;
   }
 

@@ -8,7 +8,7 @@ import { findVisibleChat } from "#domain/chats/find.ts";
 import { loadKnownSecrets } from "#domain/chats/known-secrets.ts";
 import { GitMessage, type GitRepository, GitRequest } from "#schema/agents/git-message.ts";
 import { SecretMask } from "#src/tools/mask.ts";
-import { type WebSocketFrames, type WebSocketMessage, WireError, wireProblem } from "#src/wire/index.ts";
+import { toWireProblem, type WebSocketFrames, type WebSocketMessage, WireError } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { dialAgentSocket } from "../http/dial-agent.ts";
@@ -119,12 +119,12 @@ const parseKind = (data: string | Uint8Array): unknown =>
 /** A daemon's messages are untrusted and are validated before they are relayed. */
 const parseAgentMessage = (message: WebSocketMessage): GitMessage | undefined => {
   if (message.kind !== "text") return undefined;
-  let said: unknown;
+  let output: unknown;
   try {
-    said = Value.Clean(GitMessage, parseJson(message.text));
+    output = Value.Clean(GitMessage, parseJson(message.text));
   } catch (error) {
-    throw wireProblem("The agent's message", error);
+    throw toWireProblem("The agent's message", error);
   }
-  if (!Value.Check(GitMessage, said)) throw new WireError("protocol", "The agent's message is not a git status.");
-  return said;
+  if (!Value.Check(GitMessage, output)) throw new WireError("protocol", "The agent's message is not a git status.");
+  return output;
 };

@@ -112,8 +112,8 @@ export const chats = (ctx: ApiContext) =>
         if (ids.length > MAX_WORKSPACES) throw invalidField("workspace_ids", `must be at most ${MAX_WORKSPACES}`);
         if (!ids.every(isUuid)) throw invalidField("workspace_ids", "must be UUIDs, separated by commas");
         if (ids.length === 0) return {};
-        const asked = ids.map((id) => id.toLowerCase());
-        const rows = await ctx.store.scan(listChatsOfWorkspaces(caller.user_id, toSharers(caller), asked));
+        const requested = ids.map((id) => id.toLowerCase());
+        const rows = await ctx.store.scan(listChatsOfWorkspaces(caller.user_id, toSharers(caller), requested));
         return Object.fromEntries(rows.map(({ id, workspace_id }) => [workspace_id, id]));
       },
       {

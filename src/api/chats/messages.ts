@@ -7,7 +7,7 @@ import { isFullPage, listMessages, listNewestMessages, listPrompts, listQueued }
 import { admitUserPrompt } from "#domain/chats/admission.ts";
 import { loadAttachables } from "#domain/chats/attachments.ts";
 import { chooseModel } from "#domain/chats/create.ts";
-import { findVisibleChat, ownChatAt } from "#domain/chats/find.ts";
+import { findVisibleChat, loadOwnChat } from "#domain/chats/find.ts";
 import { REPEATABLE, requestKey } from "#domain/chats/idempotency.ts";
 import { parseBehavior, parseEffort, parsePlanMode, toContent } from "#domain/chats/input.ts";
 import { chooseServers } from "#domain/chats/mcp-choice.ts";
@@ -57,14 +57,14 @@ export const chatMessages = (ctx: ApiContext) =>
       "/:chat/messages",
       async ({ caller, params, body, request }) => {
         const request_key = requestKey(request, "send", body);
-        const chat = await ownChatAt(ctx, params.chat, caller);
+        const chat = await loadOwnChat(ctx, params.chat, caller);
         const { id } = chat;
         if (caller.is_application) await requireNotLoosened(ctx, id, { plan_mode: body.plan_mode });
         const behavior = parseBehavior(body.busy_behavior);
         const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
         const patch = await buildPatch(ctx, id, body);
-        const asked = { type: "send", behavior } as const;
-        const { content, custom_prompt } = await admitUserPrompt(ctx, chat, { typed, asked, request_key });
+        const requested = { type: "send", behavior } as const;
+        const { content, custom_prompt } = await admitUserPrompt(ctx, chat, { typed, asked: requested, request_key });
         const { queued, messages } = await ctx.chats.ask(id, "send", {
           content,
           custom_prompt,
@@ -109,13 +109,13 @@ export const chatMessages = (ctx: ApiContext) =>
       async ({ caller, params, body }) => {
         // Restoring changes files without an approval.
         if (body.restore_files === true) requireScope(caller, "workspace:ssh");
-        const chat = await ownChatAt(ctx, params.chat, caller);
+        const chat = await loadOwnChat(ctx, params.chat, caller);
         const { id } = chat;
         const message_id = parseNumber("message", params.message);
         const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
         const patch = await buildPatch(ctx, id, body);
-        const asked = { type: "edit", message_id } as const;
-        const { content, custom_prompt } = await admitUserPrompt(ctx, chat, { typed, asked });
+        const requested = { type: "edit", message_id } as const;
+        const { content, custom_prompt } = await admitUserPrompt(ctx, chat, { typed, asked: requested });
         const warnings = body.restore_files === true ? await restoreFiles(ctx, id, message_id) : [];
         const { deleted_ids, messages } = await ctx.chats.ask(id, "edit", {
           message_id,

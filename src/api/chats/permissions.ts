@@ -4,7 +4,7 @@ import { forbidden, invalid } from "#base/errors.ts";
 import { readUserChatSetting } from "#db/chats/settings.ts";
 import { readApprovals, requireScopeToAllow } from "#domain/chats/approvals.ts";
 import { requireUsableWorkspace } from "#domain/chats/create.ts";
-import { ownChatAt } from "#domain/chats/find.ts";
+import { loadOwnChat } from "#domain/chats/find.ts";
 import { COMMAND_PROBLEM, toPermissions } from "#domain/chats/permission-rules.ts";
 import { setUserChatSetting } from "#domain/chats/settings.ts";
 import { loadStartingPermissions } from "#domain/chats/starting-permissions.ts";
@@ -26,7 +26,7 @@ export const chatPermissions = (ctx: ApiContext) =>
     .use(callers)
     .get(
       "/:chat/permissions",
-      async ({ caller, params }) => readApprovals(ctx, (await ownChatAt(ctx, params.chat, caller)).id),
+      async ({ caller, params }) => readApprovals(ctx, (await loadOwnChat(ctx, params.chat, caller)).id),
       {
         user: true,
         params: chatPath,
@@ -46,8 +46,8 @@ export const chatPermissions = (ctx: ApiContext) =>
     .post(
       "/:chat/permissions",
       async ({ caller, params, body, set }) => {
-        const { id } = await ownChatAt(ctx, params.chat, caller);
-        // The rule would go on after the application's authorization has ended.
+        const { id } = await loadOwnChat(ctx, params.chat, caller);
+        // The rule would outlive the application's authorization has ended.
         if (
           caller.is_application &&
           body.answers.some(({ decision, scope }) => decision === "allow" && scope === "always")

@@ -62,10 +62,10 @@ export const chatStream = (ctx: ApiContext) =>
           );
           follower.start();
           onSeen();
-          const signOut = watchAccess(ctx, caller, access, () => stream.end());
+          const stopWatching = watchAccess(ctx, caller, access, () => stream.end());
           return () => {
             follower.stop();
-            signOut();
+            stopWatching();
             onSeen();
           };
         });
@@ -98,7 +98,7 @@ export const chatStream = (ctx: ApiContext) =>
 const markRead = (ctx: ApiContext, { id, owner_id }: ChatPlace, caller: UserCaller): void => {
   if (caller.user_id !== owner_id) return;
   ctx.chats.ask(id, "markRead", {}).catch((error) => {
-    log("chats").warn("the read cursor of chat {id} stays: {error}", { id, error });
+    log("chats").warn("cannot move the read cursor of chat {id}: {error}", { id, error });
   });
 };
 
@@ -109,11 +109,11 @@ class ChatSocket implements SocketHandler {
   #follower: ChatFollower | undefined;
   #onRoom: (() => void) | undefined;
 
-  constructor(ctx: ApiContext, place: ChatPlace, asked: FollowOptions, seen: () => void) {
+  constructor(ctx: ApiContext, place: ChatPlace, requested: FollowOptions, seen: () => void) {
     this.#ctx = ctx;
     this.#onSeen = seen;
     this.#make = (socket) =>
-      new ChatFollower(ctx, place, asked, {
+      new ChatFollower(ctx, place, requested, {
         send: (frame) => void socket.send(frame),
         room: () => this.#waitForRoom(socket),
         end: (why) => {

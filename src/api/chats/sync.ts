@@ -87,13 +87,13 @@ type Asking = Pick<ChatPicture, "pending_calls" | "budget_pause">;
 /** Returns the calls that wait for a person's permission or for the client's results, with arguments as JSON text. */
 export const toActionRequired = ({ pending_calls, budget_pause }: Asking): ActionRequired => {
   if (budget_pause) return { kind: "budget", tool_calls: [], budget: budget_pause };
-  const asked = pending_calls.filter(({ permission }) => permission === "asked");
-  const tool_calls = (asked.length > 0 ? asked : pending_calls).map(({ tool_call_id, tool_name, args }) => ({
+  const requested = pending_calls.filter(({ permission }) => permission === "asked");
+  const tool_calls = (requested.length > 0 ? requested : pending_calls).map(({ tool_call_id, tool_name, args }) => ({
     tool_call_id,
     tool_name,
     args: JSON.stringify(args ?? {}),
   }));
-  return { ...(asked.length > 0 ? { kind: "permission" as const } : {}), tool_calls };
+  return { ...(requested.length > 0 ? { kind: "permission" as const } : {}), tool_calls };
 };
 
 const UNKNOWN = { kind: "generic", message: "The chat's last turn failed.", retryable: false } as const;

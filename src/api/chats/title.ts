@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { AppError, notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
-import { ownChatAt } from "#domain/chats/find.ts";
+import { loadOwnChat } from "#domain/chats/find.ts";
 import { toChatError } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
 import type { ApiContext } from "../context.ts";
@@ -18,7 +18,7 @@ export const chatTitle = (ctx: ApiContext) =>
     .post(
       "/:chat/title/propose",
       async ({ caller, params, request }) => {
-        const { id } = await ownChatAt(ctx, params.chat, caller);
+        const { id } = await loadOwnChat(ctx, params.chat, caller);
         const chat = await ctx.store.get(findChat({ id }));
         if (!chat) throw notFound();
         const title = await ctx.titles

@@ -1,9 +1,9 @@
 // Trials of a chat: one prompt tried in several forks of the chat's workspace, at most one of which is kept.
 import { t } from "elysia";
-import { ownChatAt } from "#domain/chats/find.ts";
+import { loadOwnChat } from "#domain/chats/find.ts";
 import { discardTrial, keepWay, stopTrial } from "#domain/trials/change.ts";
 import { createTrial } from "#domain/trials/create.ts";
-import { readTrialDiff, readTrials, trialAt } from "#domain/trials/find.ts";
+import { loadTrial, readTrialDiff, readTrials } from "#domain/trials/find.ts";
 import { presentTrial } from "#domain/trials/present.ts";
 import { CreateTrial, KeepWay, Trial, TrialDiff, Trials } from "#schema/chats/trial.ts";
 import { LimitReached } from "#schema/chats/usage-limit.ts";
@@ -44,7 +44,7 @@ export const chatTrials = (ctx: ApiContext) =>
       async ({ caller, params, body, status }) => {
         // The chat's permissions do not apply to the command.
         if ((body.check_command ?? "").trim() !== "") requireScope(caller, "workspace:ssh");
-        return status(201, await createTrial(ctx, await ownChatAt(ctx, params.chat, caller), body, caller));
+        return status(201, await createTrial(ctx, await loadOwnChat(ctx, params.chat, caller), body, caller));
       },
       {
         user,
@@ -65,23 +65,27 @@ export const chatTrials = (ctx: ApiContext) =>
         }),
       },
     )
-    .get("/:chat/trials/:trial", async ({ caller, params }) => presentTrial(ctx, await trialAt(ctx, params, caller)), {
-      user,
-      params,
-      response: { 200: Trial, ...fails(400, 401, 403, 404) },
-      detail: operation({
-        tags,
-        operationId: "getTrial",
-        summary: "Get a trial",
-        access: "owner_only",
-        scope: "chat:read",
-        placement: "chat",
-      }),
-    })
+    .get(
+      "/:chat/trials/:trial",
+      async ({ caller, params }) => presentTrial(ctx, await loadTrial(ctx, params, caller)),
+      {
+        user,
+        params,
+        response: { 200: Trial, ...fails(400, 401, 403, 404) },
+        detail: operation({
+          tags,
+          operationId: "getTrial",
+          summary: "Get a trial",
+          access: "owner_only",
+          scope: "chat:read",
+          placement: "chat",
+        }),
+      },
+    )
     .get(
       "/:chat/trials/:trial/ways/:way/diff",
       async ({ caller, params }) =>
-        readTrialDiff(ctx, await trialAt(ctx, params, caller), parseNumber("way", params.way)),
+        readTrialDiff(ctx, await loadTrial(ctx, params, caller), parseNumber("way", params.way)),
       {
         user,
         params: t.Object({ ...params.properties, way: t.String({ description: "The number of the way." }) }),
@@ -100,7 +104,7 @@ export const chatTrials = (ctx: ApiContext) =>
     )
     .post(
       "/:chat/trials/:trial/stop",
-      async ({ caller, params }) => stopTrial(ctx, await trialAt(ctx, params, caller)),
+      async ({ caller, params }) => stopTrial(ctx, await loadTrial(ctx, params, caller)),
       {
         user,
         params,
@@ -119,7 +123,7 @@ export const chatTrials = (ctx: ApiContext) =>
     )
     .post(
       "/:chat/trials/:trial/keep",
-      async ({ caller, params, body }) => keepWay(ctx, await trialAt(ctx, params, caller), body.way, caller),
+      async ({ caller, params, body }) => keepWay(ctx, await loadTrial(ctx, params, caller), body.way, caller),
       {
         user,
         params,
@@ -140,7 +144,7 @@ export const chatTrials = (ctx: ApiContext) =>
     )
     .post(
       "/:chat/trials/:trial/discard",
-      async ({ caller, params }) => discardTrial(ctx, await trialAt(ctx, params, caller)),
+      async ({ caller, params }) => discardTrial(ctx, await loadTrial(ctx, params, caller)),
       {
         user,
         params,

@@ -2,7 +2,7 @@
 import { conflict, invalidField } from "#base/errors.ts";
 import { confirmCaller } from "#domain/factors/confirm.ts";
 import { requestPasskey, verifyPasskey } from "#domain/factors/passkey-proof.ts";
-import { ownAccountAt, prove } from "#domain/factors/proof.ts";
+import { loadOwnAccount, prove } from "#domain/factors/proof.ts";
 import { userPath } from "#domain/users/find.ts";
 import { PasskeyChallenge, PasskeyProof } from "#schema/users/passkey.ts";
 import { ConfirmRequest } from "#schema/users/second-factor.ts";
@@ -19,7 +19,7 @@ export const confirmation = (ctx: ApiContext) =>
     .post(
       "/:user/confirm",
       async ({ caller, params, body, request, status }) => {
-        const user = await ownAccountAt(ctx, params.user, caller);
+        const user = await loadOwnAccount(ctx, params.user, caller);
         const used = await prove(ctx, ctx.addresses.of(request), user, caller, body);
         const factor = (await ctx.accounts.factors.listMethods(user.id)).length > 0;
         await confirmCaller(ctx, caller, { password: true, factor }, used);
@@ -51,7 +51,7 @@ const passkeyConfirmation = (ctx: ApiContext) =>
     .post(
       "/:user/confirm/passkey/start",
       async ({ caller, params, status }) => {
-        const { id } = await ownAccountAt(ctx, params.user, caller);
+        const { id } = await loadOwnAccount(ctx, params.user, caller);
         if (!(await ctx.accounts.factors.hasPasskeys(id))) throw conflict("There is no passkey.");
         return status(201, await requestPasskey(ctx, PURPOSE, { user_id: id }, id));
       },
@@ -71,7 +71,7 @@ const passkeyConfirmation = (ctx: ApiContext) =>
     .post(
       "/:user/confirm/passkey",
       async ({ caller, params, body, status }) => {
-        const { id } = await ownAccountAt(ctx, params.user, caller);
+        const { id } = await loadOwnAccount(ctx, params.user, caller);
         const proof = await verifyPasskey<{ user_id: string }>(ctx, PURPOSE, body);
         if (proof?.passkey.user_id !== id || proof.of.user_id !== id) {
           throw invalidField("credential", "This passkey does not confirm who you are.");

@@ -56,16 +56,16 @@ export const passkeySignIn = (ctx: ApiContext) =>
         const user = proof && (await ctx.store.get(findUser({ id: proof.passkey.user_id })));
         if (!proof || !user || user.login_type !== "password") throw passkeyRefused();
         requireActive(user);
-        const begun = proof.of.second_factor === "" ? undefined : await getPendingSignIn(ctx, proof.of.second_factor);
-        if (begun && (begun.user.id !== user.id || !challenges.spend(begun.opened))) throw passkeyRefused();
+        const started = proof.of.second_factor === "" ? undefined : await getPendingSignIn(ctx, proof.of.second_factor);
+        if (started && (started.user.id !== user.id || !challenges.spend(started.opened))) throw passkeyRefused();
         const still = guardPassword({ id: user.id, password_hash: user.password_hash });
-        const guards = [...(begun ? [still, ...begun.first.changes] : []), ...proof.statements];
+        const guards = [...(started ? [still, ...started.first.changes] : []), ...proof.statements];
         // A passkey proves possession and, when unlocked, identity.
         const everything = { password: true, factor: true };
         try {
           const { token, cookie } = await openSession(ctx, user, request, everything, guards, {
-            login_type: begun?.first.login_type ?? "password",
-            revokesKeys: begun?.first.revokesKeys ?? false,
+            login_type: started?.first.login_type ?? "password",
+            revokesKeys: started?.first.revokesKeys ?? false,
           });
           set.headers["set-cookie"] = cookie;
           return status(201, { session_token: token });

@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import type { Passkey as PasskeyRow } from "#db/users/passkeys.ts";
 import { beginPasskey, loadPasskeys, registerPasskey, removePasskey, renamePasskey } from "#domain/factors/passkeys.ts";
-import { ownAccountAt } from "#domain/factors/proof.ts";
+import { loadOwnAccount } from "#domain/factors/proof.ts";
 import { userPath } from "#domain/users/find.ts";
 import { NewPasskey, NewPasskeyRequest, Passkey, PasskeyChallenge, RenamePasskey } from "#schema/users/passkey.ts";
 import type { ApiContext } from "../context.ts";
@@ -33,7 +33,7 @@ export const passkeys = (ctx: ApiContext) =>
     .get(
       "/:user/passkeys",
       async ({ caller, params }) => {
-        const user = await ownAccountAt(ctx, params.user, caller);
+        const user = await loadOwnAccount(ctx, params.user, caller);
         return (await loadPasskeys(ctx, user)).map(presentPasskey);
       },
       {
@@ -53,7 +53,7 @@ export const passkeys = (ctx: ApiContext) =>
     .post(
       "/:user/passkeys/start",
       async ({ caller, params, status }) => {
-        const user = await ownAccountAt(ctx, params.user, caller);
+        const user = await loadOwnAccount(ctx, params.user, caller);
         return status(201, await beginPasskey(ctx, user, caller));
       },
       {
@@ -73,7 +73,7 @@ export const passkeys = (ctx: ApiContext) =>
     .post(
       "/:user/passkeys",
       async ({ caller, params, body, status }) => {
-        const user = await ownAccountAt(ctx, params.user, caller);
+        const user = await loadOwnAccount(ctx, params.user, caller);
         const { passkey, codes } = await registerPasskey(ctx, user, caller, body);
         return status(201, { passkey: presentPasskey(passkey), recovery_codes: codes });
       },
@@ -101,7 +101,7 @@ export const passkeys = (ctx: ApiContext) =>
     .patch(
       "/:user/passkeys/:passkey",
       async ({ caller, params, body }) => {
-        const user = await ownAccountAt(ctx, params.user, caller);
+        const user = await loadOwnAccount(ctx, params.user, caller);
         return presentPasskey(await renamePasskey(ctx, user, params.passkey, body.name));
       },
       {
@@ -122,7 +122,7 @@ export const passkeys = (ctx: ApiContext) =>
     .delete(
       "/:user/passkeys/:passkey",
       async ({ caller, params, status }) => {
-        await removePasskey(ctx, await ownAccountAt(ctx, params.user, caller), caller, params.passkey);
+        await removePasskey(ctx, await loadOwnAccount(ctx, params.user, caller), caller, params.passkey);
         return status(204, undefined);
       },
       {

@@ -1,5 +1,5 @@
 // Replaces the recovery codes with new ones (rule FA-5).
-import { ownAccountAt } from "#domain/factors/proof.ts";
+import { loadOwnAccount } from "#domain/factors/proof.ts";
 import { renewRecoveryCodes } from "#domain/factors/recovery.ts";
 import { userPath } from "#domain/users/find.ts";
 import { RecoveryCodes } from "#schema/users/second-factor.ts";
@@ -15,7 +15,7 @@ export const recoveryCodes = (ctx: ApiContext) =>
     .post(
       "/:user/factors/recovery-codes",
       async ({ caller, params, status }) => {
-        const user = await ownAccountAt(ctx, params.user, caller);
+        const user = await loadOwnAccount(ctx, params.user, caller);
         return status(201, { recovery_codes: await renewRecoveryCodes(ctx, user, caller) });
       },
       {

@@ -1,7 +1,7 @@
 // A user's authenticator app: enrolled with a secret, confirmed with a code, and disabled with the password and a code. Only for oneself
 // (rules FA-1 to FA-4, FA-9).
 import { conflict } from "#base/errors.ts";
-import { ownAccountAt, prove } from "#domain/factors/proof.ts";
+import { loadOwnAccount, prove } from "#domain/factors/proof.ts";
 import { beginTotp, confirmTotp, removeTotp } from "#domain/factors/totp.ts";
 import { userPath } from "#domain/users/find.ts";
 import { ConfirmTotp, PasswordAndCode, RecoveryCodes, TotpEnrolment } from "#schema/users/second-factor.ts";
@@ -20,7 +20,7 @@ export const totp = (ctx: ApiContext) =>
     .post(
       "/:user/factors/totp",
       async ({ caller, params, status }) => {
-        const user = await ownAccountAt(ctx, params.user, caller);
+        const user = await loadOwnAccount(ctx, params.user, caller);
         const { enrolment, expires_at, secret } = await beginTotp(ctx, user, caller);
         const uri = formatOtpauthUri(secret, { issuer: `Slipway (${ctx.accessUrl.hostname})`, account: user.email });
         return status(201, { enrolment, expires_at, secret, uri, qr_svg: renderQrCode(uri) });
@@ -43,7 +43,7 @@ export const totp = (ctx: ApiContext) =>
     .post(
       "/:user/factors/totp/confirm",
       async ({ caller, params, body, status }) => {
-        const user = await ownAccountAt(ctx, params.user, caller);
+        const user = await loadOwnAccount(ctx, params.user, caller);
         return status(201, { recovery_codes: await confirmTotp(ctx, user, caller, body) });
       },
       {
@@ -66,7 +66,7 @@ export const totp = (ctx: ApiContext) =>
     .delete(
       "/:user/factors/totp",
       async ({ caller, params, body, request, status }) => {
-        const user = await ownAccountAt(ctx, params.user, caller);
+        const user = await loadOwnAccount(ctx, params.user, caller);
         if (!(await ctx.accounts.factors.totp(user.id))) throw conflict("There is no authenticator app.");
         await removeTotp(ctx, user, await prove(ctx, ctx.addresses.of(request), user, caller, body));
         return status(204, undefined);

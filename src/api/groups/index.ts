@@ -5,8 +5,8 @@ import { listOrganizations } from "#db/users/organizations.ts";
 import { canSeeGroups } from "#domain/access.ts";
 import { changeGroup, removeGroup } from "#domain/groups/change.ts";
 import { findGroupFor, groupPath, listGroups, loadMembersPage, presentGroup } from "#domain/groups/find.ts";
-import { organizationAt } from "#domain/organizations/find.ts";
-import { anyUserAt } from "#domain/users/find.ts";
+import { loadOrganization } from "#domain/organizations/find.ts";
+import { loadAnyUser } from "#domain/users/find.ts";
 import { Generic } from "#schema/generic.ts";
 import { Group, GroupMembers, PatchGroup } from "#schema/users/group.ts";
 import * as target from "../audit/targets.ts";
@@ -133,10 +133,10 @@ const list = async (
   { organization, has_member, group_ids }: typeof listQuery.static,
 ): Promise<Group[]> => {
   const organizations = organization
-    ? [await organizationAt(store, organization, caller)]
+    ? [await loadOrganization(store, organization, caller)]
     : (await store.all(listOrganizations())).filter(({ id }) => canSeeGroups(caller, id));
   const wanted = group_ids === undefined ? undefined : new Set(group_ids.toLowerCase().split(","));
-  const member = has_member ? (await anyUserAt(store, has_member, caller)).id : undefined;
+  const member = has_member ? (await loadAnyUser(store, has_member, caller)).id : undefined;
   const own = member === undefined ? undefined : new Set((await readMemberships(store, member)).groups);
   const shown: Group[] = [];
   for (const one of organizations) {

@@ -77,7 +77,7 @@ const SIGNED_OUT = new AppError(
   "You are signed out or your session has expired. Please sign in again.",
 );
 
-/** Returns the caller, or throws the error that says why none exists. */
+/** Returns the caller, or throws an error with the reason. */
 export const getCaller = (request: Request): Caller => {
   const identity = getIdentity(request) ?? SIGNED_OUT;
   if (identity instanceof AppError) throw identity;

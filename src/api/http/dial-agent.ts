@@ -17,8 +17,8 @@ export const dialAgentSocket = async (
   path: string,
   longest: number,
 ): Promise<WebSocketFrames> => {
-  const late = new AbortController();
-  const timer = clock.after(TIMEOUT_MS, () => late.abort());
+  const timeout = new AbortController();
+  const timer = clock.after(TIMEOUT_MS, () => timeout.abort());
   try {
     const answer = await agentHttp.upgrade(agent_id, {
       method: "GET",
@@ -29,12 +29,12 @@ export const dialAgentSocket = async (
         ["sec-websocket-version", "13"],
         ["sec-websocket-key", Buffer.from(generateBytes(16)).toString("base64")],
       ],
-      signal: late.signal,
+      signal: timeout.signal,
     });
     if ("response" in answer) throw await refusal(answer.response);
     return new WebSocketFrames(answer.stream, longest);
   } catch (error) {
-    if (!late.signal.aborted) throw error;
+    if (!timeout.signal.aborted) throw error;
     throw new AppError("timeout", "The agent did not answer within 30 s.");
   } finally {
     timer.cancel();

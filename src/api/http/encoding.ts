@@ -32,9 +32,9 @@ export const chooseEncoding = <C extends string>(header: string | null, offered:
 
 /** Returns whether the client has this version: `If-None-Match` names it or is `*`; weak tags match (RFC 9110 13.1.2). */
 export const matchesEtag = (request: Request, etag: string): boolean => {
-  const asked = request.headers.get("if-none-match");
-  if (asked === null) return false;
-  return asked.split(",").some((one) => one.trim() === "*" || one.trim().replace(/^W\//, "") === etag);
+  const requested = request.headers.get("if-none-match");
+  if (requested === null) return false;
+  return requested.split(",").some((one) => one.trim() === "*" || one.trim().replace(/^W\//, "") === etag);
 };
 
 /** Returns a file in the best encoding for this client, or 304 when the client already has it. */

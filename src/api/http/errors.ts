@@ -58,12 +58,12 @@ export const errorResponse = (error: unknown, request: Request, extra: Record<st
   if (isMoved(mapped.cause)) movedRequests.add(request);
   if (STATUS[mapped.kind] >= 500) {
     // Overload, shutdown and misrouted requests are not failures and would flood the log.
-    const isNone =
+    const isExpected =
       mapped.kind === "overloaded" ||
       error instanceof HookFailure ||
       error instanceof PassedOn ||
       isCutOff(mapped.cause ?? error, request);
-    const level = isNone ? "debug" : "error";
+    const level = isExpected ? "debug" : "error";
     log("http")[level]("{method} {path} failed", {
       method: request.method,
       path: getPath(request.url),

@@ -124,17 +124,17 @@ export const eventStream = (
         const closed = (): void => {
           for (const one of undo) one();
         };
-        const made = new EventStream(controller, { closed, backlog: ctx.sockets.backlog, holder });
-        stream = made;
-        made.ping();
+        const created = new EventStream(controller, { closed, backlog: ctx.sockets.backlog, holder });
+        stream = created;
+        created.ping();
         try {
-          undo.push(opened(made));
+          undo.push(opened(created));
         } catch (error) {
-          made.onDisconnect();
+          created.onDisconnect();
           throw error;
         }
         // For HEAD, Elysia reads the response to its end to determine its length.
-        if (request.method === "HEAD") made.end();
+        if (request.method === "HEAD") created.end();
       },
       pull() {
         stream?.onPull();

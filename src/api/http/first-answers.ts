@@ -73,14 +73,14 @@ export const preloadInitialData = ({ ctx, beginning, ask, count }: PreloadDeps) 
     ]);
     const answers = [...known, ...more];
     const fitting = answers.filter((answer, at) => at < session.length || answer.length <= MAX_CHARS);
-    const heard = list !== undefined && list.length <= MAX_CHARS ? { [workspaces]: list } : {};
-    return `{"answers":{${fitting.join(",")}},"heard":${JSON.stringify(heard)}}`;
+    const received = list !== undefined && list.length <= MAX_CHARS ? { [workspaces]: list } : {};
+    return `{"answers":{${fitting.join(",")}},"heard":${JSON.stringify(received)}}`;
   };
   const readInTime = async (page: Request, caller: UserCaller): Promise<string | undefined> => {
     let json: string | undefined;
     // The page is shown even when only the active node of a cluster can read its data.
-    const begun = isLocalRead() ? readLocally(() => read(page, caller)) : read(page, caller);
-    const reading = begun.then(
+    const started = isLocalRead() ? readLocally(() => read(page, caller)) : read(page, caller);
+    const reading = started.then(
       (text) => {
         json = text;
       },

@@ -7,8 +7,8 @@ import type { AuditTarget } from "../audit/targets.ts";
 import type { PlacementKind } from "./placement/strategies.ts";
 
 /**
- * Who is allowed, in relation to the resource in the path; the authorization matrix test tries every kind of caller (rule SC-1). Others get
- * 404 if they cannot see the resource, and 403 otherwise.
+ * The allowed callers, in relation to the resource in the path; the authorization matrix test tries every kind of caller (rule SC-1).
+ * Others get 404 if they cannot see the resource, and 403 otherwise.
  * - `anyone`: also without a token. `credentials`: the request itself carries the proof, as a sign-in does. `agent`: a workspace's agent.
  * - `users`: everyone who is signed in. `members`: of the organization.
  * - `owner`: the resource's owner, people it is shared with, and administrators, as the domain's check decides. `owner_only`: not even site owners.
@@ -51,7 +51,7 @@ export type OperationOptions = {
    * `public`: JSON from anonymous callers is accepted too, and is required. `stream`: the handler reads the body itself, within the limit.
    */
   readonly reads?: "public" | "stream";
-  /** Who is allowed. An operation without it has its own row in test/api/edge/matrix-table.ts. */
+  /** The allowed callers. An operation without it has its own row in test/api/edge/matrix-table.ts. */
   readonly access?: Access;
   /** The scope a key needs (rule ID-21); required for every operation for users. */
   readonly scope?: ScopeNeed;
@@ -61,8 +61,8 @@ export type OperationOptions = {
    */
   readonly changesAccess?: AccessScope | "never";
   /**
-   * True if what it sets runs, instructs, deletes or silences something later, such as dotfiles, prompts and retention: applications cannot do
-   * it, because their authorization may have ended by then (rule OA-23).
+   * True if what it sets runs, instructs, deletes or silences something later, such as dotfiles, prompts and retention: applications cannot
+   * do it, because their authorization may have ended by then (rule OA-23).
    */
   readonly outlivesGrant?: true;
   /** Replaces `scope` when the path says `me` in place of a user. */

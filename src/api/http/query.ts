@@ -2,7 +2,7 @@
 // The OpenAPI document describes each by its meaning (facts/platform 3.1).
 import { type StringOptions, type TSchema, Type as t } from "@sinclair/typebox";
 
-/** The schema keyword with what the document shows instead. */
+/** The schema keyword for the type that the document shows. */
 export const DOCUMENTED = "x-shown";
 
 /** What the document shows. `required`: native callers get 400 without it; upstream clients get a default (rule HT-16). */

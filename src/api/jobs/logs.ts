@@ -56,12 +56,12 @@ export const jobLogs = async (
   ctx: ApiContext,
   request: Request,
   job: LoggedJob,
-  asked: LogRequest,
+  requested: LogRequest,
   caller: UserCaller,
   workspace_id?: string,
 ): Promise<JobLog[] | Response> => {
-  if (asked.follow) {
-    const follower = new JobLogFollower(ctx, job, asked);
+  if (requested.follow) {
+    const follower = new JobLogFollower(ctx, job, requested);
     const access = workspace_id === undefined ? undefined : workspaceAccess(ctx, workspace_id, canSeeWorkspace);
     if (request.headers.get("accept")?.includes("text/event-stream")) {
       return eventStream(ctx, request, (stream) => {
@@ -74,22 +74,22 @@ export const jobLogs = async (
         };
       });
     }
-    const socket = new JobLogSocket(follower, asked.compress);
+    const socket = new JobLogSocket(follower, requested.compress);
     const closing = access
       ? closeWhenAccessLost(ctx, caller, access, socket)
       : closeWhenKeyRevoked(ctx, caller, socket);
-    return ctx.sockets.upgrade(request, closing, { who: caller.user_id, compressed: asked.compress });
+    return ctx.sockets.upgrade(request, closing, { who: caller.user_id, compressed: requested.compress });
   }
   const rows: JobLogRow[] = [];
-  let { after } = asked;
+  let { after } = requested;
   while (rows.length < ANSWER_LINES) {
-    const { before } = asked;
+    const { before } = requested;
     const page = await ctx.store.all(listJobLogs({ job: job.key, after, before, limit: JOB_LOG_PAGE }));
     rows.push(...page);
     if (page.length < JOB_LOG_PAGE) break;
     after = page.at(-1)?.id ?? after;
   }
-  if (asked.format === "json") return rows.map(presentJobLog);
+  if (requested.format === "json") return rows.map(presentJobLog);
   return new Response(rows.map(formatTextLine).join(""), { headers: { "content-type": "text/plain; charset=utf-8" } });
 };
 

@@ -8,7 +8,7 @@ import { canUpdateOrganization } from "#domain/access.ts";
 import { openSecrets, toProviderId } from "#domain/mcp/access.ts";
 import { addServer, changeServer, findAdministeredServer, findServer, removeServer } from "#domain/mcp/servers.ts";
 import { tryServer } from "#domain/mcp/try-server.ts";
-import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { loadOrganization, organizationPath } from "#domain/organizations/find.ts";
 import { CreateMcpServer, McpServerConfig, TriedMcpServer, UpdateMcpServer } from "#schema/chats/mcp-server.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -45,7 +45,7 @@ export const mcpServers = (ctx: ApiContext) => {
     .get(
       "/:organization/mcp-servers",
       async ({ caller, params }) => {
-        const { id: organization_id } = await organizationAt(store, params.organization, caller);
+        const { id: organization_id } = await loadOrganization(store, params.organization, caller);
         const rows = await store.all(listMcpServers({ organization_id }));
         const seesAll = canUpdateOrganization(caller, organization_id);
         return Promise.all(rows.filter(({ enabled }) => enabled || seesAll).map((row) => presentServer(row, caller)));
@@ -67,7 +67,7 @@ export const mcpServers = (ctx: ApiContext) => {
     .post(
       "/:organization/mcp-servers",
       async ({ caller, params, body, status }) => {
-        const { id: organization_id } = await organizationAt(store, params.organization, caller);
+        const { id: organization_id } = await loadOrganization(store, params.organization, caller);
         return status(201, await presentServer(await addServer(ctx, organization_id, caller, body), caller));
       },
       {

@@ -33,8 +33,8 @@ const listen = (metrics: Metrics, { host, port }: Address, names: ReadonlySet<st
   const server = Bun.serve({
     hostname: host,
     port,
-    async fetch({ url, method, headers: asked }) {
-      if (!isOurs(asked.get("host") ?? "", names)) {
+    async fetch({ url, method, headers: requested }) {
+      if (!isOurs(requested.get("host") ?? "", names)) {
         const text =
           "This listener does not answer to that host name. Add it to allowed_hosts, or scrape by address.\n";
         return new Response(text, { status: 421 });

@@ -60,16 +60,16 @@ export const oauth2Authorize = (ctx: ApiContext) => {
       PATH,
       async ({ caller, body, request }) => {
         requireEnabled();
-        const { approve: isApproved, ...asked } = body;
-        const app = await findRequestedApp(ctx, asked);
+        const { approve: isApproved, ...requested } = body;
+        const app = await findRequestedApp(ctx, requested);
         try {
-          const scopes = resolveScopes(ctx, app, asked);
+          const scopes = resolveScopes(ctx, app, requested);
           if (!isApproved) throw new OAuth2Problem("access_denied", "The user declined.");
-          const code = await approve(ctx, caller, asked, { app, scopes, seen: toSeen(request, ctx.addresses) });
-          return { redirect_to: answerTo(ctx, asked, { code }) };
+          const code = await approve(ctx, caller, requested, { app, scopes, seen: toSeen(request, ctx.addresses) });
+          return { redirect_to: answerTo(ctx, requested, { code }) };
         } catch (error) {
           if (!(error instanceof OAuth2Problem)) throw error;
-          return { redirect_to: toProblemRedirect(ctx, asked, error) };
+          return { redirect_to: toProblemRedirect(ctx, requested, error) };
         }
       },
       {

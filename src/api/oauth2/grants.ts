@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { toRfc3339 } from "#base/clock.ts";
 import { listGrants } from "#db/oauth2/grants.ts";
 import { endUserGrant } from "#domain/oauth2/grants.ts";
-import { keysOwnerAt } from "#domain/users/api-key.ts";
+import { loadKeysOwner } from "#domain/users/api-key.ts";
 import { userPath as params } from "#domain/users/find.ts";
 import { OAuth2Grant } from "#schema/oauth2/grant.ts";
 import * as target from "../audit/targets.ts";
@@ -26,7 +26,7 @@ export const oauth2Grants = (ctx: ApiContext) =>
     .get(
       "/:user/oauth2-grants",
       async ({ caller, params }) => {
-        const { id } = await keysOwnerAt(ctx, params.user, caller);
+        const { id } = await loadKeysOwner(ctx, params.user, caller);
         const rows = await ctx.store.all(listGrants({ user_id: id }));
         const now = ctx.clock.now();
         return rows
@@ -59,7 +59,7 @@ export const oauth2Grants = (ctx: ApiContext) =>
     .delete(
       "/:user/oauth2-grants/:grant",
       async ({ caller, params, status }) => {
-        const { id } = await keysOwnerAt(ctx, params.user, caller);
+        const { id } = await loadKeysOwner(ctx, params.user, caller);
         await endUserGrant(ctx, id, params.grant);
         return status(204, undefined);
       },

@@ -31,8 +31,8 @@ const query = t.Object({
  * Returns a path on this server, with exactly one leading slash because two would name another host; the home page for anything else (rule
  * PG-3).
  */
-const toReturnPath = (asked: string | undefined, origin: string): string => {
-  const url = asked?.startsWith("/") && URL.canParse(asked, origin) ? new URL(asked, origin) : undefined;
+const toReturnPath = (requested: string | undefined, origin: string): string => {
+  const url = requested?.startsWith("/") && URL.canParse(requested, origin) ? new URL(requested, origin) : undefined;
   return url?.origin === origin ? `/${url.pathname.replace(/^\/+/, "")}${url.search}${url.hash}` : "/";
 };
 
@@ -61,11 +61,11 @@ export const oidc = (ctx: ApiContext) => {
     const { user, changes, methods, revokesKeys } = await admitPerson(ctx, client, identity, state.invitation);
     const over = formatStateCookie(ctx, setting.id, "");
     if (methods.length > 0) {
-      const asked = requestFactor(ctx, user, methods, { provider: setting.id, identity: removeRemarks(identity) });
-      if (!acceptsPage(request)) return withCookies(Response.json(asked, { status: 401 }), over);
+      const requested = requestFactor(ctx, user, methods, { provider: setting.id, identity: removeRemarks(identity) });
+      if (!acceptsPage(request)) return withCookies(Response.json(requested, { status: 401 }), over);
       const page = new URL("/login", ctx.accessUrl);
       page.searchParams.set("redirect", state.back);
-      page.hash = `challenge=${encodeURIComponent(asked.second_factor?.challenge ?? "")}`;
+      page.hash = `challenge=${encodeURIComponent(requested.second_factor?.challenge ?? "")}`;
       return withCookies(redirect(page.pathname + page.search + page.hash, 307), over);
     }
     const proved = { password: user.login_type === "oidc", factor: false };

@@ -1,7 +1,7 @@
 // Lists the administrators that an organization's members can ask for help.
 import { t } from "elysia";
 import { listTemplateAdministrators } from "#db/users/members.ts";
-import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { loadOrganization, organizationPath } from "#domain/organizations/find.ts";
 import { MinimalUser } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -15,7 +15,7 @@ export const administrators = (ctx: ApiContext) =>
     .get(
       "/:organization/administrators",
       async ({ caller, params }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         return ctx.store.all(listTemplateAdministrators({ organization_id: id }));
       },
       {

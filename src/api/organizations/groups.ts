@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { createGroup } from "#domain/groups/change.ts";
 import { findNamedGroup, listGroups, presentGroup } from "#domain/groups/find.ts";
-import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { loadOrganization, organizationPath } from "#domain/organizations/find.ts";
 import { CreateGroup, Group } from "#schema/users/group.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -19,7 +19,7 @@ export const groupsOfOrganization = (ctx: ApiContext) =>
     .get(
       "/:organization/groups",
       async ({ caller, params }) => {
-        const organization = await organizationAt(ctx.store, params.organization, caller);
+        const organization = await loadOrganization(ctx.store, params.organization, caller);
         const rows = await listGroups(ctx.store, organization);
         return Promise.all(rows.map((group) => presentGroup(ctx.store, { group, organization }, caller)));
       },
@@ -40,9 +40,9 @@ export const groupsOfOrganization = (ctx: ApiContext) =>
     .post(
       "/:organization/groups",
       async ({ caller, params, body, status }) => {
-        const organization = await organizationAt(ctx.store, params.organization, caller);
-        const made = await createGroup(ctx, organization, caller, body);
-        return status(201, await presentGroup(ctx.store, made, caller));
+        const organization = await loadOrganization(ctx.store, params.organization, caller);
+        const created = await createGroup(ctx, organization, caller, body);
+        return status(201, await presentGroup(ctx.store, created, caller));
       },
       {
         user,
@@ -63,7 +63,7 @@ export const groupsOfOrganization = (ctx: ApiContext) =>
     .get(
       "/:organization/groups/:groupName",
       async ({ caller, params }) => {
-        const organization = await organizationAt(ctx.store, params.organization, caller);
+        const organization = await loadOrganization(ctx.store, params.organization, caller);
         return presentGroup(ctx.store, await findNamedGroup(ctx.store, organization, params.groupName, caller), caller);
       },
       {

@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { listOrganizations } from "#db/users/organizations.ts";
 import { canSeeOrganization } from "#domain/access.ts";
 import { changeOrganization, createOrganization, removeOrganization } from "#domain/organizations/change.ts";
-import { organizationAt, organizationPath, presentOrganization } from "#domain/organizations/find.ts";
+import { loadOrganization, organizationPath, presentOrganization } from "#domain/organizations/find.ts";
 import { CreateOrganizationRequest, Organization, UpdateOrganizationRequest } from "#schema/users/organization.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -68,7 +68,7 @@ export const organizations = (ctx: ApiContext) =>
     )
     .get(
       "/:organization",
-      async ({ caller, params }) => presentOrganization(await organizationAt(ctx.store, params.organization, caller)),
+      async ({ caller, params }) => presentOrganization(await loadOrganization(ctx.store, params.organization, caller)),
       {
         user: true,
         params,
@@ -85,7 +85,7 @@ export const organizations = (ctx: ApiContext) =>
     .patch(
       "/:organization",
       async ({ caller, params, body }) => {
-        const row = await organizationAt(ctx.store, params.organization, caller);
+        const row = await loadOrganization(ctx.store, params.organization, caller);
         return presentOrganization(await changeOrganization(ctx, row, caller, body));
       },
       {
@@ -108,7 +108,7 @@ export const organizations = (ctx: ApiContext) =>
     .delete(
       "/:organization",
       async ({ caller, params }) => {
-        await removeOrganization(ctx, await organizationAt(ctx.store, params.organization, caller), caller);
+        await removeOrganization(ctx, await loadOrganization(ctx.store, params.organization, caller), caller);
         return { message: "The organization has been deleted." };
       },
       {

@@ -1,7 +1,7 @@
 // Members of an organization and their roles (facts/platform 9.3 and 3.8).
 import { t } from "elysia";
 import { canGiveOrganizationRoles } from "#domain/access.ts";
-import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { loadOrganization, organizationPath } from "#domain/organizations/find.ts";
 import {
   addMember,
   findMember,
@@ -34,7 +34,7 @@ export const members = (ctx: ApiContext) =>
     .get(
       "/:organization/members",
       async ({ caller, params }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         return (await listVisibleMembers(ctx, id, caller, toPage({}))).members;
       },
       {
@@ -54,7 +54,7 @@ export const members = (ctx: ApiContext) =>
     .get(
       "/:organization/paginated-members",
       async ({ caller, params, query }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         return listVisibleMembers(ctx, id, caller, toPage(query));
       },
       {
@@ -74,7 +74,7 @@ export const members = (ctx: ApiContext) =>
     .get(
       "/:organization/members/roles",
       async ({ caller, params }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         return listAssignable(ORGANIZATION_ROLES, canGiveOrganizationRoles(caller, id), id);
       },
       {
@@ -93,7 +93,7 @@ export const members = (ctx: ApiContext) =>
     .get(
       "/:organization/members/:user",
       async ({ caller, params }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         return findMember(ctx, id, params.user, caller);
       },
       {
@@ -112,7 +112,7 @@ export const members = (ctx: ApiContext) =>
     .post(
       "/:organization/members/:user",
       async ({ caller, params }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         return addMember(ctx, id, params.user, caller);
       },
       {
@@ -133,7 +133,7 @@ export const members = (ctx: ApiContext) =>
     .delete(
       "/:organization/members/:user",
       async ({ caller, params, status }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         await removeMember(ctx, id, params.user, caller);
         return status(204, undefined);
       },
@@ -156,7 +156,7 @@ export const members = (ctx: ApiContext) =>
     .put(
       "/:organization/members/:user/roles",
       async ({ caller, params, body }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         return setMemberRoles(ctx, { organization_id: id, user: params.user }, caller, body.roles);
       },
       {

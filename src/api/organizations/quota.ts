@@ -1,6 +1,6 @@
 // The daily cost of a member's workspaces, and the allowance of their groups.
 import { findQuota } from "#domain/groups/quota.ts";
-import { organizationAt } from "#domain/organizations/find.ts";
+import { loadOrganization } from "#domain/organizations/find.ts";
 import { WorkspaceQuota } from "#schema/users/group.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -15,7 +15,7 @@ export const quota = (ctx: ApiContext) =>
     .get(
       "/:organization/members/:user/workspace-quota",
       async ({ caller, params }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         return findQuota(ctx, id, params.user, caller);
       },
       {

@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { findSharingOff } from "#db/workspaces/sharing.ts";
 import { setSharingDisabled } from "#domain/organizations/change.ts";
-import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { loadOrganization, organizationPath } from "#domain/organizations/find.ts";
 import { named } from "#schema/shape-names.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -27,7 +27,7 @@ export const sharing = (ctx: ApiContext) =>
     .get(
       "/:organization/settings/workspace-sharing",
       async ({ caller, params }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         return { sharing_disabled: (await ctx.store.get(findSharingOff({ organization_id: id }))) !== undefined };
       },
       {
@@ -47,7 +47,7 @@ export const sharing = (ctx: ApiContext) =>
       "/:organization/settings/workspace-sharing",
       async ({ caller, params, body }) => {
         const { sharing_disabled } = body;
-        const organization = await organizationAt(ctx.store, params.organization, caller);
+        const organization = await loadOrganization(ctx.store, params.organization, caller);
         await setSharingDisabled(ctx, organization, caller, sharing_disabled);
         return { sharing_disabled };
       },

@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { AppError, invalidField } from "#base/errors.ts";
 import { listProvisionerDaemons } from "#db/templates/provisioners.ts";
-import { organizationAt, organizationPath, workersOrganizationAt } from "#domain/organizations/find.ts";
+import { loadOrganization, loadWorkersOrganization, organizationPath } from "#domain/organizations/find.ts";
 import { registerDaemon } from "#domain/provisioners/daemon.ts";
 import { presentDaemon } from "#domain/provisioners/present.ts";
 import { ProvisionerDaemon } from "#schema/templates/provisioner.ts";
@@ -63,7 +63,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
     .get(
       "/:organization/provisionerdaemons",
       async ({ caller, params }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         const rows = await ctx.store.all(listProvisionerDaemons({ organization_id: id }));
         return Promise.all(rows.map((row) => presentDaemon(ctx, row, caller)));
       },
@@ -84,7 +84,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
     .get(
       "/:organization/provisionerdaemons/serve",
       async ({ key, params, query, request }) => {
-        const { id: organization_id } = await workersOrganizationAt(
+        const { id: organization_id } = await loadWorkersOrganization(
           ctx.store,
           params.organization,
           key.organization_id,

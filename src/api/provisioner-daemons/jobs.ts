@@ -89,10 +89,10 @@ export const provisionerJobs = (ctx: ApiContext) =>
     .get(
       "/:organization/provisionerjobs/:job/logs",
       async ({ caller, params, query, request }) => {
-        const asked = logRequest(query);
+        const requested = logRequest(query);
         const organization_id = await findJobsOrganization(ctx, params.organization, caller);
         const { job } = await findListedJob(ctx, organization_id, params.job);
-        return jobLogs(ctx, request, job, asked, caller);
+        return jobLogs(ctx, request, job, requested, caller);
       },
       {
         user,

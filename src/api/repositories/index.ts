@@ -37,7 +37,7 @@ export const repositories = (ctx: ApiContext) =>
         operationId: "readRepository",
         summary: "Preview a workspace from a repository",
         description:
-          "Reads a repository with the caller's linked account and returns the workspace that would be created from it. Creates nothing. `problem` says why a repository can't be read.",
+          "Reads a repository with the caller's linked account and returns the workspace that would be created from it. Creates nothing. `problem` is the reason a repository can't be read.",
         example: { repository: { url: "https://github.com/acme/app" } },
         access: "users",
         scope: "workspace:create",

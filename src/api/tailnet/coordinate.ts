@@ -2,7 +2,7 @@
 // other check; the connection ends when access is lost (rule SH-6).
 import { t } from "elysia";
 import { canUseWorkspace } from "#domain/access.ts";
-import { usableAgentAt } from "#domain/agents/find.ts";
+import { loadUsableAgent } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -20,7 +20,7 @@ export const agentCoordinate = (ctx: ApiContext) =>
     .get(
       "/:workspaceagent/coordinate",
       async ({ caller, params, query, request }) => {
-        const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const { agent_id, workspace_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
         checkVersion(parseAgentVersion(query.version));
         const holder = `agent:${agent_id}:${caller.user_id}`;
         const tunnels = new WatchedTunnels(ctx, caller, agent_id);

@@ -1,6 +1,6 @@
 // The relay map as JSON: `GET /derp-map` over a WebSocket, and `connection` for clients about to connect to an agent (facts/wire 2.5).
 import { t } from "elysia";
-import { agentAt } from "#domain/agents/find.ts";
+import { loadAgent } from "#domain/agents/find.ts";
 import { AgentConnectionInfo, DerpMap } from "#schema/agents/derp-map.ts";
 import { buildDerpMapJson, RELAY_ONLY } from "#src/tailnet/index.ts";
 import type { ApiContext } from "../context.ts";
@@ -40,7 +40,7 @@ export const agentConnection = (ctx: ApiContext) =>
     .get(
       "/:workspaceagent/connection",
       async ({ caller, params }) => {
-        await agentAt(ctx.store, params.workspaceagent, caller);
+        await loadAgent(ctx.store, params.workspaceagent, caller);
         return connectionInfo(ctx);
       },
       {
@@ -85,5 +85,5 @@ export const derpMaps = (ctx: ApiContext) =>
 
 const sendMap = (ctx: ApiContext): SocketHandler => ({
   open: (socket) => void socket.send(new TextEncoder().encode(JSON.stringify(buildDerpMapJson(ctx.accessUrl)))),
-  message: (socket) => socket.close(CLOSE.protocol, "clients send nothing here"),
+  message: (socket) => socket.close(CLOSE.protocol, "clients must not send messages"),
 });

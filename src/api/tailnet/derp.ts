@@ -18,9 +18,9 @@ export const derp = (ctx: ApiContext) => {
     .get(
       "/derp",
       ({ request, set }) => {
-        const asked = request.headers.get("upgrade")?.toLowerCase();
+        const requested = request.headers.get("upgrade")?.toLowerCase();
         const protocols = request.headers.get("sec-websocket-protocol")?.split(",") ?? [];
-        if (asked !== "websocket" || !protocols.some((one) => one.trim().toLowerCase() === PROTOCOL)) {
+        if (requested !== "websocket" || !protocols.some((one) => one.trim().toLowerCase() === PROTOCOL)) {
           set.headers.upgrade = "websocket";
           throw new AppError("upgrade_required", "This is a relay: connect with a WebSocket of the subprotocol derp.");
         }

@@ -27,8 +27,8 @@ export const tailnetService = (ctx: ApiContext, caller: TailnetCaller): TailnetH
   },
 
   refreshResumeToken() {
-    const made = makeResumeToken(ctx.encryption, caller.peer.id, caller.holder, ctx.clock.now());
-    const { token, refresh_in_seconds, expires_at } = made;
+    const created = makeResumeToken(ctx.encryption, caller.peer.id, caller.holder, ctx.clock.now());
+    const { token, refresh_in_seconds, expires_at } = created;
     return { token, refreshIn: toDuration(refresh_in_seconds), expiresAt: toTimestamp(expires_at) };
   },
 

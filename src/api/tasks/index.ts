@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { changePrompt, deleteTask, pauseTask, resumeTask, sendToTask } from "#domain/tasks/change.ts";
 import { createTask } from "#domain/tasks/create.ts";
-import { taskAt, taskPath } from "#domain/tasks/find.ts";
+import { loadTask, taskPath } from "#domain/tasks/find.ts";
 import { searchTasks } from "#domain/tasks/list.ts";
 import { loadTaskLogs } from "#domain/tasks/logs.ts";
 import { presentTask } from "#domain/tasks/present.ts";
@@ -20,7 +20,7 @@ import { routes } from "../http/routes.ts";
 const tags = ["Tasks"];
 const user = true;
 const params = taskPath;
-const LOGS = 1_000;
+const MAX_LOGS = 1_000;
 const MAX_PROMPT_BYTES = 512 * 1024;
 
 export const tasks = (ctx: ApiContext) =>
@@ -74,7 +74,7 @@ export const tasks = (ctx: ApiContext) =>
     )
     .get(
       "/:user/:task",
-      async ({ caller, params }) => presentTask(ctx, await taskAt(ctx.store, params, caller), caller),
+      async ({ caller, params }) => presentTask(ctx, await loadTask(ctx.store, params, caller), caller),
       {
         user,
         params,
@@ -92,7 +92,7 @@ export const tasks = (ctx: ApiContext) =>
     .patch(
       "/:user/:task/input",
       async ({ caller, params, body, set }) => {
-        await changePrompt(ctx, await taskAt(ctx.store, params, caller), caller, body.input);
+        await changePrompt(ctx, await loadTask(ctx.store, params, caller), caller, body.input);
         set.status = 204;
       },
       {
@@ -117,7 +117,7 @@ export const tasks = (ctx: ApiContext) =>
     .post(
       "/:user/:task/send",
       async ({ caller, params, body, set }) => {
-        await sendToTask(ctx, await taskAt(ctx.store, params, caller), caller, body.input);
+        await sendToTask(ctx, await loadTask(ctx.store, params, caller), caller, body.input);
         set.status = 204;
       },
       {
@@ -142,8 +142,8 @@ export const tasks = (ctx: ApiContext) =>
     .get(
       "/:user/:task/logs",
       async ({ caller, params, query }) => {
-        const task = await taskAt(ctx.store, params, caller);
-        return loadTaskLogs(ctx, task, { after: query.after_id, limit: query.limit ?? LOGS });
+        const task = await loadTask(ctx.store, params, caller);
+        return loadTaskLogs(ctx, task, { after: query.after_id, limit: query.limit ?? MAX_LOGS });
       },
       {
         user,
@@ -153,7 +153,7 @@ export const tasks = (ctx: ApiContext) =>
           limit: t.Optional(
             t.Integer({
               minimum: 1,
-              maximum: LOGS,
+              maximum: MAX_LOGS,
               description: "The number of newest entries to return; default 1,000.",
             }),
           ),
@@ -172,7 +172,7 @@ export const tasks = (ctx: ApiContext) =>
     .post(
       "/:user/:task/pause",
       async ({ caller, params, status }) => {
-        const task = await taskAt(ctx.store, params, caller);
+        const task = await loadTask(ctx.store, params, caller);
         return status(202, { workspace_build: await pauseTask(ctx, task, caller) });
       },
       {
@@ -194,7 +194,7 @@ export const tasks = (ctx: ApiContext) =>
     .post(
       "/:user/:task/resume",
       async ({ caller, params, status }) => {
-        const task = await taskAt(ctx.store, params, caller);
+        const task = await loadTask(ctx.store, params, caller);
         return status(202, { workspace_build: await resumeTask(ctx, task, caller) });
       },
       {
@@ -217,7 +217,7 @@ export const tasks = (ctx: ApiContext) =>
     .delete(
       "/:user/:task",
       async ({ caller, params, status }) => {
-        await deleteTask(ctx, await taskAt(ctx.store, params, caller), caller);
+        await deleteTask(ctx, await loadTask(ctx.store, params, caller), caller);
         return status(202, { message: "The task is being deleted with its workspace." });
       },
       {

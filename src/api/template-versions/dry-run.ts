@@ -6,8 +6,8 @@ import { planDryRun } from "#actors/template-version/dry-run-plan.ts";
 import { toRfc3339 } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { matchProvisioners } from "#domain/builds/job.ts";
-import { createDryRun, dryRunAt, presentDryRun } from "#domain/template-versions/dry-run.ts";
-import { versionAt, versionPath } from "#domain/template-versions/find.ts";
+import { createDryRun, loadDryRun, presentDryRun } from "#domain/template-versions/dry-run.ts";
+import { loadVisibleVersion, versionPath } from "#domain/template-versions/find.ts";
 import { Generic } from "#schema/generic.ts";
 import { PlannedResource } from "#schema/templates/template-version.ts";
 import { CreateDryRun } from "#schema/workspaces/dry-run.ts";
@@ -34,7 +34,7 @@ export const dryRuns = (ctx: ApiContext) =>
     .post(
       "",
       async ({ caller, params, body, status }) => {
-        const found = await versionAt(ctx, params.templateversion, caller);
+        const found = await loadVisibleVersion(ctx, params.templateversion, caller);
         const job = await createDryRun(ctx, found, body, caller);
         return status(201, presentDryRun(ctx, found, job));
       },
@@ -59,7 +59,7 @@ export const dryRuns = (ctx: ApiContext) =>
     .get(
       "/:job",
       async ({ caller, params }) => {
-        const { found, job } = await dryRunAt(ctx, params, caller);
+        const { found, job } = await loadDryRun(ctx, params, caller);
         return presentDryRun(ctx, found, job);
       },
       {
@@ -79,7 +79,7 @@ export const dryRuns = (ctx: ApiContext) =>
     .get(
       "/:job/resources",
       async ({ caller, params }) => {
-        const { job } = await dryRunAt(ctx, params, caller);
+        const { job } = await loadDryRun(ctx, params, caller);
         const status = toJobStatus(job);
         if (isActive(job)) throw new AppError("precondition_failed", "The dry run has not ended yet.");
         if (status !== "succeeded") throw new AppError("invalid", `The dry run has ${status}.`, { detail: job.error });
@@ -105,9 +105,9 @@ export const dryRuns = (ctx: ApiContext) =>
     .get(
       "/:job/logs",
       async ({ caller, params, query, request }) => {
-        const asked = logRequest(query);
-        const { job } = await dryRunAt(ctx, params, caller);
-        return jobLogs(ctx, request, job, asked, caller);
+        const requested = logRequest(query);
+        const { job } = await loadDryRun(ctx, params, caller);
+        return jobLogs(ctx, request, job, requested, caller);
       },
       {
         params,
@@ -124,7 +124,7 @@ export const dryRuns = (ctx: ApiContext) =>
     .get(
       "/:job/matched-provisioners",
       async ({ caller, params }) => {
-        const { job } = await dryRunAt(ctx, params, caller);
+        const { job } = await loadDryRun(ctx, params, caller);
         return matchProvisioners(job.tags, ctx.jobs, ctx.clock.now());
       },
       {
@@ -144,7 +144,7 @@ export const dryRuns = (ctx: ApiContext) =>
     .patch(
       "/:job/cancel",
       async ({ caller, params }) => {
-        const { job } = await dryRunAt(ctx, params, caller);
+        const { job } = await loadDryRun(ctx, params, caller);
         await ctx.dryRuns.ask(job.id, "cancel", {});
         return { message: "The job has been marked as cancelled." };
       },

@@ -5,7 +5,7 @@ import { Value } from "@sinclair/typebox/value";
 import { t } from "elysia";
 import { tryParseJson } from "#base/json/read.ts";
 import { log } from "#base/log.ts";
-import { loadManifest, versionAt, versionPath } from "#domain/template-versions/find.ts";
+import { loadManifest, loadVisibleVersion, versionPath } from "#domain/template-versions/find.ts";
 import { loadForm } from "#domain/template-versions/form.ts";
 import { DynamicParameters, DynamicParametersRequest } from "#schema/workspaces/dynamic-parameters.ts";
 import type { ApiContext } from "../context.ts";
@@ -82,7 +82,7 @@ type Answer = (inputs: Readonly<Record<string, string>>, signal: AbortSignal) =>
 
 /** Checks everything about the version; rejects with 404 and 412 like any other read of it. */
 const makeAnswer = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<Answer> => {
-  const found = await versionAt(ctx, id, caller);
+  const found = await loadVisibleVersion(ctx, id, caller);
   const manifest = await loadManifest(ctx, found);
   return (inputs, signal) => loadForm(ctx, found.version, manifest, { inputs, user_id: caller.user_id }, signal);
 };
@@ -102,9 +102,9 @@ class Form implements SocketHandler {
   }
 
   message(socket: Socket, data: string | Uint8Array): void {
-    const asked = parseRequest(data);
-    if (!asked) socket.close(CLOSE.policy, "a message must be {id, inputs}");
-    else void this.#respond(socket, asked);
+    const requested = parseRequest(data);
+    if (!requested) socket.close(CLOSE.policy, "a message must be {id, inputs}");
+    else void this.#respond(socket, requested);
   }
 
   close(): void {
@@ -114,13 +114,13 @@ class Form implements SocketHandler {
 
   async #respond(socket: Socket, { id = 0, inputs }: DynamicParametersRequest): Promise<void> {
     this.#asked.abort(new Error("another question was asked"));
-    const asked = new AbortController();
-    this.#asked = asked;
+    const requested = new AbortController();
+    this.#asked = requested;
     try {
-      const answer = await this.#answer(inputs, asked.signal);
-      if (this.#isOpen && !asked.signal.aborted) socket.send(JSON.stringify({ id, ...answer }));
+      const answer = await this.#answer(inputs, requested.signal);
+      if (this.#isOpen && !requested.signal.aborted) socket.send(JSON.stringify({ id, ...answer }));
     } catch (error) {
-      if (asked.signal.aborted) return;
+      if (requested.signal.aborted) return;
       log("templates").error("a form cannot be answered: {error}", { error });
       socket.close(CLOSE.policy, "the form cannot be answered");
     }

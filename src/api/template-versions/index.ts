@@ -5,9 +5,9 @@ import { toRfc3339 } from "#base/clock.ts";
 import { openVariables } from "#db/templates/variables.ts";
 import { canManageTemplates } from "#domain/access.ts";
 import { listVersionExternalAuth } from "#domain/external-auth/version.ts";
-import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { loadOrganization, organizationPath } from "#domain/organizations/find.ts";
 import { createVersion } from "#domain/template-versions/create.ts";
-import { loadManifest, managedVersionAt, versionAt, versionPath } from "#domain/template-versions/find.ts";
+import { loadManagedVersion, loadManifest, loadVisibleVersion, versionPath } from "#domain/template-versions/find.ts";
 import { presentVersion } from "#domain/template-versions/present.ts";
 import { Generic } from "#schema/generic.ts";
 import {
@@ -55,9 +55,9 @@ const organizationVersions = (ctx: ApiContext) =>
     .post(
       "/:organization/templateversions",
       async ({ caller, params, body, status }) => {
-        const organization = await organizationAt(ctx.store, params.organization, caller);
+        const organization = await loadOrganization(ctx.store, params.organization, caller);
         const id = await createVersion(ctx, caller, organization, body);
-        return status(201, presentVersion(await versionAt(ctx, id, caller), ctx));
+        return status(201, presentVersion(await loadVisibleVersion(ctx, id, caller), ctx));
       },
       {
         user: true,
@@ -80,25 +80,29 @@ const organizationVersions = (ctx: ApiContext) =>
 const versionById = (ctx: ApiContext) =>
   routes({ prefix: "/templateversions/:templateversion" })
     .use(callers)
-    .get("", async ({ caller, params }) => presentVersion(await versionAt(ctx, params.templateversion, caller), ctx), {
-      user: true,
-      params: versionPath,
-      response: { 200: TemplateVersion, ...fails(400, 401, 404) },
-      detail: operation({
-        tags,
-        operationId: "getTemplateVersion",
-        summary: "Get a template version",
-        access: "members",
-        scope: "template:read",
-        placement: "template_version",
-      }),
-    })
+    .get(
+      "",
+      async ({ caller, params }) => presentVersion(await loadVisibleVersion(ctx, params.templateversion, caller), ctx),
+      {
+        user: true,
+        params: versionPath,
+        response: { 200: TemplateVersion, ...fails(400, 401, 404) },
+        detail: operation({
+          tags,
+          operationId: "getTemplateVersion",
+          summary: "Get a template version",
+          access: "members",
+          scope: "template:read",
+          placement: "template_version",
+        }),
+      },
+    )
     .patch(
       "",
       async ({ caller, params, body }) => {
-        const { version } = await managedVersionAt(ctx, params.templateversion, caller);
+        const { version } = await loadManagedVersion(ctx, params.templateversion, caller);
         await ctx.versions.ask(version.id, "edit", body);
-        return presentVersion(await versionAt(ctx, version.id, caller), ctx);
+        return presentVersion(await loadVisibleVersion(ctx, version.id, caller), ctx);
       },
       {
         user: true,
@@ -120,7 +124,7 @@ const versionById = (ctx: ApiContext) =>
     .patch(
       "/cancel",
       async ({ caller, params }) => {
-        const { version } = await managedVersionAt(ctx, params.templateversion, caller);
+        const { version } = await loadManagedVersion(ctx, params.templateversion, caller);
         await ctx.versions.ask(version.id, "cancel", {});
         return { message: "The job has been marked as cancelled." };
       },
@@ -171,11 +175,11 @@ const versionById = (ctx: ApiContext) =>
 
 const archive = async (
   ctx: ApiContext,
-  caller: Parameters<typeof managedVersionAt>[2],
+  caller: Parameters<typeof loadManagedVersion>[2],
   id: string,
   archived: boolean,
 ): Promise<Generic> => {
-  const { version } = await managedVersionAt(ctx, id, caller);
+  const { version } = await loadManagedVersion(ctx, id, caller);
   await ctx.versions.ask(version.id, "archive", { archived });
   return { message: archived ? "The template version is archived." : "The template version is not archived." };
 };
@@ -186,7 +190,7 @@ const versionContents = (ctx: ApiContext) =>
     .get(
       "/rich-parameters",
       async ({ caller, params }) =>
-        presentParameters(await loadManifest(ctx, await versionAt(ctx, params.templateversion, caller))),
+        presentParameters(await loadManifest(ctx, await loadVisibleVersion(ctx, params.templateversion, caller))),
       {
         user: true,
         params: versionPath,
@@ -205,7 +209,7 @@ const versionContents = (ctx: ApiContext) =>
     .get(
       "/variables",
       async ({ caller, params }) => {
-        const found = await managedVersionAt(ctx, params.templateversion, caller);
+        const found = await loadManagedVersion(ctx, params.templateversion, caller);
         return presentVariables(await loadManifest(ctx, found), openVariables(ctx.encryption, found.version));
       },
       {
@@ -227,7 +231,7 @@ const versionContents = (ctx: ApiContext) =>
     .get(
       "/presets",
       async ({ caller, params }) => {
-        const found = await versionAt(ctx, params.templateversion, caller);
+        const found = await loadVisibleVersion(ctx, params.templateversion, caller);
         const presets = presentPresets(await loadManifest(ctx, found), found.version.id);
         if (!canManageTemplates(caller, found.version.organization_id)) return presets;
         const problems = ctx.prebuilds.problems();
@@ -253,7 +257,7 @@ const versionContents = (ctx: ApiContext) =>
     .get(
       "/resources",
       async ({ caller, params }) => {
-        const found = await versionAt(ctx, params.templateversion, caller);
+        const found = await loadVisibleVersion(ctx, params.templateversion, caller);
         const { id, job_id, created_at } = found.version;
         return presentPlannedResources(await loadManifest(ctx, found), {
           id,
@@ -279,7 +283,7 @@ const versionContents = (ctx: ApiContext) =>
     .get(
       "/external-auth",
       async ({ caller, params }) => {
-        const manifest = await loadManifest(ctx, await versionAt(ctx, params.templateversion, caller));
+        const manifest = await loadManifest(ctx, await loadVisibleVersion(ctx, params.templateversion, caller));
         return listVersionExternalAuth(ctx, caller, manifest);
       },
       {
@@ -300,9 +304,9 @@ const versionContents = (ctx: ApiContext) =>
     .get(
       "/logs",
       async ({ caller, params, query, request }) => {
-        const asked = logRequest(query);
-        const { job } = await versionAt(ctx, params.templateversion, caller);
-        return jobLogs(ctx, request, job, asked, caller);
+        const requested = logRequest(query);
+        const { job } = await loadVisibleVersion(ctx, params.templateversion, caller);
+        return jobLogs(ctx, request, job, requested, caller);
       },
       {
         params: versionPath,

@@ -1,6 +1,6 @@
 // Who can use a template, and who it could be shared with.
 import { changeAccess, checkCanManage, presentAccess, presentAvailable } from "#domain/templates/access-list.ts";
-import { templateAt, templatePath } from "#domain/templates/find.ts";
+import { loadTemplate, templatePath } from "#domain/templates/find.ts";
 import { Generic } from "#schema/generic.ts";
 import { PatchTemplateAcl, TemplateAcl, TemplateAclAvailable } from "#schema/templates/template-acl.ts";
 import * as target from "../audit/targets.ts";
@@ -21,7 +21,7 @@ export const templateAcl = (ctx: ApiContext) =>
     .get(
       "/:template/acl",
       async ({ caller, params }) => {
-        const { template } = await templateAt(ctx, params.template, caller);
+        const { template } = await loadTemplate(ctx, params.template, caller);
         checkCanManage(template, caller);
         return presentAccess(ctx, template, caller);
       },
@@ -41,7 +41,7 @@ export const templateAcl = (ctx: ApiContext) =>
     .get(
       "/:template/acl/available",
       async ({ caller, params }) => {
-        const { template } = await templateAt(ctx, params.template, caller);
+        const { template } = await loadTemplate(ctx, params.template, caller);
         checkCanManage(template, caller);
         return presentAvailable(ctx, template, caller);
       },
@@ -61,9 +61,9 @@ export const templateAcl = (ctx: ApiContext) =>
     .patch(
       "/:template/acl",
       async ({ caller, params, body }) => {
-        const { template } = await templateAt(ctx, params.template, caller);
+        const { template } = await loadTemplate(ctx, params.template, caller);
         checkCanManage(template, caller);
-        const reloadTemplate = async () => (await templateAt(ctx, template.id, caller)).template;
+        const reloadTemplate = async () => (await loadTemplate(ctx, template.id, caller)).template;
         await changeAccess(ctx, template, caller, body, reloadTemplate);
         return { message: "The list of who may use the template has been changed." };
       },

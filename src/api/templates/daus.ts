@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { canManageTemplate, canReadAudit } from "#domain/access.ts";
 import { loadDaus, parseDayOffset } from "#domain/insights/daus.ts";
-import { templateAt, templatePath } from "#domain/templates/find.ts";
+import { loadTemplate, templatePath } from "#domain/templates/find.ts";
 import { Daus } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -19,7 +19,7 @@ export const templateDaus = (ctx: ApiContext) =>
       "/:template/daus",
       async ({ caller, params, query }) => {
         const hours = parseDayOffset(query.tz_offset, caller);
-        const { template } = await templateAt(ctx, params.template, caller);
+        const { template } = await loadTemplate(ctx, params.template, caller);
         const { organization_id, id } = template;
         if (!canManageTemplate(caller, template) && !canReadAudit(caller, organization_id)) {
           throw forbidden("Only template administrators and auditors can see how templates are used.");

@@ -2,10 +2,10 @@
 import { t } from "elysia";
 import type { TemplateView } from "#db/templates/templates.ts";
 import { canHaveLocal, explainNoLocal } from "#domain/builds/local-rule.ts";
-import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { loadOrganization, organizationPath } from "#domain/organizations/find.ts";
 import { BuildTimes } from "#domain/templates/build-times.ts";
 import { changeTemplate, makeTemplate, removeTemplate, requireTemplateAdmin } from "#domain/templates/change.ts";
-import { findTemplateNamed, managedTemplateAt, templateAt, templatePath } from "#domain/templates/find.ts";
+import { findTemplateNamed, loadManagedTemplate, loadTemplate, templatePath } from "#domain/templates/find.ts";
 import { presentTemplate } from "#domain/templates/present.ts";
 import { searchTemplates } from "#domain/templates/search.ts";
 import { Generic } from "#schema/generic.ts";
@@ -118,7 +118,7 @@ const organizationTemplates = (ctx: ApiContext, present: Present) =>
     .get(
       "/:organization/templates",
       async ({ caller, params, query }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         return Promise.all((await searchTemplates(ctx, caller, query.q ?? "", id)).map(present));
       },
       {
@@ -159,10 +159,10 @@ const organizationTemplates = (ctx: ApiContext, present: Present) =>
     .post(
       "/:organization/templates",
       async ({ caller, params, body, status }) => {
-        const organization = await organizationAt(ctx.store, params.organization, caller);
+        const organization = await loadOrganization(ctx.store, params.organization, caller);
         requireTemplateAdmin(caller, organization);
         const id = await makeTemplate(ctx, organization, caller.user_id, body);
-        return status(201, await present(await templateAt(ctx, id, caller)));
+        return status(201, await present(await loadTemplate(ctx, id, caller)));
       },
       {
         user: true,
@@ -201,7 +201,7 @@ const templateById = (ctx: ApiContext, present: Present) =>
         }),
       },
     )
-    .get("/:template", async ({ caller, params }) => present(await templateAt(ctx, params.template, caller)), {
+    .get("/:template", async ({ caller, params }) => present(await loadTemplate(ctx, params.template, caller)), {
       user: true,
       params: templatePath,
       response: { 200: Template, ...fails(400, 401, 404) },
@@ -216,9 +216,9 @@ const templateById = (ctx: ApiContext, present: Present) =>
     .patch(
       "/:template",
       async ({ caller, params, body }) => {
-        const { template } = await managedTemplateAt(ctx, params.template, caller);
+        const { template } = await loadManagedTemplate(ctx, params.template, caller);
         await changeTemplate(ctx, template, body);
-        return present(await templateAt(ctx, template.id, caller));
+        return present(await loadTemplate(ctx, template.id, caller));
       },
       {
         user: true,
@@ -241,7 +241,7 @@ const templateById = (ctx: ApiContext, present: Present) =>
     .delete(
       "/:template",
       async ({ caller, params }) => {
-        const { template } = await managedTemplateAt(ctx, params.template, caller);
+        const { template } = await loadManagedTemplate(ctx, params.template, caller);
         await removeTemplate(ctx, template);
         return { message: "The template has been deleted." };
       },

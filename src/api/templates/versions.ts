@@ -4,7 +4,7 @@ import { notFound, toErrorKind } from "#base/errors.ts";
 import { findVersionByName, listUnusedVersions, listVersionsByTemplate } from "#db/templates/versions.ts";
 import { presentVersion } from "#domain/template-versions/present.ts";
 import { canPromote } from "#domain/template-versions/promote.ts";
-import { managedTemplateAt, templateAt, templatePath } from "#domain/templates/find.ts";
+import { loadManagedTemplate, loadTemplate, templatePath } from "#domain/templates/find.ts";
 import { Generic } from "#schema/generic.ts";
 import { TemplateVersion } from "#schema/templates/template-version.ts";
 import * as target from "../audit/targets.ts";
@@ -24,7 +24,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
     .get(
       "",
       async ({ caller, params, query }) => {
-        const { template } = await templateAt(ctx, params.template, caller);
+        const { template } = await loadTemplate(ctx, params.template, caller);
         const rows = await ctx.store.scan(
           listVersionsByTemplate({
             template_id: template.id,
@@ -56,7 +56,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
     .post(
       "/archive",
       async ({ caller, params, body }) => {
-        const { template } = await managedTemplateAt(ctx, params.template, caller);
+        const { template } = await loadManagedTemplate(ctx, params.template, caller);
         const unused = await ctx.store.scan(listUnusedVersions({ template_id: template.id, all: body.all ? 1 : 0 }));
         const archived_ids: string[] = [];
         for (const { id } of unused) {
@@ -100,7 +100,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
     .get(
       "/:name",
       async ({ caller, params }) => {
-        const { template } = await templateAt(ctx, params.template, caller);
+        const { template } = await loadTemplate(ctx, params.template, caller);
         const found = await ctx.store.get(findVersionByName({ template_id: template.id, name: params.name }));
         if (!found) throw notFound();
         return presentVersion(found, ctx);
@@ -121,7 +121,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
     .patch(
       "",
       async ({ caller, params, body }) => {
-        const { template } = await managedTemplateAt(ctx, params.template, caller);
+        const { template } = await loadManagedTemplate(ctx, params.template, caller);
         await canPromote(ctx, caller, body.id.toLowerCase());
         await ctx.versions.ask(body.id.toLowerCase(), "activate", { template_id: template.id });
         return { message: "The version is active: new workspaces are made from it." };

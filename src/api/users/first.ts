@@ -41,18 +41,18 @@ export const firstUser = (ctx: ApiContext) =>
         checkUsername(body.username);
         const setup_token = body.setup_token || request.headers.get(SETUP_HEADER) || query.setup_token;
         if (!setup_token) {
-          throw invalidField("setup_token", `is needed: in the body, in the header ${SETUP_HEADER} or in the query`);
+          throw invalidField("setup_token", `is required, in the body, the header ${SETUP_HEADER} or the query`);
         }
         await accounts.setup.check(setup_token);
         const { email, username, name = "", password } = body;
         await accounts.passwords.check(password, body);
-        const made = await createFirstUser(
+        const created = await createFirstUser(
           { store, clock, passwords: accounts.passwords },
           { email, username, name: name.trim(), password },
           "the setup link",
         );
         accounts.setupNeeded = false;
-        return status(201, made);
+        return status(201, created);
       },
       {
         body: FirstUserRequest,

@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { listOrganizations } from "#db/users/organizations.ts";
 import { canSeeOrganization } from "#domain/access.ts";
-import { organizationAt, presentOrganization } from "#domain/organizations/find.ts";
+import { loadOrganization, presentOrganization } from "#domain/organizations/find.ts";
 import { findUserInPath, userPath } from "#domain/users/find.ts";
 import { Organization } from "#schema/users/organization.ts";
 import type { ApiContext } from "../context.ts";
@@ -43,7 +43,7 @@ export const userOrganizations = (ctx: ApiContext) =>
       "/:user/organizations/:organization",
       async ({ caller, params }) => {
         const user = await findUserInPath(ctx.store, params.user, caller);
-        const organization = await organizationAt(ctx.store, params.organization, caller);
+        const organization = await loadOrganization(ctx.store, params.organization, caller);
         if (!(organization.id in user.organizations)) throw notFound();
         return presentOrganization(organization);
       },

@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { toRfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { type ApiKey, listSessions } from "#db/users/api-keys.ts";
-import { keyAt, keysOwnerAt } from "#domain/users/api-key.ts";
+import { keyAt, loadKeysOwner } from "#domain/users/api-key.ts";
 import { parseDevice } from "#domain/users/device.ts";
 import { userPath as params } from "#domain/users/find.ts";
 import { isSignIn } from "#domain/users/keys.ts";
@@ -40,7 +40,7 @@ export const sessions = (ctx: ApiContext) =>
     .get(
       "/:user/sessions",
       async ({ caller, params }) => {
-        const { id } = await keysOwnerAt(ctx, params.user, caller);
+        const { id } = await loadKeysOwner(ctx, params.user, caller);
         const keys = await ctx.store.all(listSessions({ user_id: id, now: ctx.clock.now() }));
         return keys.map((key) => presentSession(key, caller.key_id));
       },
@@ -61,7 +61,7 @@ export const sessions = (ctx: ApiContext) =>
     .delete(
       "/:user/sessions",
       async ({ caller, params, status }) => {
-        await endOtherSessions(ctx, await keysOwnerAt(ctx, params.user, caller), caller);
+        await endOtherSessions(ctx, await loadKeysOwner(ctx, params.user, caller), caller);
         return status(204, undefined);
       },
       {
@@ -82,7 +82,7 @@ export const sessions = (ctx: ApiContext) =>
     .delete(
       "/:user/sessions/:session",
       async ({ caller, params, status }) => {
-        const owner = await keysOwnerAt(ctx, params.user, caller);
+        const owner = await loadKeysOwner(ctx, params.user, caller);
         const key = await keyAt(ctx, owner, params.session);
         if (!isSignIn(key)) throw notFound();
         await removeKey(ctx, key, caller);

@@ -4,7 +4,7 @@ import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findKeyByName, listAllTokens, listTokens } from "#db/users/api-keys.ts";
 import { isOwner } from "#domain/access.ts";
-import { keyAt, keysOwnerAt, presentApiKey } from "#domain/users/api-key.ts";
+import { keyAt, loadKeysOwner, presentApiKey } from "#domain/users/api-key.ts";
 import { userPath as params } from "#domain/users/find.ts";
 import { changeToken, createSessionKey, createToken, expireKey, removeKey } from "#domain/users/keys-change.ts";
 import { getMaxSeconds, toNanoseconds } from "#domain/users/lifetime.ts";
@@ -30,7 +30,7 @@ export const tokens = (ctx: ApiContext) =>
     .post(
       "/:user/keys",
       async ({ caller, params, request, status }) => {
-        const owner = await keysOwnerAt(ctx, params.user, caller);
+        const owner = await loadKeysOwner(ctx, params.user, caller);
         const token = await createSessionKey(ctx, owner, caller, toSeen(request, ctx.addresses));
         return status(201, { key: token });
       },
@@ -51,7 +51,7 @@ export const tokens = (ctx: ApiContext) =>
     .get(
       "/:user/keys/tokens",
       async ({ caller, params, query }) => {
-        const owner = await keysOwnerAt(ctx, params.user, caller);
+        const owner = await loadKeysOwner(ctx, params.user, caller);
         const now = parseFlag(query.include_expired) ? 0 : ctx.clock.now();
         if (parseFlag(query.include_all) && isOwner(caller)) {
           const rows = await ctx.store.scan(listAllTokens({ now }));
@@ -81,7 +81,7 @@ export const tokens = (ctx: ApiContext) =>
     .post(
       "/:user/keys/tokens",
       async ({ caller, params, body, status }) => {
-        const owner = await keysOwnerAt(ctx, params.user, caller);
+        const owner = await loadKeysOwner(ctx, params.user, caller);
         return status(201, { key: await createToken(ctx, owner, caller, body) });
       },
       {
@@ -103,7 +103,7 @@ export const tokens = (ctx: ApiContext) =>
     .get(
       "/:user/keys/tokens/tokenconfig",
       async ({ caller, params }) => {
-        const owner = await keysOwnerAt(ctx, params.user, caller);
+        const owner = await loadKeysOwner(ctx, params.user, caller);
         return { max_token_lifetime: toNanoseconds(getMaxSeconds(owner.roles)) };
       },
       {
@@ -122,7 +122,7 @@ export const tokens = (ctx: ApiContext) =>
     .get(
       "/:user/keys/tokens/:name",
       async ({ caller, params }) => {
-        const owner = await keysOwnerAt(ctx, params.user, caller);
+        const owner = await loadKeysOwner(ctx, params.user, caller);
         const key = await ctx.store.get(findKeyByName({ user_id: owner.id, name: params.name }));
         if (!key) throw notFound();
         return presentApiKey(key, owner.username);
@@ -143,7 +143,7 @@ export const tokens = (ctx: ApiContext) =>
     .patch(
       "/:user/keys/tokens/:name",
       async ({ caller, params, body }) => {
-        const owner = await keysOwnerAt(ctx, params.user, caller);
+        const owner = await loadKeysOwner(ctx, params.user, caller);
         const key = await ctx.store.get(findKeyByName({ user_id: owner.id, name: params.name }));
         if (!key) throw notFound();
         return presentApiKey(await changeToken(ctx, key, caller, body), owner.username);
@@ -168,7 +168,7 @@ export const tokens = (ctx: ApiContext) =>
     .get(
       "/:user/keys/:key",
       async ({ caller, params }) => {
-        const owner = await keysOwnerAt(ctx, params.user, caller);
+        const owner = await loadKeysOwner(ctx, params.user, caller);
         return presentApiKey(await keyAt(ctx, owner, params.key), owner.username);
       },
       {
@@ -187,7 +187,7 @@ export const tokens = (ctx: ApiContext) =>
     .put(
       "/:user/keys/:key/expire",
       async ({ caller, params, status }) => {
-        const owner = await keysOwnerAt(ctx, params.user, caller);
+        const owner = await loadKeysOwner(ctx, params.user, caller);
         await expireKey(ctx, await keyAt(ctx, owner, params.key), caller);
         return status(204, undefined);
       },
@@ -209,7 +209,7 @@ export const tokens = (ctx: ApiContext) =>
     .delete(
       "/:user/keys/:key",
       async ({ caller, params, status }) => {
-        const owner = await keysOwnerAt(ctx, params.user, caller);
+        const owner = await loadKeysOwner(ctx, params.user, caller);
         await removeKey(ctx, await keyAt(ctx, owner, params.key), caller);
         return status(204, undefined);
       },

@@ -1,7 +1,7 @@
 // When a workspace starts on its own (facts/platform 2.7 and 3.4).
 import { canUseWorkspace } from "#domain/access.ts";
 import { checkOwnerBelongs } from "#domain/builds/new-build.ts";
-import { findChangeableWorkspace, stoppableAt, workspacePath } from "#domain/workspaces/find.ts";
+import { findChangeableWorkspace, loadStoppableWorkspace, workspacePath } from "#domain/workspaces/find.ts";
 import { UpdateAutostart } from "#schema/workspaces/schedule.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -17,7 +17,7 @@ export const autostart = (ctx: ApiContext) =>
       "/:workspace/autostart",
       async ({ caller, params, body, status }) => {
         const schedule = body.schedule?.trim() || null;
-        const find = schedule === null ? stoppableAt : findChangeableWorkspace;
+        const find = schedule === null ? loadStoppableWorkspace : findChangeableWorkspace;
         const place = await find(ctx, params.workspace, caller);
         if (schedule !== null) await checkOwnerBelongs(ctx.store, place);
         await ctx.workspaces.ask(place.id, "setAutostart", { schedule, no_user_data: !canUseWorkspace(caller, place) });

@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { searchUsers } from "#db/users/search.ts";
 import { canCreateWorkspacesForAll } from "#domain/access.ts";
-import { organizationAt } from "#domain/organizations/find.ts";
+import { loadOrganization } from "#domain/organizations/find.ts";
 import { findUserInPath } from "#domain/users/find.ts";
 import { MinimalUser } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
@@ -20,7 +20,7 @@ export const availableUsers = (ctx: ApiContext) =>
     .get(
       "/organizations/:organization/members/:user/workspaces/available-users",
       async ({ caller, params, query }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         await findUserInPath(ctx.store, params.user, caller);
         if (!canCreateWorkspacesForAll(caller, id)) throw forbidden("You may not create workspaces for others here.");
         const filter = { ...parseUserFilter(query.q ?? "", caller), visible: { user_id: "", organizations: [id] } };

@@ -7,7 +7,7 @@ import { createBuild, restartWorkspace } from "#domain/builds/create.ts";
 import { presentBuilds } from "#domain/builds/present.ts";
 import { loadTimings } from "#domain/builds/timings.ts";
 import { requireFullAccess } from "#domain/factors/proof.ts";
-import { workspaceAt, workspaceGone } from "#domain/workspaces/find.ts";
+import { loadWorkspace, workspaceGone } from "#domain/workspaces/find.ts";
 import { hasScope } from "#schema/users/scopes.ts";
 import { Build, BuildTimings, CreateBuild, RestartWorkspace } from "#schema/workspaces/build.ts";
 import * as target from "../audit/targets.ts";
@@ -94,7 +94,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
     .get(
       "/:workspace/builds",
       async ({ caller, params, query, request }) => {
-        const place = await workspaceAt(ctx, params.workspace, caller);
+        const place = await loadWorkspace(ctx, params.workspace, caller);
         const after = query.after_id && (await ctx.store.get(findBuild({ id: query.after_id.toLowerCase() })));
         if (query.after_id && (!after || after.workspace_id !== place.id)) {
           throw new AppError("invalid", "Query parameters have invalid values.", {
@@ -144,7 +144,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
     .get(
       "/:workspace/timings",
       async ({ caller, params, query }) => {
-        const place = await workspaceAt(ctx, params.workspace, caller);
+        const place = await loadWorkspace(ctx, params.workspace, caller);
         if (place.deleted && !parseFlag(query.include_deleted)) throw workspaceGone();
         const view = await ctx.store.get(findBuildView({ id: place.latest_build_id }));
         if (!view) throw notFound();

@@ -5,10 +5,10 @@ import { findBuildByNumber } from "#db/workspaces/builds.ts";
 import { findBuildView } from "#db/workspaces/views.ts";
 import { findWorkspaceByName } from "#db/workspaces/workspaces.ts";
 import { presentBuilds } from "#domain/builds/present.ts";
-import { organizationAt } from "#domain/organizations/find.ts";
-import { anyUserAt, findUserInPath } from "#domain/users/find.ts";
+import { loadOrganization } from "#domain/organizations/find.ts";
+import { findUserInPath, loadAnyUser } from "#domain/users/find.ts";
 import { createWorkspace } from "#domain/workspaces/create.ts";
-import { workspaceAt } from "#domain/workspaces/find.ts";
+import { loadWorkspace } from "#domain/workspaces/find.ts";
 import { readWorkspace } from "#domain/workspaces/present.ts";
 import { Build } from "#schema/workspaces/build.ts";
 import { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
@@ -44,10 +44,10 @@ export const findWorkspaceId = async (
   caller: UserCaller,
   { owner, name, includeDeleted }: { owner: string; name: string; includeDeleted: boolean },
 ): Promise<string> => {
-  const { id: owner_id } = await anyUserAt(ctx.store, owner, caller);
+  const { id: owner_id } = await loadAnyUser(ctx.store, owner, caller);
   const found = await ctx.store.get(findWorkspaceByName({ owner_id, name }));
   if (!found || (found.deleted && !includeDeleted)) throw notFound();
-  return (await workspaceAt(ctx, found.id, caller)).id;
+  return (await loadWorkspace(ctx, found.id, caller)).id;
 };
 
 /** Routes under /users and /organizations that concern workspaces. */
@@ -81,7 +81,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
     .post(
       "/organizations/:organization/members/:user/workspaces",
       async ({ caller, params, body, status }) => {
-        const { id: organization_id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id: organization_id } = await loadOrganization(ctx.store, params.organization, caller);
         const owner = await findUserInPath(ctx.store, params.user, caller);
         const workspace = await createWorkspace(ctx, { caller, owner, organization_id, body });
         return status(caller.compat ? 201 : 200, workspace);

@@ -49,10 +49,10 @@ export class WorkspaceCache {
   /** Returns the stamps of several workspaces by ID; reads only stamps that may have changed. */
   async loadStamps(ids: readonly string[]): Promise<ReadonlyMap<string, WorkspaceStamp>> {
     const { store } = this.#ctx;
-    const asked: readonly (Version | undefined)[] = store.loadVersions
+    const requests: readonly (Version | undefined)[] = store.loadVersions
       ? await store.loadVersions(ids)
       : ids.map((id) => store.getVersion?.(id));
-    const versions = new Map(ids.map((id, i) => [id, asked[i]]));
+    const versions = new Map(ids.map((id, i) => [id, requests[i]]));
     const stamps = new Map(
       ids.flatMap((id) => this.#findStamp(id, versions.get(id)) ?? []).map((one) => [one.id, one]),
     );

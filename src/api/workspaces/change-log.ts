@@ -75,12 +75,12 @@ export class ChangedIds {
     };
   }
 
-  /** Returns the cursor after the last change, in the form clients get it. */
+  /** Returns the cursor after the last change, as sent to clients. */
   get place(): string {
     return `${this.#epoch}.${this.#number}`;
   }
 
-  /** Returns what has changed after this cursor; undefined when that is no longer known. */
+  /** Returns the workspaces changed after this cursor; undefined when they are no longer known. */
   listAfter(place: string): string[] | undefined {
     const [epoch, text] = place.split(".");
     const number = Number(text);
@@ -116,7 +116,7 @@ export class ChangedIds {
     try {
       for (const one of await this.#ctx.store.scan(listWorkspacesShowing(id))) this.#note(one);
     } catch (error) {
-      log("watch").warn("the workspaces that show {id} cannot be read: {error}", { id, error });
+      log("watch").warn("cannot read the workspaces that show {id}: {error}", { id, error });
     }
   }
 
@@ -129,7 +129,7 @@ export class ChangedIds {
       const template = await store.get(findTemplateEvenDeleted({ id: version?.template_id ?? id }));
       if (template) for (const one of [...this.#listeners]) one.onTemplateChanged(template);
     } catch (error) {
-      log("watch").warn("the template {id} cannot be read: {error}", { id, error });
+      log("watch").warn("cannot read the template {id}: {error}", { id, error });
     }
   }
 
@@ -139,7 +139,7 @@ export class ChangedIds {
     try {
       for (const one of await this.#ctx.store.scan(listWorkspacesSilentSince(from, to))) this.#note(one);
     } catch (error) {
-      log("watch").warn("silent agents cannot be looked for: {error}", { error });
+      log("watch").warn("cannot search for silent agents: {error}", { error });
     }
   }
 }

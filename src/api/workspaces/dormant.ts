@@ -1,6 +1,11 @@
 // Marks a workspace as dormant and activates it again (facts/platform 2.6). Returns the workspace even when nothing changes (10.1).
 import { notFound } from "#base/errors.ts";
-import { findChangeableWorkspace, stoppableAt, toActivityUser, workspacePath } from "#domain/workspaces/find.ts";
+import {
+  findChangeableWorkspace,
+  loadStoppableWorkspace,
+  toActivityUser,
+  workspacePath,
+} from "#domain/workspaces/find.ts";
 import { readWorkspace } from "#domain/workspaces/present.ts";
 import { UpdateDormancy } from "#schema/workspaces/schedule.ts";
 import { Workspace } from "#schema/workspaces/workspace.ts";
@@ -17,7 +22,7 @@ export const dormant = (ctx: ApiContext) =>
     .put(
       "/:workspace/dormant",
       async ({ caller, params, body }) => {
-        const find = body.dormant ? stoppableAt : findChangeableWorkspace;
+        const find = body.dormant ? loadStoppableWorkspace : findChangeableWorkspace;
         const place = await find(ctx, params.workspace, caller);
         const input = { dormant: body.dormant ?? false, by: toActivityUser(caller), initiator_id: caller.user_id };
         await ctx.workspaces.ask(place.id, "setDormant", input);

@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { canFavorite } from "#domain/access.ts";
-import { workspaceAt, workspaceGone } from "#domain/workspaces/find.ts";
+import { loadWorkspace, workspaceGone } from "#domain/workspaces/find.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -27,7 +27,7 @@ const marking = (operationId: string, summary: string) => ({
 
 export const favorite = (ctx: ApiContext) => {
   const mark = async (id: string, caller: UserCaller, favorite: boolean): Promise<void> => {
-    const place = await workspaceAt(ctx, id, caller);
+    const place = await loadWorkspace(ctx, id, caller);
     if (place.deleted) throw workspaceGone();
     if (!canFavorite(caller, place)) throw forbidden("Only the owner of a workspace can mark it as a favorite.");
     await ctx.workspaces.ask(place.id, "favor", { favorite });

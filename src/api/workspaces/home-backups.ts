@@ -5,7 +5,7 @@ import {
   createHomeBackup,
   deleteHomeBackup,
   fetchHomeBackup,
-  homeBackupAt,
+  loadHomeBackup,
   readHomeBackups,
 } from "#domain/workspaces/home-backups.ts";
 import { HomeBackup, HomeBackups } from "#schema/workspaces/home-backup.ts";
@@ -72,7 +72,7 @@ export const homeBackups = (ctx: ApiContext) =>
       "/:workspace/home-backups/:backup/fetch",
       async ({ caller, params, status }) => {
         const place = await findWorkspaceToReplaceFiles(ctx, params.workspace, caller);
-        const backup = await homeBackupAt(ctx, place, params.backup);
+        const backup = await loadHomeBackup(ctx, place, params.backup);
         return status(201, await fetchHomeBackup(ctx, place, backup, caller));
       },
       {
@@ -96,7 +96,7 @@ export const homeBackups = (ctx: ApiContext) =>
       "/:workspace/home-backups/:backup",
       async ({ caller, params }) => {
         const place = await findWorkspaceToReplaceFiles(ctx, params.workspace, caller);
-        await deleteHomeBackup(ctx, place, await homeBackupAt(ctx, place, params.backup));
+        await deleteHomeBackup(ctx, place, await loadHomeBackup(ctx, place, params.backup));
         return new Response(null, { status: 204 });
       },
       {

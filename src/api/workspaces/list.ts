@@ -64,21 +64,21 @@ export class WorkspaceLists {
     }
     const isFound = known && listed !== undefined && known.listed === listed && now < known.found_at + PAGE_TTL_MS;
     const found = isFound ? known.found : await this.#find(caller, filter, page);
-    const made = await this.#make(caller, found, request);
-    if (typeof made.json !== "string") return made.json;
+    const created = await this.#make(caller, found, request);
+    if (typeof created.json !== "string") return created.json;
     const movesWithTime = filter.has_agent !== undefined || filter.healthy !== undefined;
     if (version !== undefined && !movesWithTime) {
       const found_at = isFound ? known.found_at : now;
       this.#cachePage(key, {
-        json: made.json,
+        json: created.json,
         version,
         found,
         listed,
         found_at,
-        until: Math.min(made.until, found_at + PAGE_TTL_MS),
+        until: Math.min(created.until, found_at + PAGE_TTL_MS),
       });
     }
-    return made.json;
+    return created.json;
   }
 
   async #find(viewer: Viewer, filter: WorkspaceFilter, { limit, offset, after }: WorkspacePage): Promise<FoundPage> {

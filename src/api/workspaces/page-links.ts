@@ -1,7 +1,7 @@
 // Redirects the workspace and task URLs of Coder servers to Slipway's pages (facts/vscode-plugin 3.3).
 import { t } from "elysia";
 import { AppError } from "#base/errors.ts";
-import { taskAt } from "#domain/tasks/find.ts";
+import { loadTask } from "#domain/tasks/find.ts";
 import type { ApiContext } from "../context.ts";
 import { getUser } from "../http/caller.ts";
 import { routes } from "../http/routes.ts";
@@ -45,7 +45,7 @@ export const pageLinks = (ctx: ApiContext) => {
       "/tasks/:owner/:task",
       ({ request, params: { owner, task } }) =>
         redirectToFound(request, "/tasks", async () => {
-          const { chat_id, workspace_id } = await taskAt(ctx.store, { user: owner, task }, getUser(request));
+          const { chat_id, workspace_id } = await loadTask(ctx.store, { user: owner, task }, getUser(request));
           return chat_id === null ? `/workspaces/${workspace_id}` : `/chats/${chat_id}`;
         }),
       { params: t.Object({ owner: t.String(), task: t.String() }), ...hidden },

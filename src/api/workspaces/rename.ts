@@ -2,8 +2,8 @@
 // 3.4).
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { canUpdateWorkspace } from "#domain/access.ts";
-import { nameProblem } from "#domain/workspaces/fields.ts";
-import { workspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { findNameProblem } from "#domain/workspaces/fields.ts";
+import { loadWorkspace, workspacePath } from "#domain/workspaces/find.ts";
 import { RenameWorkspace } from "#schema/workspaces/workspace.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -18,11 +18,11 @@ export const rename = (ctx: ApiContext) =>
     .patch(
       "/:workspace",
       async ({ caller, params, body, status }) => {
-        const place = await workspaceAt(ctx, params.workspace, caller);
+        const place = await loadWorkspace(ctx, params.workspace, caller);
         if (!canUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
         if (place.deleted) throw new AppError("method_not_allowed", "A deleted workspace cannot be changed.");
         const { name = place.name } = body;
-        const problem = nameProblem(name);
+        const problem = findNameProblem(name);
         if (problem !== undefined) throw invalidField("name", problem);
         if (name !== place.name && !ctx.config.allow_workspace_renames) {
           throw new AppError("method_not_allowed", "Workspaces cannot be renamed on this server.", {

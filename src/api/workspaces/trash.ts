@@ -1,8 +1,8 @@
 // The trash: deleted workspaces whose files still exist, and restoring them.
 import { invalidField } from "#base/errors.ts";
 import { restoreDeleted } from "#domain/builds/create.ts";
-import { nameProblem } from "#domain/workspaces/fields.ts";
-import { workspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { findNameProblem } from "#domain/workspaces/fields.ts";
+import { loadWorkspace, workspacePath } from "#domain/workspaces/find.ts";
 import { readTrash } from "#domain/workspaces/trash.ts";
 import { Build } from "#schema/workspaces/build.ts";
 import { RestoreWorkspace, Trash } from "#schema/workspaces/trash.ts";
@@ -33,8 +33,8 @@ export const trash = (ctx: ApiContext) =>
     .post(
       "/:workspace/restore",
       async ({ caller, params, body, status }) => {
-        const { id } = await workspaceAt(ctx, params.workspace, caller);
-        const problem = body.name === undefined ? undefined : nameProblem(body.name);
+        const { id } = await loadWorkspace(ctx, params.workspace, caller);
+        const problem = body.name === undefined ? undefined : findNameProblem(body.name);
         if (problem !== undefined) throw invalidField("name", problem);
         return status(201, await restoreDeleted(ctx, id, body.name, caller));
       },

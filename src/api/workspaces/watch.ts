@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { canSeeWorkspace } from "#domain/access.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
-import { workspaceAt, workspaceGone } from "#domain/workspaces/find.ts";
+import { loadWorkspace, workspaceGone } from "#domain/workspaces/find.ts";
 import { Workspace } from "#schema/workspaces/workspace.ts";
 import { WorkspaceFrame } from "#schema/workspaces/workspace-watch.ts";
 import type { ApiContext } from "../context.ts";
@@ -28,7 +28,7 @@ export const watch = (ctx: ApiContext) => {
   const heartbeat = new Heartbeat(ctx.clock);
   /** Returns the ID to watch. Rejects with 404 or 410 when there is nothing to see. */
   const findWatchableId = async (id: string, caller: UserCaller): Promise<string> => {
-    const place = await workspaceAt(ctx, id, caller);
+    const place = await loadWorkspace(ctx, id, caller);
     if (place.deleted) throw workspaceGone();
     return place.id;
   };

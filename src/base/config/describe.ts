@@ -115,9 +115,9 @@ function wrap(text: string, indent: string): string {
   const lines = [indent.trimEnd()];
   for (const word of text.split(" ")) {
     const last = lines[lines.length - 1] ?? "";
-    const begun = last.length > indent.trimEnd().length;
-    if (begun && last.length + word.length + 1 > WIDTH) lines.push(indent + word);
-    else lines[lines.length - 1] = begun ? `${last} ${word}` : indent + word;
+    const started = last.length > indent.trimEnd().length;
+    if (started && last.length + word.length + 1 > WIDTH) lines.push(indent + word);
+    else lines[lines.length - 1] = started ? `${last} ${word}` : indent + word;
   }
   return lines.join("\n");
 }

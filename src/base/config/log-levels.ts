@@ -33,12 +33,12 @@ const parse = (text: string): LogLevels | undefined => {
   const areas: Record<string, Level> = {};
   let level: Level | undefined;
   for (const [name = "", value, ...more] of parts) {
-    const said = parseLevel((value ?? name).trim());
-    if (said === undefined || more.length > 0) return undefined;
+    const message = parseLevel((value ?? name).trim());
+    if (message === undefined || more.length > 0) return undefined;
     if (value === undefined) {
       if (level !== undefined) return undefined;
-      level = said;
-    } else if (AREAS.includes(name.trim())) areas[name.trim()] = said;
+      level = message;
+    } else if (AREAS.includes(name.trim())) areas[name.trim()] = message;
     else return undefined;
   }
   return { level: level ?? "info", areas };

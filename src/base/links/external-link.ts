@@ -37,7 +37,7 @@ export type LinkTarget = {
 };
 
 /** Parses the target of a link; undefined if the text is not a link. */
-export const linkTarget = (link: string): LinkTarget | undefined => {
+export const parseLinkTarget = (link: string): LinkTarget | undefined => {
   if (!URL.canParse(link)) return undefined;
   const { protocol, host } = new URL(link);
   return { scheme: protocol.slice(0, -1), authority: host, hosts: [...findHosts(link.slice(protocol.length), 0)] };

@@ -186,16 +186,16 @@ export type CandidateRef = {
 const MAX_REF_PARTS = 6;
 
 /** Returns the refs that the address may mean, most likely first. */
-export const listCandidateRefs = (asked: PageTarget): CandidateRef[] => {
-  const path = asked.path ? { path: asked.path } : {};
-  const { branch, commit, pull_request, branch_and_path } = asked;
+export const listCandidateRefs = (requested: PageTarget): CandidateRef[] => {
+  const path = requested.path ? { path: requested.path } : {};
+  const { branch, commit, pull_request, branch_and_path } = requested;
   if (commit !== undefined) return [{ ref: commit, kind: "commit", ...path }];
   if (pull_request !== undefined) {
     const refs = [`refs/pull/${pull_request}/head`, `refs/merge-requests/${pull_request}/head`];
     refs.push(`refs/pull-requests/${pull_request}/from`);
     return refs.map((ref) => ({ ref, kind: "pull_request", ...path }));
   }
-  if (branch !== undefined) return toRefs(branch, asked.path);
+  if (branch !== undefined) return toRefs(branch, requested.path);
   if (branch_and_path === undefined) return [{ ref: "HEAD", kind: "default", ...path }];
   const parts = branch_and_path.split("/");
   const counts = Array.from({ length: Math.min(parts.length, MAX_REF_PARTS) }, (_, at) => at + 1);

@@ -32,10 +32,10 @@ export class BucketError extends Error {
   readonly isPassing: boolean;
 
   constructor(bucket: string, { status, code = "", isPassing = isPassingAnswer(status, code) }: BucketFailure) {
-    const said = [status, code].filter((one) => one !== undefined && one !== "").join(" ");
+    const messages = [status, code].filter((one) => one !== undefined && one !== "").join(" ");
     const words =
       MESSAGES[code] ?? MESSAGES[String(status)] ?? (status === undefined ? "it does not answer" : "it refuses");
-    super(`the bucket ${bucket} cannot be used: ${words} (${said})`);
+    super(`the bucket ${bucket} cannot be used: ${words} (${messages})`);
     this.status = status;
     this.code = code;
     this.isPassing = isPassing;

@@ -205,8 +205,8 @@ export class Bucket {
   /** Returns a successful response; `over` cancels the timeout, `extend` restarts it. */
   async #open(method: Method, object: string, { headers = {}, body, ms = this.#answer_ms }: Call) {
     const url = this.#client.presign(object, { method, expiresIn: SIGNATURE_TTL_S });
-    const late = new AbortController();
-    const onTimeout = (): void => late.abort(new BucketError(this.name, { code: "TooSlow", isPassing: true }));
+    const timeout = new AbortController();
+    const onTimeout = (): void => timeout.abort(new BucketError(this.name, { code: "TooSlow", isPassing: true }));
     let timer = this.#clock.after(ms, onTimeout);
     const stopTimer = (): void => timer.cancel();
     const extend = (): void => {
@@ -214,7 +214,7 @@ export class Bucket {
       timer = this.#clock.after(ms, onTimeout);
     };
     try {
-      const sent = { method, headers, redirect: "manual" as const, signal: late.signal, ...(body ? { body } : {}) };
+      const sent = { method, headers, redirect: "manual" as const, signal: timeout.signal, ...(body ? { body } : {}) };
       const response = await fetch(url, sent);
       if (response.ok) return { response, over: stopTimer, extend };
       const text = method === "HEAD" ? "" : await readStart(response, 4096);

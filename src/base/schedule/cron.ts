@@ -15,7 +15,7 @@ const cache = new Map<string, ParsedSchedule>();
 const MAX_CACHED_SCHEDULES = 256;
 
 /** Returns why the text is not a valid schedule; undefined if it is. */
-export const scheduleProblem = (text: string): string | undefined => {
+export const findScheduleProblem = (text: string): string | undefined => {
   const { zone, fields } = splitZone(text);
   if (!isZone(zone)) return `"${zone}" is not a known time zone`;
   if (fields.length !== 5) return "must have the five fields minute, hour, day of month, month and day of week";
@@ -61,7 +61,7 @@ export const toDayNumber = (text: string, at: number): number => {
 
 /** Returns the only time of day of a daily schedule, and its zone; undefined if it has several times, none, or only some days. */
 export const findDailyTime = (text: string): { hour: number; minute: number; zone: string } | undefined => {
-  if (scheduleProblem(text) !== undefined) return undefined;
+  if (findScheduleProblem(text) !== undefined) return undefined;
   const { zone, fields } = splitZone(text);
   const [minute = "", hour = "", , , days] = fields;
   if (!/^\d+$/.test(minute) || !/^\d+$/.test(hour) || days !== "*") return undefined;
@@ -72,16 +72,16 @@ const parseSchedule = (text: string): ParsedSchedule => {
   const found = cache.get(text);
   if (found) return found;
   const { zone, fields } = splitZone(text);
-  const made = {
+  const created = {
     cron: new Cron(fields.join(" "), { timezone: zone, paused: true }),
     midnight: new Cron("0 0 * * *", { timezone: zone, paused: true }),
     format: new Intl.DateTimeFormat("en-US", { weekday: "long", timeZone: zone }),
     date: new Intl.DateTimeFormat("en-US", { year: "numeric", month: "numeric", day: "numeric", timeZone: zone }),
   };
-  cache.set(text, made);
+  cache.set(text, created);
   const [oldest] = cache.keys();
   if (cache.size > MAX_CACHED_SCHEDULES && oldest !== undefined) cache.delete(oldest);
-  return made;
+  return created;
 };
 
 const SCRIPT_CRON_HINT = "is not a schedule such as 0 9 * * 1-5, or with seconds first 0 0 9 * * 1-5";

@@ -114,9 +114,9 @@ export class TextFinder {
 
   /** Returns the node of one more character, if a known text continues with it. */
   #findNext(node: Node, code: number): Node | undefined {
-    const made = node.next?.get(code);
-    const range = made ? undefined : this.#narrow(node, code);
-    if (!range) return made;
+    const created = node.next?.get(code);
+    const range = created ? undefined : this.#narrow(node, code);
+    if (!range) return created;
     // The nodes of the shorter ends come first. There can be thousands, so this is a loop.
     const missing = [{ node, range }];
     let shorter: Node | undefined;
@@ -142,11 +142,11 @@ export class TextFinder {
   #addNext(node: Node, code: number, { from, to }: Span, shorter: Node | undefined): Node {
     const depth = node.depth + 1;
     const found = this.#texts[from]?.length === depth ? depth : (shorter?.found ?? 0);
-    const made: Node = { from, to, depth, shorter, found, next: undefined };
+    const created: Node = { from, to, depth, shorter, found, next: undefined };
     this.#limitNodes();
     node.next ??= new Map();
-    node.next.set(code, made);
-    return made;
+    node.next.set(code, created);
+    return created;
   }
 
   #limitNodes(): void {

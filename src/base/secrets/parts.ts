@@ -10,7 +10,7 @@ const MAX_DEPTH = 16;
 /** Line ends, also as JSON and programs escape them. */
 const LINE_END = /\r\n|\r|\n|(?:\\{1,8}r)?\\{1,8}n/;
 const PEM_BORDER = /-----(BEGIN|END) [A-Z0-9 ]+-----/;
-/** What precedes the content of a line: marks of comments, lists and diffs, and commands that set a variable. */
+/** The prefix of a line: marks of comments, lists and diffs, and commands that set a variable. */
 const LINE_START = /^(?:(?:[-+*>;]|\/\/|export|set|setenv|ENV)\s+|#+\s*)+/;
 /** `name: value`, `name=value` or `"name": "value"`. */
 const NAMED_VALUE = /^["']?([\w.:/@-]*?[\w.@-])["']?\s*(?:=>?|:=?(?=\s|["'[{]|$))\s*(.*)$/s;
@@ -21,7 +21,7 @@ const STRUCTURE = /^(?:<[^<>]*>|\[[^\]=]*\]|#!.*|\W*)$/;
 const COMMENT = /^(?:#|\/\/|;|--|\/?\*)/;
 /** Ends of names of passwords, whose values can be ordinary words. Names are in snake case. */
 const PASSWORD_NAME = /(?:password|passwd|passphrase|pwd|secret|(?:^|[^a-z])(?:pass|pin))$/;
-/** Ends of names of other secrets, which are no ordinary words. */
+/** Ends of names of other secrets, whose values are not ordinary words. */
 const SECRET_NAME =
   /(?:token|(?:api|access|auth|private|secret|encryption|signing|master)[^a-z]?key|(?:^|[^a-z])(?:credentials?|cookie|salt|signature))$/;
 /** Values that many texts contain: the passwords of examples, and words for types and settings. */
@@ -85,7 +85,7 @@ const addLine = (line: string, isOnly: boolean, found: Set<string>): void => {
   if (STRUCTURE.test(line) || STRUCTURE.test(text)) return;
   const isComment = COMMENT.test(line);
   const [, name, rest = ""] = NAMED_VALUE.exec(text) ?? TAGGED_VALUE.exec(text) ?? [];
-  // The end of base64 is no value.
+  // The padding of Base64 is not a value.
   if (name === undefined || (/^=?$/.test(rest) && isOpaque(name))) {
     const isSecret = isComment
       ? isOpaque(text) && !/\s/.test(text)
@@ -140,7 +140,7 @@ const unquote = (text: string): string => {
   );
 };
 
-/** Returns whether a text contains letters and digits as no word or number has them, or a password in a URL. */
+/** Returns whether a text contains a password in a URL, or letters and digits in an order that words and numbers don't have. */
 const isOpaque = (text: string): boolean =>
   URL_WITH_PASSWORD.test(text) ||
   text.split(/[^A-Za-z0-9]+/).some((run) => run.length >= MIN_PART_CHARS && !ORDINARY_RUN.test(run)) ||

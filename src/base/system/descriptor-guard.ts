@@ -134,7 +134,7 @@ export class DescriptorGuard implements Disposable {
 }
 
 /** Forgets closed connections, whose ports may be reused. */
-const forgetClosed = (heard: Set<number> | undefined, connections: readonly TcpConnection[]): void => {
+const forgetClosed = (received: Set<number> | undefined, connections: readonly TcpConnection[]): void => {
   const open = new Set(connections.map(({ peerPort }) => peerPort));
-  for (const port of heard ?? []) if (!open.has(port)) heard?.delete(port);
+  for (const port of received ?? []) if (!open.has(port)) received?.delete(port);
 };

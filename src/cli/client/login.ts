@@ -4,7 +4,7 @@ import { loadClientConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { type Arguments, readArguments, requireNoWords } from "../arguments.ts";
-import { Asker, readAllInput } from "../ask.ts";
+import { ModelCaller, readAllInput } from "../ask.ts";
 import { VerbFailure } from "../failure.ts";
 import { getStreams } from "../streams.ts";
 import { toPlainLine } from "../text.ts";
@@ -59,12 +59,12 @@ const readLastSession = (input: VerbInput) => {
 
 /** Checks that the address is a Slipway server before anyone types a password. */
 const requireSlipway = async (url: URL, { signal, headers }: VerbInput): Promise<void> => {
-  const asked = new Client(url, undefined, headers).get("/api/v2/buildinfo", { signal });
-  const said = await asked.catch((error) => {
+  const requested = new Client(url, undefined, headers).get("/api/v2/buildinfo", { signal });
+  const message = await requested.catch((error) => {
     if (error instanceof ApiError || error instanceof SyntaxError) return null;
     throw error;
   });
-  if (typeof said?.version !== "string") throw new VerbFailure(`${url.origin} is not a Slipway server`);
+  if (typeof message?.version !== "string") throw new VerbFailure(`${url.origin} is not a Slipway server`);
 };
 
 const signIn = async (client: Client, { value, has }: LoginArguments, input: VerbInput): Promise<Client> => {
@@ -87,7 +87,7 @@ const signIn = async (client: Client, { value, has }: LoginArguments, input: Ver
   if (!streams.inputIsTerminal) {
     throw new VerbFailure("no terminal for prompts: use --token-stdin, or --email EMAIL --password-stdin");
   }
-  await using asker = new Asker(streams, input.printError);
+  await using asker = new ModelCaller(streams, input.printError);
   const email =
     value.email ?? (await asker.promptLine(`Email (empty: paste a token from ${client.url.origin}/cli-auth): `));
   if (email === "") return client.withToken(toSecret(await asker.promptSecret("Token: "), "token"));

@@ -94,10 +94,10 @@ const formatMeasurement = ({ used, total, unit, of_machine }: Measurement, prefi
 };
 
 const measureCpu = async (input: VerbInput): Promise<Measurement> => {
-  const begun = input.clock.monotonic();
+  const started = input.clock.monotonic();
   const before = readUsedMs(input);
   await pause(input.clock, SAMPLE_MS);
-  const used = (readUsedMs(input) - before) / (input.clock.monotonic() - begun);
+  const used = (readUsedMs(input) - before) / (input.clock.monotonic() - started);
   const [quota, period] = (read(input, "cpu.max") ?? "max 1").split(" ");
   const limit = quota === "max" ? availableParallelism() : Number(quota) / Number(period);
   return { used: Math.max(0, used), total: Math.min(limit, availableParallelism()), unit: "cores" };
@@ -134,11 +134,11 @@ const measureDisk = async (_: VerbInput, path: string): Promise<Measurement> => 
 type OwnMeasurement = (input: VerbInput) => Promise<Measurement | undefined>;
 
 const measureOwnCpu: OwnMeasurement = async ({ clock, env }) => {
-  const begun = clock.monotonic();
+  const started = clock.monotonic();
   const before = readOwnUse(env[AGENT_MARK] ?? "");
   if (!before) return undefined;
   await pause(clock, SAMPLE_MS);
-  const passed = clock.monotonic() - begun;
+  const passed = clock.monotonic() - started;
   let used = 0;
   // For a process that started in between, all of its CPU time counts.
   for (const [pid, ms] of readOwnUse(env[AGENT_MARK] ?? "")?.cpu_ms ?? []) used += ms - (before.cpu_ms.get(pid) ?? 0);

@@ -44,10 +44,10 @@ const listCandidates = async (
 
 /** Returns the possible next words: for `apps list` and `apps create`, first `apps`, then `list` and `create`. */
 const listNextWords = (words: readonly SubVerb[], before: readonly string[]): Candidate[] => {
-  const begun = before.map((word) => `${word} `).join("");
+  const started = before.map((word) => `${word} `).join("");
   const next = words
-    .filter(({ name }) => name.startsWith(begun))
-    .map(({ name, help }) => ({ text: name.slice(begun.length), help }));
+    .filter(({ name }) => name.startsWith(started))
+    .map(({ name, help }) => ({ text: name.slice(started.length), help }));
   const whole = next.filter(({ text }) => !text.includes(" "));
   const halves = next.filter(({ text }) => text.includes(" ")).map(({ text }) => text.slice(0, text.indexOf(" ")));
   return [...whole, ...[...new Set(halves)].map((text) => ({ text }))];

@@ -15,7 +15,9 @@ export const FILES_CANDIDATE = ":files";
 export type Names = NameKind | "scope" | "role" | "organization" | "model";
 type Candidate = { text: string; help?: string };
 
-/** Names from the server that a shell takes for one word. It puts others onto the command line as they are, as commands for the next Enter. */
+/**
+ * Names from the server that a shell takes for one word. It puts others onto the command line as they are, as commands for the next Enter.
+ */
 const PLAIN_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_.@+:/-]*$/u;
 /** Maximum wait after Tab was pressed. */
 const TIMEOUT_MS = 1500;
@@ -31,8 +33,8 @@ export const listNames = async (
   const url = findValue("--url");
   try {
     const client = LOCAL_NAMES.has(kind) ? undefined : makeClient(input, url === undefined ? {} : { url });
-    const asked = LOADERS[kind](client as Client, findValue("--user") ?? "me", word);
-    const found = await Promise.race([asked, pause(input.clock, TIMEOUT_MS).then(() => [])]);
+    const requested = LOADERS[kind](client as Client, findValue("--user") ?? "me", word);
+    const found = await Promise.race([requested, pause(input.clock, TIMEOUT_MS).then(() => [])]);
     return found
       .filter(({ text }) => LOCAL_NAMES.has(kind) || PLAIN_NAME.test(text))
       .map(({ text, help }) => ({ text, ...(help ? { help: toPlainLine(help) } : {}) }));

@@ -44,9 +44,9 @@ const list: Work = async (accounts, { words, options, json }, { print }) => {
 const create: Work = async (accounts, { words, options, json }, { print }) => {
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
   if (options.user === undefined) throw usageError("--user", "expected the user who gets the token");
-  const made = await accounts.createToken(options.user, { name: options.name, lifetime: options.lifetime });
-  const facts = { ...made, expires_at: toRfc3339(made.expires_at) };
-  print(json ? JSON.stringify(facts) : made.token);
+  const created = await accounts.createToken(options.user, { name: options.name, lifetime: options.lifetime });
+  const facts = { ...created, expires_at: toRfc3339(created.expires_at) };
+  print(json ? JSON.stringify(facts) : created.token);
 };
 
 const revoke: Work = async (accounts, { words, options, json }, { print }) => {

@@ -75,8 +75,8 @@ const resetPassword: Work = async (accounts, { words, options, json }, input) =>
   const { id, username } = await accounts.setPassword(name, password);
   if (json) input.print(JSON.stringify({ id, username, ...(made ? { password } : {}) }));
   else {
-    const said = made ? ` New password: ${password}` : "";
-    input.print(`The password of ${username} is set; all sessions and tokens were revoked.${said}`);
+    const message = made ? ` New password: ${password}` : "";
+    input.print(`The password of ${username} is set; all sessions and tokens were revoked.${message}`);
   }
 };
 

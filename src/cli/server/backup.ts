@@ -29,7 +29,7 @@ export const run: RunVerb = async (input) => {
     const folder = target.endsWith(".tar") ? dirname(target) : target;
     await removeLeftovers([folder, join(data_dir, "backups")], input.clock.now());
     using far = new TerminalProgress(input, `backing up ${data_dir}`);
-    const made = await makeBackup({
+    const created = await makeBackup({
       data_dir,
       target,
       clock: input.clock,
@@ -39,9 +39,9 @@ export const run: RunVerb = async (input) => {
       copied: () => lowerPriority(constants.priority.PRIORITY_LOW),
     });
     far[Symbol.dispose]();
-    const { created_at, files } = made.manifest;
-    const facts = { path: made.path, bytes: made.bytes, files: files.length, created_at };
-    input.print(json ? JSON.stringify(facts) : `${made.path}  ${formatSize(made.bytes)}`);
+    const { created_at, files } = created.manifest;
+    const facts = { path: created.path, bytes: created.bytes, files: files.length, created_at };
+    input.print(json ? JSON.stringify(facts) : `${created.path}  ${formatSize(created.bytes)}`);
   });
 };
 

@@ -34,7 +34,7 @@ const checkSettingsFile = ({ config, sources }: ReturnType<typeof loadConfig>): 
   return {
     name,
     status: "warn",
-    detail: `all users of this machine can read the secrets in ${config.config}: chmod 640`,
+    detail: `all users of this machine can read the secrets in ${config.config}; run chmod 640`,
   };
 };
 

@@ -13,18 +13,20 @@ export const run: RunVerb = async (input) => {
   const { words, options, rest: argv } = takeOptions(rest, ["url"]);
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
   const target = options.url === undefined ? parseOwnServer(input, argv) : parseRemoteServer(input, options.url, argv);
-  const printAnswer = (ready: boolean, url: URL, said: string): number => {
-    if (json) input.print(JSON.stringify({ ready, url: url.href, detail: said }));
-    else if (ready) input.print(said);
-    else input.printError(`not ready: ${url} ${said}\n`);
+  const printAnswer = (ready: boolean, url: URL, message: string): number => {
+    if (json) input.print(JSON.stringify({ ready, url: url.href, detail: message }));
+    else if (ready) input.print(message);
+    else input.printError(`not ready: ${url} ${message}\n`);
     return ready ? EXIT.ok : EXIT.failed;
   };
   const { url, host, isOwn } = target;
-  const late = new AbortController();
-  const timer = input.clock.after(TIMEOUT_MS, () => late.abort(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)));
+  const timeout = new AbortController();
+  const timer = input.clock.after(TIMEOUT_MS, () =>
+    timeout.abort(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)),
+  );
   try {
     const response = await fetch(url, {
-      signal: AbortSignal.any([input.signal, late.signal]),
+      signal: AbortSignal.any([input.signal, timeout.signal]),
       redirect: "manual",
       // The local server is called by address, which its certificate does not contain; no secret is sent.
       ...(isOwn ? { tls: { rejectUnauthorized: false } } : {}),

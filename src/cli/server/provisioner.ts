@@ -79,7 +79,7 @@ const toPlaces = ({ data_dir, docker_host = "" }: WorkerSettings): Record<string
 
 const makeProvisioners = (settings: WorkerSettings, { clock, env }: VerbInput): Map<string, Provisioner> => {
   const { url, data_dir, docker_host, docker_access_url, agent_binary } = settings;
-  const made: Record<string, () => Provisioner> = {
+  const created: Record<string, () => Provisioner> = {
     echo: () => new EchoProvisioner(),
     local: () =>
       new LocalProvisioner({
@@ -110,5 +110,5 @@ const makeProvisioners = (settings: WorkerSettings, { clock, env }: VerbInput): 
         formLimit: settings.terraform_form_limit,
       }),
   };
-  return new Map(settings.provisioners.flatMap((kind) => (made[kind] ? [[kind, made[kind]()] as const] : [])));
+  return new Map(settings.provisioners.flatMap((kind) => (created[kind] ? [[kind, created[kind]()] as const] : [])));
 };

@@ -162,7 +162,7 @@ export const serve = async <Context extends ServedContext>(
   }
   await announce(input, config, server, context);
   void warnOfContainers(config, clock);
-  // After a fatal error, an orderly shutdown would try to write. Acknowledged writes are on disk, so exiting immediately loses nothing.
+  // After a fatal error, a graceful shutdown would try to write. Acknowledged writes are on disk, so exiting immediately loses nothing.
   if ((await Promise.race([waitForAbort(signal), unfit])) instanceof Error) return EXIT.failed;
   const stopped = (async () => {
     await server.stop("the server is shutting down");

@@ -14,7 +14,7 @@ export const OAUTH2 = group({
       "APP is a name or a client ID. URL is https, http on a loopback address, or a custom scheme.",
       "--redirect-uri  another URL that users may be sent back to",
       "--icon          image URL, or none",
-      "--scope         maximum scopes it can request; all: any",
+      "--scope         maximum scopes it can request, or all",
       CONNECTION(),
     ].join("\n"),
   words: [
@@ -41,7 +41,7 @@ export const OAUTH2 = group({
       name: "apps secrets",
       names,
       usage: "APP [--create] [--delete SECRET]...",
-      help: "Lists secrets by ID and last characters; SECRET is either. A new secret is printed once.",
+      help: "Lists secrets by ID and last characters, which both identify a SECRET. A new secret is printed once.",
       load: () => import("../client/oauth2/secrets.ts"),
     },
     {

@@ -378,7 +378,7 @@ const acquireLock = (file: string): { close(): void } | undefined => {
     return lockFile(file, "another daemon keeps checkpoints of the same files");
   } catch (error) {
     if (error instanceof LockedError) throw error;
-    log("daemon").debug("checkpoints go on without a lock: {error}", { error });
+    log("daemon").debug("checkpoints continue without a lock: {error}", { error });
     return undefined;
   }
 };

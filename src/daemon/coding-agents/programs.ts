@@ -126,18 +126,18 @@ export class CodingAgentPrograms {
    * Starts a program after installing its dependencies. Does nothing if a program with this ID exists; ends another program of the same
    * chat first. Rejects with 429 while too many run.
    */
-  start(asked: StartAgentProgram): void {
-    if (this.#programs.has(asked.id)) return;
+  start(request: StartAgentProgram): void {
+    if (this.#programs.has(request.id)) return;
     const running = [...this.#programs.values()].filter(({ state }) => state !== "ended");
     if (running.length >= MAX_RUNNING) {
       throw new AppError("too_many_requests", `${MAX_RUNNING} coding agents run already.`);
     }
-    const before = [...this.#programs.entries()].filter(([, { chat_id }]) => chat_id === asked.chat_id);
+    const before = [...this.#programs.entries()].filter(([, { chat_id }]) => chat_id === request.chat_id);
     for (const [id] of before) this.end(id);
     const output = new PendingOutput();
-    const { mcp_token } = asked;
+    const { mcp_token } = request;
     const program: Program = {
-      chat_id: asked.chat_id,
+      chat_id: request.chat_id,
       output,
       mcp: mcp_token === undefined ? undefined : new McpRequests(mcp_token, () => output.news.wake()),
       state: "installing",
@@ -152,13 +152,13 @@ export class CodingAgentPrograms {
       over: Promise.resolve(),
       unread: undefined,
     };
-    this.#programs.set(asked.id, program);
-    this.#watchReader(asked.id, program);
-    program.over = this.#run(asked, program, Promise.all(before.map(([, one]) => one.over))).finally(() => {
+    this.#programs.set(request.id, program);
+    this.#watchReader(request.id, program);
+    program.over = this.#run(request, program, Promise.all(before.map(([, one]) => one.over))).finally(() => {
       program.state = "ended";
       program.unread?.cancel();
       program.output.news.wake();
-      this.#options.clock.after(OUTPUT_RETENTION_MS, () => this.#programs.delete(asked.id));
+      this.#options.clock.after(OUTPUT_RETENTION_MS, () => this.#programs.delete(request.id));
     });
   }
 
@@ -247,23 +247,23 @@ export class CodingAgentPrograms {
     program.unread = this.#options.clock.after(UNREAD_TIMEOUT_MS, () => this.end(id));
   }
 
-  async #run(asked: StartAgentProgram, program: Program, before: Promise<unknown>): Promise<void> {
+  async #run(request: StartAgentProgram, program: Program, before: Promise<unknown>): Promise<void> {
     const { clock, groups, directory } = this.#options;
     await finishesWithin(clock, END_TIMEOUT_MS, before);
-    const installed = this.#toInstallFolder(asked.install_script);
+    const installed = this.#toInstallFolder(request.install_script);
     try {
-      await this.#install(asked.install_script, installed);
+      await this.#install(request.install_script, installed);
     } catch (error) {
       program.error_output = (error as Error).message;
       return;
     }
     if (program.isUnwanted) return;
-    const env = this.#buildEnvironment(asked, installed);
-    const programArgs = asked.arguments.map((word) => expand(word, env));
+    const env = this.#buildEnvironment(request, installed);
+    const programArgs = request.arguments.map((word) => expand(word, env));
     let child: ReturnType<typeof spawnPiped>;
     try {
-      writeHomeFiles(this.#toHome(asked.chat_id), asked);
-      child = spawnPiped([asked.command, ...programArgs], directory, env);
+      writeHomeFiles(this.#toHome(request.chat_id), request);
+      child = spawnPiped([request.command, ...programArgs], directory, env);
     } catch (error) {
       program.error_output = `The program cannot be started: ${(error as Error).message}`;
       return;

@@ -83,8 +83,8 @@ const PROBE_TIMEOUT_MS = 2_000;
 const explainUnreachable = async (url: URL, { message }: WireError, clock: Clock): Promise<WireError> => {
   const timeout = new AbortController();
   const timer = clock.after(PROBE_TIMEOUT_MS, () => timeout.abort());
-  const asked = fetch(new URL("/healthz", url), { signal: timeout.signal, redirect: "manual" });
-  const reason = await asked.then(
+  const requested = fetch(new URL("/healthz", url), { signal: timeout.signal, redirect: "manual" });
+  const reason = await requested.then(
     ({ status }) => (status === 200 ? message : `${message} It answers ${status} to /healthz.`),
     (error: unknown) => (timeout.signal.aborted ? "there is no answer" : describeNetworkError(error)),
   );

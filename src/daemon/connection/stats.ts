@@ -82,7 +82,8 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
       last = now;
     }
   } catch (error) {
-    if (!(error instanceof DaemonStopped)) log("daemon").warn("the server takes no statistics: {error}", { error });
+    if (!(error instanceof DaemonStopped))
+      log("daemon").warn("the server does not accept statistics: {error}", { error });
   }
 };
 

@@ -131,8 +131,8 @@ export class Containers {
    * Starts to recreate a devcontainer; the listing shows the result. Rejects with 404, with 403 for a devcontainer of the template, and
    * with 409 while another operation runs.
    */
-  async recreate(asked: string): Promise<void> {
-    const found = await this.#begin(asked, ({ subagent_id }) => {
+  async recreate(requested: string): Promise<void> {
+    const found = await this.#begin(requested, ({ subagent_id }) => {
       if (subagent_id !== null) throw new AppError("forbidden", "The template made this devcontainer.");
       return "starting";
     });
@@ -143,8 +143,8 @@ export class Containers {
    * Stops and removes its container. The devcontainer is not listed until its file changes or a container of it appears. Rejects with 404
    * or 409.
    */
-  async delete(asked: string): Promise<void> {
-    const { id, container } = await this.#begin(asked, (one) => (one.container?.running ? "stopping" : "deleting"));
+  async delete(requested: string): Promise<void> {
+    const { id, container } = await this.#begin(requested, (one) => (one.container?.running ? "stopping" : "deleting"));
     const engine = this.#options.engine();
     try {
       await this.#options.agents?.end(id);

@@ -28,7 +28,7 @@ export type UpRequest = {
 
 export interface DevcontainerEngine {
   /** Starts the container of this devcontainer. Rejects with a readable message if none exists in the end. */
-  up(asked: UpRequest): Promise<RunningDevcontainer>;
+  up(requested: UpRequest): Promise<RunningDevcontainer>;
 }
 
 /** Building images takes time; after this long it is considered stuck. */
@@ -54,14 +54,14 @@ export class DevcontainerCli implements DevcontainerEngine {
     this.#options = options;
   }
 
-  async up(asked: UpRequest): Promise<RunningDevcontainer> {
+  async up(requested: UpRequest): Promise<RunningDevcontainer> {
     const { onLine } = this.#options;
-    const first = await this.#run(asked, asked.replace ? ["--remove-existing-container"] : []);
+    const first = await this.#run(requested, requested.replace ? ["--remove-existing-container"] : []);
     if (first.problem === undefined) return parseOutcome(first.said);
-    onLine("error", `Devcontainer ${asked.name}: ${first.problem}`);
+    onLine("error", `Devcontainer ${requested.name}: ${first.problem}`);
     // If there is a container, only a command inside it failed, and people need access to fix that.
     if (typeof first.said.containerId !== "string") throw new Error(first.problem);
-    const second = await this.#run(asked, ["--skip-post-create"]);
+    const second = await this.#run(requested, ["--skip-post-create"]);
     if (second.problem !== undefined) throw new Error(first.problem);
     return { ...parseOutcome(second.said), problem: first.problem };
   }

@@ -20,13 +20,13 @@ export const findRoute = (server: URL, { HostConfig, NetworkSettings }: Containe
   if (!LOCAL_HOSTS.has(server.hostname) || HostConfig?.NetworkMode === "host") return { kind: "direct" };
   if (server.protocol !== "http:") {
     throw new Error(
-      `A container cannot reach the server at ${server.origin}; its access URL must be a name for others.`,
+      `A container cannot reach the server at ${server.origin}; set an access URL that other machines can reach.`,
     );
   }
   for (const { Gateway, IPAddress } of Object.values(NetworkSettings?.Networks ?? {})) {
     if (Gateway && IPAddress) return { kind: "relay", gateway: Gateway, address: IPAddress };
   }
-  throw new Error("The container has no network in which it could reach the server.");
+  throw new Error("The container has no network through which it can reach the server.");
 };
 
 /** Maximum number of connections; one agent needs a handful. */
@@ -72,7 +72,7 @@ export class Relay implements Disposable {
       await listening.promise;
     } catch (error) {
       throw new Error(
-        `The container cannot reach the server at ${target.origin}, and there is no way over ${gateway}: ${(error as Error).message}`,
+        `The container cannot reach the server at ${target.origin}, and cannot listen on ${gateway}: ${(error as Error).message}`,
       );
     }
     const bound = server.address();

@@ -117,14 +117,14 @@ export class SubAgents {
     return mine;
   }
 
-  async #create(wanted: string, made: RunningDevcontainer): Promise<Running> {
+  async #create(wanted: string, created: RunningDevcontainer): Promise<Running> {
     const { clock, engine: engineAt, program, url } = this.#options;
     const engine = engineAt();
     if (!engine) throw new Error("The workspace has no container engine.");
-    const { id, name, token } = await this.#register(wanted, made.remote_folder);
-    const { container_id: container, remote_user: user, remote_folder: directory } = made;
+    const { id, name, token } = await this.#register(wanted, created.remote_folder);
+    const { container_id: container, remote_user: user, remote_folder: directory } = created;
     try {
-      const env = made.remote_env;
+      const env = created.remote_env;
       const injected = await injectAgent({ engine, clock, program, server: url, container, user, token, env });
       return { agent: { id, name, directory }, container, user, injected };
     } catch (error) {

@@ -28,7 +28,7 @@ export const readContextFile = async (path: string, root: string, limit: number)
     const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const { size, isFile } = await file.stat().then((one) => ({ size: one.size, isFile: one.isFile() }));
-      if (!isFile) return { status: "unreadable", size: 0, error: "is no regular file" };
+      if (!isFile) return { status: "unreadable", size: 0, error: "is not a regular file" };
       // Reads one byte more than the reported size, to detect a file that is growing.
       const bytes = new Uint8Array(size > limit ? limit : size + 1);
       let read = 0;

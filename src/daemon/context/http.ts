@@ -44,7 +44,7 @@ export const readSkillFile = async (folder: string, path: string): Promise<Skill
   const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const found = await file.stat();
-    if (!found.isFile()) throw invalidField("path", "is no regular file");
+    if (!found.isFile()) throw invalidField("path", "is not a regular file");
     const bytes = new Uint8Array(MAX_FILE_BYTES);
     let read = 0;
     while (read < MAX_FILE_BYTES) {
@@ -54,7 +54,7 @@ export const readSkillFile = async (folder: string, path: string): Promise<Skill
     }
     // Drops a character that the limit cuts in half.
     const content = new TextDecoder().decode(bytes.subarray(0, read), { stream: found.size > read });
-    if (content.includes("\0")) throw invalidField("path", "is no text file");
+    if (content.includes("\0")) throw invalidField("path", "is not a text file");
     return { content, file_size: found.size, truncated: found.size > read };
   } finally {
     await file.close();

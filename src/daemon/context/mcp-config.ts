@@ -24,13 +24,13 @@ const MAX_SERVERS = 50;
 /** `folder`: the folder of the file, in which programs start. */
 export const parseDeclaredServers = (text: string, folder: string, env: Env): DeclaredServers => {
   const servers: McpServerSpec[] = [];
-  const wrong: { name: string; problem: string }[] = [];
+  const problems: { name: string; problem: string }[] = [];
   for (const [name, given] of Object.entries(toRecord(toRecord(JSON.parse(text)).mcpServers)).slice(0, MAX_SERVERS)) {
     const parsedServer = parseSpec(name, toRecord(given), folder, env);
-    if (typeof parsedServer === "string") wrong.push({ name, problem: parsedServer });
+    if (typeof parsedServer === "string") problems.push({ name, problem: parsedServer });
     else if (parsedServer) servers.push(parsedServer);
   }
-  return { servers, wrong };
+  return { servers, wrong: problems };
 };
 
 /** Returns undefined for a disabled server, and a text for an error. */

@@ -68,7 +68,7 @@ const readMcpConfig = async (found: ScanResult, root: string, source: string): P
     try {
       JSON.parse(text);
     } catch {
-      return { status: "invalid", error: "is no JSON" };
+      return { status: "invalid", error: "is not JSON" };
     }
     found.configs.push({ folder: root, source, text });
     return {};
@@ -121,20 +121,20 @@ class ScanResult {
 
   /**
    * Adds a resource within the limits. `judge` derives the result from the text of a valid file, or of a truncated one if
-   * `beginningWillDo`.
+   * `acceptsTruncated`.
    */
   add(
     kind: StoredResource["kind"],
     source: string,
     file: ContextFile,
     judge: (text: string) => Partial<StoredResource>,
-    beginningWillDo = false,
+    acceptsTruncated = false,
   ): void {
     if (this.#resources.length >= LIMITS.count) {
       this.#left += 1;
       return;
     }
-    if (file.status !== "ok" && !(file.status === "oversize" && beginningWillDo)) {
+    if (file.status !== "ok" && !(file.status === "oversize" && acceptsTruncated)) {
       const { status, size, error } = file;
       this.#resources.push({ kind, source, status, size_bytes: size, error });
       return;
@@ -154,7 +154,7 @@ class ScanResult {
   }
 
   get result(): Scan {
-    const error = this.#left === 0 ? "" : `${this.#left} more were left out: ${LIMITS.count} are the most`;
+    const error = this.#left === 0 ? "" : `${this.#left} more were left out: the maximum is ${LIMITS.count}`;
     return { resources: this.#resources, error, configs: this.configs, watched: [...this.watched] };
   }
 }

@@ -39,8 +39,19 @@ export const performAction = async (desktop: Desktop, clock: Clock, action: Desk
   }
 };
 
-const runAction = async (screen: RfbClient, clock: Clock, asked: DesktopAction): Promise<void> => {
-  const { action, x, y, to_x, to_y, text, keys, direction = "down", amount = 3, duration_ms = DEFAULT_WAIT_MS } = asked;
+const runAction = async (screen: RfbClient, clock: Clock, requested: DesktopAction): Promise<void> => {
+  const {
+    action,
+    x,
+    y,
+    to_x,
+    to_y,
+    text,
+    keys,
+    direction = "down",
+    amount = 3,
+    duration_ms = DEFAULT_WAIT_MS,
+  } = requested;
   const click = async (at: Point, button: number): Promise<void> => {
     await screen.movePointer(at.x, at.y, button);
     await pause(clock, PRESS_DELAY_MS);

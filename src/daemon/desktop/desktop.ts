@@ -124,7 +124,7 @@ export class Desktop {
     }
   }
 
-  async #run(command: readonly string[], more: Environment, heard: (bytes: Uint8Array) => void): Promise<void> {
+  async #run(command: readonly string[], more: Environment, received: (bytes: Uint8Array) => void): Promise<void> {
     const { clock, groups, env } = this.#options;
     await runProcess({
       command,
@@ -134,7 +134,7 @@ export class Desktop {
       env: { ...env, ...more },
       directory: env.HOME ?? homedir(),
       onOutput: (from, bytes) => {
-        if (from === "stdout") heard(bytes);
+        if (from === "stdout") received(bytes);
       },
     });
   }

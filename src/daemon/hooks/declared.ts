@@ -60,7 +60,7 @@ export const parseDeclaration = (text: string): WorkspaceHook[] | string => {
   try {
     value = JSON.parse(text);
   } catch {
-    return "is no JSON";
+    return "is not JSON";
   }
   if (!Value.Check(HooksFileSchema, value)) {
     const [first] = Value.Errors(HooksFileSchema, value);

@@ -34,7 +34,8 @@ export class HookPrograms {
 
   /** Returns at the hook's timeout at the latest, even if the program cannot be ended. Rejects with 429 while too many run. */
   async run({ name, event, command, timeout_ms }: WorkspaceHook, request: string): Promise<HookRun> {
-    if (this.#running >= MAX_RUNNING) throw new AppError("too_many_requests", `${MAX_RUNNING} hooks run already.`);
+    if (this.#running >= MAX_RUNNING)
+      throw new AppError("too_many_requests", `${MAX_RUNNING} hooks are already running.`);
     const { clock, groups, env, directory } = this.#options;
     const timedOut = Promise.withResolvers<HookRun>();
     const limit = clock.after(timeout_ms, () => timedOut.resolve(toHookRun("timeout")));

@@ -130,9 +130,9 @@ const findCommonIndent = (lines: readonly string[], wanted: readonly string[]): 
   let indent: string | undefined;
   for (const [index, line] of lines.entries()) {
     if (line.trim() === "") continue;
-    const [has, asked] = [getIndent(line), getIndent(wanted[index] ?? "")];
-    if (!has.endsWith(asked)) return undefined;
-    const extra = has.slice(0, has.length - asked.length);
+    const [has, requested] = [getIndent(line), getIndent(wanted[index] ?? "")];
+    if (!has.endsWith(requested)) return undefined;
+    const extra = has.slice(0, has.length - requested.length);
     if (indent !== undefined && indent !== extra) return undefined;
     indent = extra;
   }

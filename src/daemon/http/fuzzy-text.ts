@@ -89,9 +89,9 @@ const matchIndent = (before: string, startsAtLine: boolean, old_text: string, ne
   let blanks = 0;
   for (const [index, line] of old_text.split(/\r?\n/).entries()) {
     if (line.trim() === "" || (index === 0 && !startsAtLine)) continue;
-    const [asked, has] = [getIndent(line), getIndent(file[index] ?? "")];
-    known.set(asked, has);
-    if (/^ +$/.test(asked) && /^\t+$/.test(has)) blanks ||= asked.length / has.length;
+    const [requested, has] = [getIndent(line), getIndent(file[index] ?? "")];
+    known.set(requested, has);
+    if (/^ +$/.test(requested) && /^\t+$/.test(has)) blanks ||= requested.length / has.length;
   }
   const reindent = (line: string): string => {
     const indent = getIndent(line);

@@ -175,14 +175,14 @@ const makeRoutes = ({
     },
     "/api/v0/mcp/call-tool": {
       POST: async (request: Request) => {
-        const asked = await readBody(request, CallMcpTool);
+        const requested = await readBody(request, CallMcpTool);
         const {
           server,
           tool,
           arguments: args,
           silence_ms = MCP_CALL_TIMEOUT_MS,
           total_ms = MCP_CALL_TIMEOUT_MS,
-        } = asked;
+        } = requested;
         return Response.json(await mcp.call(server, tool, args, request.signal, { silence_ms, total_ms }));
       },
     },
@@ -293,15 +293,15 @@ const makeRoutes = ({
     },
     "/api/v0/processes/start": {
       POST: async (request: Request) => {
-        const asked = await readBody(request, StartProcess);
-        const directory = place(asked.directory ?? ".");
+        const requested = await readBody(request, StartProcess);
+        const directory = place(requested.directory ?? ".");
         const chats = parseChats(request);
         const recordCommand = (ended: boolean): void => {
-          if (chats.length > 0) void git.recordCommand(chats, asked.command, directory, ended);
+          if (chats.length > 0) void git.recordCommand(chats, requested.command, directory, ended);
         };
-        const writable_only = asked.writable_only?.map(place);
+        const writable_only = requested.writable_only?.map(place);
         const limits = writable_only ? { writable_only } : {};
-        const started = processes.start({ ...asked, ...limits }, directory, () => recordCommand(true));
+        const started = processes.start({ ...requested, ...limits }, directory, () => recordCommand(true));
         recordCommand(false);
         return Response.json(started);
       },
@@ -312,13 +312,13 @@ const makeRoutes = ({
     "/api/v0/processes/list": { GET: () => Response.json({ processes: processes.list() }) },
     "/api/v0/processes/:id/output": {
       GET: async (request: Request_) => {
-        const asked = {
+        const requestedAt = {
           after: parseNumber(request, "after", 0),
           wait_ms: parseNumber(request, "wait_ms", 0),
           limit: parseNumber(request, "limit", NO_MAXIMUM),
           follow: getQuery(request, "follow") === "1",
         };
-        return Response.json(await processes.output(request.params.id ?? "", asked));
+        return Response.json(await processes.output(request.params.id ?? "", requestedAt));
       },
     },
     "/api/v0/processes/:id/signal": {

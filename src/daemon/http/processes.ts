@@ -98,8 +98,8 @@ export class Processes {
    * Runs `sh -c command`, returns once it has started, and calls `over` when it has ended. Returns an existing process with this ID
    * unchanged. Rejects with 429 while too many run.
    */
-  start(asked: StartProcess, directory: string, over: () => void = () => {}): ProcessInfo {
-    const { id = uuid(), command, env = {}, timeout_ms = 0, writable_only } = asked;
+  start(request: StartProcess, directory: string, over: () => void = () => {}): ProcessInfo {
+    const { id = uuid(), command, env = {}, timeout_ms = 0, writable_only } = request;
     const { clock, groups } = this.#options;
     const known = this.#started.get(id);
     if (known) return toInfo(known);

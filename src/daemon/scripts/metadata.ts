@@ -79,7 +79,7 @@ const collect = async (
       onOutput: (from, bytes) => output[from].add(bytes),
     });
     const value = output.stdout.text;
-    if (timed_out) return { value, error: `ended: it ran longer than ${timeout_ms / 1000} s` };
+    if (timed_out) return { value, error: `timed out after ${timeout_ms / 1000} s` };
     if (exit_code === 0) return { value, error: "" };
     return { value, error: truncateBytes(`exit code ${exit_code}: ${output.stderr.text}`.replace(/: $/, "")) };
   } catch (error) {

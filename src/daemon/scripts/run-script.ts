@@ -27,6 +27,6 @@ const toCommand = (script: string): ScriptCommand => {
 
 /** Resolves when the script has ended and its output was read. Rejects if it cannot be started. */
 export const runScript = async (script: string, options: Omit<ProcessOptions, "command">): Promise<ProcessEnd> => {
-  using made = toCommand(script);
-  return await runProcess({ ...options, command: made.command });
+  using created = toCommand(script);
+  return await runProcess({ ...options, command: created.command });
 };

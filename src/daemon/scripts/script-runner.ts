@@ -126,7 +126,7 @@ export class ScriptRunner {
     source.add({ at: this.#options.clock.now(), level, output });
   }
 
-  /** Opens the file that also receives the script's output. If it cannot be written, a line says so and the script still runs. */
+  /** Opens the file that also receives the script's output. If it cannot be written, a line reports it and the script still runs. */
   #openFile(path: string, source: LogSource): { write(bytes: Uint8Array): void; close(): void } | undefined {
     if (path === "") return undefined;
     const { env, directory } = this.#options;

@@ -34,8 +34,8 @@ export class Forwards {
     client.on("openssh.streamlocal", (accept, reject, { socketPath }) =>
       this.#connect(createConnection(socketPath), accept, reject),
     );
-    client.on("request", (accept, reject, asked, info) => {
-      const name: string = asked;
+    client.on("request", (accept, reject, requested, info) => {
+      const name: string = requested;
       const forwardInfo = info as { bindAddr: string; bindPort: number; socketPath: string };
       if (name === "tcpip-forward") this.#listenOnPort(forwardInfo, accept, reject);
       else if (name === "streamlocal-forward@openssh.com") this.#listenOnPath(forwardInfo, accept, reject);

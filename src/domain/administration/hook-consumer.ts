@@ -28,8 +28,8 @@ export const tryHookConsumer = async ({
 }: Pick<DomainContext, "config" | "clock">): Promise<TriedHookConsumer> => {
   const consumer = makeConsumer(config);
   if (!consumer) throw conflict("No consumer is configured. Set hook_url and hook_secret.");
-  const begun = clock.monotonic();
+  const started = clock.monotonic();
   const problem = await probeConsumer(clock, consumer);
-  const took_ms = Math.round(clock.monotonic() - begun);
+  const took_ms = Math.round(clock.monotonic() - started);
   return problem === undefined ? { works: true, took_ms } : { works: false, problem, took_ms };
 };

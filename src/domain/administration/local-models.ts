@@ -54,10 +54,10 @@ class ServerProbe {
     const named = parseOllamaModels(await this.#json("/api/tags"));
     if (!named) return undefined;
     const version = readText(await this.#json("/api/version"), "version");
-    const asked = named.slice(0, MAX_CONCURRENT).map(async (one) => {
+    const requested = named.slice(0, MAX_CONCURRENT).map(async (one) => {
       return parseOllamaModel(one, await this.#json("/api/show", { model: one.model }));
     });
-    const models = [...(await Promise.all(asked)), ...named.slice(MAX_CONCURRENT)];
+    const models = [...(await Promise.all(requested)), ...named.slice(MAX_CONCURRENT)];
     return { kind: "ollama", name: "Ollama", version, base_url: this.#base(), models };
   }
 

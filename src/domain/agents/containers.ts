@@ -6,7 +6,7 @@ import { AppError, type ErrorKind, STATUS } from "#base/errors.ts";
 import { parseJson } from "#base/json/read.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import { type ContainerListing, FoundContainers } from "#schema/workspaces/container.ts";
-import { type HttpResponse, WireError, wireProblem } from "#src/wire/index.ts";
+import { type HttpResponse, toWireProblem, WireError } from "#src/wire/index.ts";
 import type { DomainContext } from "../context.ts";
 
 /** Maximum bytes of a listing. */
@@ -18,15 +18,15 @@ type Deps = Pick<DomainContext, "clock" | "agentHttp">;
 
 /** Returns the body of a successful response. Throws 408 on a timeout, and the agent's own error. */
 export const requestContainers = async (ctx: Deps, agent_id: string, method: string, rest: string): Promise<string> => {
-  const late = new AbortController();
-  const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
+  const timeout = new AbortController();
+  const timer = ctx.clock.after(TIMEOUT_MS, () => timeout.abort());
   try {
     const path = `/api/v0/containers${rest}`;
-    const response = await ctx.agentHttp.request(agent_id, { method, path, signal: late.signal });
+    const response = await ctx.agentHttp.request(agent_id, { method, path, signal: timeout.signal });
     if (response.status < 200 || response.status > 299) throw await refusal(response);
     return await response.text(MAX_LISTING);
   } catch (error) {
-    if (!late.signal.aborted) throw error;
+    if (!timeout.signal.aborted) throw error;
     throw new AppError("timeout", "The agent did not answer within 30 s.");
   } finally {
     timer.cancel();
@@ -39,7 +39,7 @@ export const presentListing = (text: string, compat: boolean): ContainerListing 
   try {
     found = Value.Clean(FoundContainers, parseJson(text));
   } catch (error) {
-    throw wireProblem("The agent's response", error);
+    throw toWireProblem("The agent's response", error);
   }
   if (!Value.Check(FoundContainers, found))
     throw new WireError("protocol", "The agent's response is not a list of containers.");
@@ -56,9 +56,9 @@ const KINDS = new Map<number, ErrorKind>(
 /** Returns the agent's error with its status; anything unexpected is a connection fault. */
 export const refusal = async (response: HttpResponse): Promise<AppError> => {
   const kind = KINDS.get(response.status) ?? "overloaded";
-  const said = await response.json<{ message?: unknown; detail?: unknown }>(MAX_WORDS).catch(() => undefined);
+  const output = await response.json<{ message?: unknown; detail?: unknown }>(MAX_WORDS).catch(() => undefined);
   const text = (value: unknown): string => (typeof value === "string" ? value.slice(0, 2_000) : "");
-  return new AppError(kind, text(said?.message) || "The agent rejected the request.", {
-    detail: text(said?.detail) || (kind === "overloaded" ? `It responded with status ${response.status}.` : ""),
+  return new AppError(kind, text(output?.message) || "The agent rejected the request.", {
+    detail: text(output?.detail) || (kind === "overloaded" ? `It responded with status ${response.status}.` : ""),
   });
 };

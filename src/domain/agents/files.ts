@@ -16,15 +16,15 @@ type Deps = Pick<DomainContext, "clock" | "agentHttp">;
 type DaemonRequest = { readonly method: "GET" | "POST"; readonly path: string; readonly json?: unknown };
 
 /** Returns the head of a successful response. Throws 408 on a timeout, and the agent's own error. */
-const requestDaemon = async (ctx: Deps, agent_id: string, asked: DaemonRequest): Promise<HttpResponse> => {
-  const late = new AbortController();
-  const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
+const requestDaemon = async (ctx: Deps, agent_id: string, requested: DaemonRequest): Promise<HttpResponse> => {
+  const timeout = new AbortController();
+  const timer = ctx.clock.after(TIMEOUT_MS, () => timeout.abort());
   try {
-    const response = await ctx.agentHttp.request(agent_id, { ...asked, signal: late.signal });
+    const response = await ctx.agentHttp.request(agent_id, { ...requested, signal: timeout.signal });
     if (response.status !== 200) throw await refusal(response);
     return response;
   } catch (error) {
-    if (!late.signal.aborted) throw error;
+    if (!timeout.signal.aborted) throw error;
     throw new AppError("timeout", "The agent did not answer within 30 s.");
   } finally {
     timer.cancel();

@@ -23,17 +23,17 @@ export const toWorkspace = ({ workspace_id, owner_id, organization_id, user_acl,
 /**
  * Returns the agent with this ID in a workspace the caller can see. Rejects with 404 otherwise, including when the workspace is deleted.
  */
-export const agentAt = async (store: Store, id: string, caller: UserCaller): Promise<AgentPlace> => {
+export const loadAgent = async (store: Store, id: string, caller: UserCaller): Promise<AgentPlace> => {
   const place = await findAgentById(store, id);
   if (!place || place.deleted || !canSeeWorkspace(caller, toWorkspace(place))) throw notFound();
   return place;
 };
 
 /**
- * Like `agentAt`, for operations that require access to the workspace: terminal, ports, containers. Rejects with 409 while it is dormant,
+ * Like `loadAgent`, for operations that require access to the workspace: terminal, ports, containers. Rejects with 409 while it is dormant,
  * because it cannot be used then (facts/platform 2.6).
  */
-export const usableAgentAt = async (store: Store, id: string, caller: UserCaller): Promise<AgentPlace> => {
+export const loadUsableAgent = async (store: Store, id: string, caller: UserCaller): Promise<AgentPlace> => {
   const place = await findAgentById(store, id);
   if (!place || place.deleted || !canUseWorkspace(caller, toWorkspace(place))) throw notFound();
   if (isDormant(place)) throw conflict("The workspace is dormant. Wake it up first.");

@@ -67,17 +67,17 @@ export class NetworkDialer {
   /** Opens a stream to a port of the agent. Throws WireError: `refused`, `timeout`, `too_large`, `closed`. */
   async dial(agent_id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
     const release = this.#hold(agent_id);
-    const late = new AbortController();
-    const timer = this.#deps.clock.after(RESPONSE_TIMEOUT_MS, () => late.abort());
+    const timeout = new AbortController();
+    const timer = this.#deps.clock.after(RESPONSE_TIMEOUT_MS, () => timeout.abort());
     try {
       this.#peer ??= this.#join();
-      const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
+      const either = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
       const stream = await this.#peer.dial(agent_id, port, either);
       void stream.closed.then(release);
       return stream;
     } catch (error) {
       release();
-      throw late.signal.aborted ? new WireError("timeout", "The agent is not responding.") : error;
+      throw timeout.signal.aborted ? new WireError("timeout", "The agent is not responding.") : error;
     } finally {
       timer.cancel();
     }
@@ -145,7 +145,9 @@ export class NetworkDialer {
     const options = { id: uuid(), staysHere: true, rules: createClientRules(async () => undefined) };
     const coordinator = createLocalCoordinator(tailnet.coordinator, options);
     for (;;) {
-      await peer.run(coordinator).catch((error) => log("agents").warn("the network: {error}", { error }));
+      await peer
+        .run(coordinator)
+        .catch((error) => log("agents").warn("cannot join the private network: {error}", { error }));
       if (peer.isClosed) return;
       await pause(clock, RETRY_INTERVAL_MS);
     }

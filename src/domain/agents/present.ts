@@ -178,17 +178,17 @@ const presentApp = (app: AgentAppRow, { statuses, names, most }: Pick<Deps, "sta
   statuses: statuses.filter(({ app_id }) => app_id === app.id).map(presentStatus),
 });
 
-const presentStatus = ({ id, agent_id, app_id, workspace_id, created_at, ...said }: AppStatusRow): AppStatus => ({
+const presentStatus = ({ id, agent_id, app_id, workspace_id, created_at, ...text }: AppStatusRow): AppStatus => ({
   id,
   agent_id,
   app_id,
   workspace_id,
   created_at: toRfc3339(created_at),
-  state: said.state as AppStatus["state"],
-  message: said.message,
-  uri: said.uri,
-  icon: said.icon,
-  needs_user_attention: said.needs_user_attention,
+  state: text.state as AppStatus["state"],
+  message: text.message,
+  uri: text.uri,
+  icon: text.icon,
+  needs_user_attention: text.needs_user_attention,
 });
 
 const NANOSECONDS = 1_000_000_000;

@@ -44,9 +44,9 @@ const requestRenewal = async (deps: Deps, agent_id: string, signal: AbortSignal)
 const requestRenewalOnce = async ({ agentHttp, clock }: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
   const late = makeTimeout(clock, RESPONSE_TIMEOUT_MS);
   try {
-    const asked = AbortSignal.any([signal, late.signal]);
+    const requested = AbortSignal.any([signal, late.signal]);
     const path = "/api/v0/renew-secrets";
-    const response = await agentHttp.request(agent_id, { method: "POST", path, signal: asked });
+    const response = await agentHttp.request(agent_id, { method: "POST", path, signal: requested });
     await response.discard();
   } finally {
     late.cancel();
@@ -55,7 +55,7 @@ const requestRenewalOnce = async ({ agentHttp, clock }: Deps, agent_id: string, 
 
 /** Returns a signal that aborts after this time unless it is canceled. */
 export const makeTimeout = (clock: Clock, ms: number): { readonly signal: AbortSignal; cancel(): void } => {
-  const late = new AbortController();
-  const timer = clock.after(ms, () => late.abort());
-  return { signal: late.signal, cancel: () => timer.cancel() };
+  const timeout = new AbortController();
+  const timer = clock.after(ms, () => timeout.abort());
+  return { signal: timeout.signal, cancel: () => timer.cancel() };
 };

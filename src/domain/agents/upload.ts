@@ -24,8 +24,8 @@ export const uploadToAgent = async (
   agent_id: string,
   { name, terminal, folder, replace, body }: AgentUpload,
 ): Promise<{ path: string }> => {
-  const late = new AbortController();
-  const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
+  const timeout = new AbortController();
+  const timer = ctx.clock.after(TIMEOUT_MS, () => timeout.abort());
   let broken: unknown;
   // A truncated or oversized body must also abort the request to the agent, which would otherwise wait for the rest.
   const streamBody = async function* (): AsyncGenerator<Uint8Array> {
@@ -33,21 +33,21 @@ export const uploadToAgent = async (
       yield* body;
     } catch (error) {
       broken = error;
-      late.abort();
+      timeout.abort();
       throw error;
     }
   };
   try {
     const query = new URLSearchParams({ name, terminal, folder, replace: String(replace) });
-    const asked = { method: "POST", path: `/api/v0/upload?${query}`, body: streamBody(), signal: late.signal };
-    const response = await ctx.agentHttp.request(agent_id, asked);
+    const requested = { method: "POST", path: `/api/v0/upload?${query}`, body: streamBody(), signal: timeout.signal };
+    const response = await ctx.agentHttp.request(agent_id, requested);
     if (response.status !== 200) throw await refusal(response);
     const answer = await response.json<{ path?: unknown }>(MAX_ANSWER);
     if (typeof answer?.path === "string") return { path: answer.path };
     throw new AppError("overloaded", "The agent did not return the path of the file.");
   } catch (error) {
     if (broken !== undefined) throw broken;
-    if (!late.signal.aborted) throw error;
+    if (!timeout.signal.aborted) throw error;
     throw new AppError("timeout", "The agent did not store the file within 120 s.");
   } finally {
     timer.cancel();

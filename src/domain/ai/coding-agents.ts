@@ -14,8 +14,8 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { mergePresets, resolveProfile } from "#src/acp/presets.ts";
 import { canConfigureChats } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { templateAt } from "../templates/find.ts";
-import { workspaceAt } from "../workspaces/find.ts";
+import { loadTemplate } from "../templates/find.ts";
+import { loadWorkspace } from "../workspaces/find.ts";
 
 type Context = Pick<DomainContext, "store" | "clock">;
 
@@ -50,10 +50,10 @@ const findTemplateFor = async (
   { workspace_id, template_id }: StartLocation,
 ): Promise<TemplateRow | undefined> => {
   if (workspace_id === undefined) {
-    return template_id === undefined ? undefined : (await templateAt(ctx, template_id, caller)).template;
+    return template_id === undefined ? undefined : (await loadTemplate(ctx, template_id, caller)).template;
   }
   if (template_id !== undefined) throw invalidField("template_id", "cannot be given together with workspace_id");
-  const { template_id: id } = await workspaceAt(ctx, workspace_id, caller);
+  const { template_id: id } = await loadWorkspace(ctx, workspace_id, caller);
   return ctx.store.get(findTemplateEvenDeleted({ id }));
 };
 

@@ -16,8 +16,8 @@ export type Target = {
   readonly isNamed: boolean;
 };
 
-/** The caller, as far as model names are concerned. */
-export type Asker = {
+/** The properties of a caller that decide which model names it can use. */
+export type ModelCaller = {
   readonly groups: readonly string[];
   /** The template of the calling workspace; undefined for a person's token. */
   readonly template_id: string | undefined;
@@ -31,14 +31,14 @@ export const listTargets = (
   catalog: ModelCatalog,
   dialect: Dialect,
   model: string,
-  asker: Asker,
+  asker: ModelCaller,
 ): readonly Target[] => {
   const direct = findTargets(catalog, dialect, model, asker);
   const fallback = catalog.settings.default_names[dialect];
   return direct.length > 0 || fallback === undefined ? direct : findTargets(catalog, dialect, fallback, asker);
 };
 
-const findTargets = (catalog: ModelCatalog, dialect: Dialect, model: string, asker: Asker): readonly Target[] => {
+const findTargets = (catalog: ModelCatalog, dialect: Dialect, model: string, asker: ModelCaller): readonly Target[] => {
   const named = catalog.settings.names.find((one) => matchesPattern(one.name, model));
   // A name that an administrator has mapped and restricted must not be reachable in another way.
   if (named) return isAllowed(named, asker) ? toTargets(catalog, dialect, named, model) : [];
@@ -49,9 +49,9 @@ const findTargets = (catalog: ModelCatalog, dialect: Dialect, model: string, ask
   });
 };
 
-const toTargets = (catalog: ModelCatalog, dialect: Dialect, { targets }: GatewayName, asked: string): Target[] =>
+const toTargets = (catalog: ModelCatalog, dialect: Dialect, { targets }: GatewayName, requested: string): Target[] =>
   targets.flatMap(({ provider_id, model: given }) => {
-    const model = given ?? asked;
+    const model = given ?? requested;
     const provider = findUsableProvider(catalog, dialect, provider_id);
     const config = catalog.models.find((one) => one.provider_id === provider_id && one.model === model);
     const isNamed = given !== undefined || config !== undefined;
@@ -65,7 +65,7 @@ const findUsableProvider = (
 ): ConfiguredProvider | undefined =>
   providers.find((one) => one.id === id && one.enabled && KINDS_OF[dialect].includes(one.provider));
 
-const isAllowed = ({ group_ids, template_ids }: GatewayName, { groups, template_id }: Asker): boolean =>
+const isAllowed = ({ group_ids, template_ids }: GatewayName, { groups, template_id }: ModelCaller): boolean =>
   (group_ids === undefined || group_ids.some((id) => groups.includes(id))) &&
   (template_ids === undefined || (template_id !== undefined && template_ids.includes(template_id)));
 
@@ -85,7 +85,7 @@ export const matchesPattern = (pattern: string, model: string): boolean => {
 };
 
 /** Returns the names a caller may request, with `*` unexpanded, without duplicates. */
-export const listNames = (catalog: ModelCatalog, dialect: Dialect, asker: Asker): string[] => {
+export const listNames = (catalog: ModelCatalog, dialect: Dialect, asker: ModelCaller): string[] => {
   const names = catalog.settings.names.filter(
     (one) => isAllowed(one, asker) && toTargets(catalog, dialect, one, one.name).length > 0,
   );

@@ -41,12 +41,12 @@ export type CallsQuery = {
 export const listGatewayCalls = async (
   { store }: DomainContext,
   caller: UserCaller,
-  asked: CallsQuery,
+  requested: CallsQuery,
 ): Promise<GatewayCalls> => {
-  const user_id = toVisibleUserId(caller, asked.user_id);
-  const rows = await store.scan(listCalls({ ...asked, user_id, limit: asked.limit + 1 }));
-  const calls = rows.slice(0, asked.limit).map((row) => ({ ...row, created_at: toRfc3339(row.created_at) }));
-  const last = rows.length > asked.limit ? calls.at(-1) : undefined;
+  const user_id = toVisibleUserId(caller, requested.user_id);
+  const rows = await store.scan(listCalls({ ...requested, user_id, limit: requested.limit + 1 }));
+  const calls = rows.slice(0, requested.limit).map((row) => ({ ...row, created_at: toRfc3339(row.created_at) }));
+  const last = rows.length > requested.limit ? calls.at(-1) : undefined;
   return { calls, ...(last ? { next_before: last.id } : {}) };
 };
 

@@ -1,7 +1,7 @@
 // Creates the link of an external app with an API key (rule AX-18). A key gives access to its workspace, so only links declared by a
 // template get one, only for the workspace's owner, and only for URL schemes an administrator allows.
 import { forbidden, invalid, notFound } from "#base/errors.ts";
-import { hasKeyPlaceholder, KEY_PLACEHOLDER, linkTarget, withKey } from "#base/links/external-link.ts";
+import { hasKeyPlaceholder, KEY_PLACEHOLDER, parseLinkTarget, withKey } from "#base/links/external-link.ts";
 import { findAgent } from "#db/agents/agents.ts";
 import { findAgentApp } from "#db/agents/app-places.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -30,7 +30,7 @@ export const createExternalLink = async (
     ctx.store.get(findAgentApp({ agent_id: place.agent_id, slug })),
   ]);
   if (!agent || !app) throw notFound();
-  const target = linkTarget(app.url);
+  const target = parseLinkTarget(app.url);
   if (!hasKeyPlaceholder(app) || !target)
     throw invalid(`The link of the app "${slug}" has no place for a key (${KEY_PLACEHOLDER}).`);
   if (agent.parent_id !== null) {

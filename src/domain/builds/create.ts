@@ -58,9 +58,9 @@ export const createBuild = async (
 };
 
 /**
- * Stops a running workspace and starts it again, with another version or other values if the body says so; starts one that is not running.
- * Both builds are planned now, and the second starts when the first has ended, even if the caller is no longer there. Returns the first
- * build.
+ * Stops a running workspace and starts it again, with another version or other values if the body requests it; starts one that is not
+ * running. Both builds are planned now, and the second starts when the first has ended, even if the caller is no longer there. Returns the
+ * first build.
  */
 export const restartWorkspace = async (
   ctx: DomainContext,

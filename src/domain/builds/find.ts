@@ -6,7 +6,7 @@ import { canSeeWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 /** Returns the build with this ID of a workspace the caller can see. Rejects with 404 otherwise. */
-export const buildAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspaceView> => {
+export const loadBuild = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspaceView> => {
   const view = await ctx.store.get(findBuildView({ id: id.toLowerCase() }));
   if (!view || !canSeeWorkspace(caller, view.workspace)) throw notFound();
   return view;

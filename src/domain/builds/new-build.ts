@@ -67,19 +67,19 @@ export const resolveValues = async (
   const named = given.map(({ name, value }) => [name, value] as const);
   const chosen = Object.entries(preset?.parameters ?? {}).map(([name, value]) => [name, String(value)] as const);
   const inputs = { ...previous, ...Object.fromEntries([...named, ...chosen]) };
-  const asked = await resolveManifest(deps, row, manifest, inputs, owner_id);
-  if (asked === manifest) return { manifest, values: resolveParameters({ manifest, given, previous, preset }) };
-  const wanted = pickApplicable(manifest, asked, Object.fromEntries(named), previous);
+  const requested = await resolveManifest(deps, row, manifest, inputs, owner_id);
+  if (requested === manifest) return { manifest, values: resolveParameters({ manifest, given, previous, preset }) };
+  const wanted = pickApplicable(manifest, requested, Object.fromEntries(named), previous);
   const fitting = given.filter(({ name }) => Object.hasOwn(wanted, name));
-  const isParameter = (name: string): boolean => asked.parameters?.some((one) => one.name === name) === true;
+  const isParameter = (name: string): boolean => requested.parameters?.some((one) => one.name === name) === true;
   const parameters = Object.fromEntries(chosen.filter(([name]) => isParameter(name)));
   const values = resolveParameters({
-    manifest: asked,
+    manifest: requested,
     given: fitting,
     previous,
     ...(preset ? { preset: { ...preset, parameters } } : {}),
   });
-  return { manifest: asked, values };
+  return { manifest: requested, values };
 };
 
 /** Returns the manifest with the tags for values that a build keeps, or the import's tags if the template no longer accepts the values. */
@@ -147,8 +147,8 @@ export const checkOwnerBelongs = async (
 };
 
 /**
- * Rejects with ProvisionError if the owner of a start that is about to run has lost the right to it since it was requested, such as the start of
- * a fork, whose files may take half an hour (rules FO-9, LP-15).
+ * Rejects with ProvisionError if the owner of a start that is about to run has lost the right to it since it was requested, such as the
+ * start of a fork, whose files may take half an hour (rules FO-9, LP-15).
  */
 export const checkStartNow = async (
   deps: Pick<BuildDeps, "store" | "config">,
@@ -189,19 +189,19 @@ export const planNewBuild = async (
     throw invalidField("template_version_preset_id", "the template version has no such preset");
   }
   // Stops and deletes keep their values, even if a newer version would reject them.
-  const { values: resolved, manifest: asked } =
+  const { values: resolved, manifest: requested } =
     input.transition === "start" || previous === undefined
       ? await resolveValues(deps, version, manifest, { given, previous, preset }, input.owner_id)
       : { values: previous, manifest: await addTags(deps, version, manifest, previous, input.owner_id) };
   const values =
     input.transition === "start"
-      ? await withPlans(deps, asked, resolved, {
+      ? await withPlans(deps, requested, resolved, {
           reader_id: input.no_user_data ? input.initiator_id : input.owner_id,
           previous,
           made: input.repository_plan,
         })
       : resolved;
-  const tags = input.orphan ? {} : buildTags(asked, version.row.organization_id, deps.config);
+  const tags = input.orphan ? {} : buildTags(requested, version.row.organization_id, deps.config);
   return {
     id: uuid(),
     job_id: uuid(),

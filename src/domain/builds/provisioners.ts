@@ -69,6 +69,6 @@ export const makeProvisioners = (
     formLimit: config.terraform_form_limit,
   });
   const external = new ExternalProvisioner(workers, clock);
-  const made: Provisioner[] = [new EchoProvisioner(), docker, external, local, terraform];
-  return new Map(made.map((one) => [one.name as string, one]));
+  const created: Provisioner[] = [new EchoProvisioner(), docker, external, local, terraform];
+  return new Map(created.map((one) => [one.name as string, one]));
 };

@@ -29,7 +29,8 @@ const PROMPT = "AI Prompt";
 const SESSION_TTL_SECONDS = 7 * 86_400;
 /**
  * What a command line signed in with the owner's session token needs inside a workspace. Everything that outlives the token is left out:
- * keys, secrets, shares, roles, settings, versions of templates. Programs in the workspace, and people it is shared with, can read the token.
+ * keys, secrets, shares, roles, settings, versions of templates. Programs in the workspace, and people it is shared with, can read the
+ * token.
  */
 const SESSION_SCOPES = [
   ...["workspace:create", "workspace:read", "workspace:update", "workspace:delete", "workspace:start"],
@@ -155,7 +156,7 @@ const createSessionToken = async (
 ): Promise<string> => {
   const token_name = `${owner.username}_${workspace.name}_session_token`;
   const old = await store.get(findKeyByName({ user_id: owner.id, name: token_name }));
-  const made =
+  const created =
     isNeeded && transition === "start"
       ? createKey({
           user_id: owner.id,
@@ -166,11 +167,11 @@ const createSessionToken = async (
           now: clock.now(),
         })
       : undefined;
-  const writes = [...(old ? [deleteKey(old.id)] : []), ...(made?.statements ?? [])];
+  const writes = [...(old ? [deleteKey(old.id)] : []), ...(created?.statements ?? [])];
   if (writes.length === 0) return "";
-  const guards = made ? [guardNotSuspended({ id: owner.id })] : [];
+  const guards = created ? [guardNotSuspended({ id: owner.id })] : [];
   return store.commit([...guards, ...writes]).then(
-    () => made?.token ?? "",
+    () => created?.token ?? "",
     (error) => {
       // The owner was suspended after the build had begun.
       if (error instanceof CommitError && error.reason === "stale") return "";

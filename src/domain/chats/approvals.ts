@@ -13,10 +13,11 @@ import type { DomainContext } from "../context.ts";
 export const readApprovals = async ({ store, generations }: DomainContext, id: string): Promise<ChatApprovals> => {
   const chat = await readChat(store, id);
   if (!chat) throw notFound();
-  const asked = chat.status === "requires_action" ? chat.pending_calls.filter((one) => one.permission === "asked") : [];
-  const previews = await generations.previewCalls({ ...toPromptScope(chat), chat_id: id }, asked);
+  const requested =
+    chat.status === "requires_action" ? chat.pending_calls.filter((one) => one.permission === "asked") : [];
+  const previews = await generations.previewCalls({ ...toPromptScope(chat), chat_id: id }, requested);
   return {
-    calls: asked.map((call, at) => ({
+    calls: requested.map((call, at) => ({
       tool_call_id: call.tool_call_id,
       tool_name: call.tool_name,
       args: JSON.stringify(call.args ?? {}),
@@ -27,8 +28,8 @@ export const readApprovals = async ({ store, generations }: DomainContext, id: s
 };
 
 /**
- * Rejects with 403 when a key with scopes allows a call that creates a workspace or starts one with parameter values, which the workspace keeps,
- * without the scopes for it. Rejects with 409 when it allows a call that does not wait.
+ * Rejects with 403 when a key with scopes allows a call that creates a workspace or starts one with parameter values, which the workspace
+ * keeps, without the scopes for it. Rejects with 409 when it allows a call that does not wait.
  */
 export const requireScopeToAllow = async (
   { store }: Pick<DomainContext, "store">,

@@ -64,13 +64,13 @@ export const createChat = async (
     is_application: caller.is_application,
   });
   const last_reasoning_effort = parseEffort(body.reasoning_effort) ?? wanted?.reasoning_effort ?? "";
-  const said = { created_by: caller.user_id, model_config_id: model, usage: null };
+  const message = { created_by: caller.user_id, model_config_id: model, usage: null };
   const system = body.system_prompt?.trim() ?? "";
   const owner = { id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null };
-  const asked = { chat: owner, content: typed, system_prompt: system, dynamic_tools };
-  const { content, custom_prompt } = await admitPrompt(ctx, asked);
+  const requested = { chat: owner, content: typed, system_prompt: system, dynamic_tools };
+  const { content, custom_prompt } = await admitPrompt(ctx, requested);
   ctx.chats.expect(id, caller.user_id);
-  const made = ctx.chats.ask(id, "create", {
+  const created = ctx.chats.ask(id, "create", {
     request,
     chat: {
       id,
@@ -103,11 +103,11 @@ export const createChat = async (
               usage: null,
             },
           ]),
-      { role: "user", visibility: "both", content, custom_prompt, ...said },
+      { role: "user", visibility: "both", content, custom_prompt, ...message },
     ],
   });
   // If two identical requests race, the second returns what the first created.
-  await made.catch(async (error) => {
+  await created.catch(async (error) => {
     if (!(await isMadeBy(ctx, id, request))) throw error;
   });
   return readChat(ctx, id);

@@ -10,13 +10,13 @@ const MAX_CANDIDATES = 5;
 const CANDIDATE_TIMEOUT_MS = 15_000;
 
 type Deps = Pick<DomainContext, "clock" | "models" | "modelSettings">;
-type Asker = { readonly user_id: string; readonly signal: AbortSignal };
+type ModelCaller = { readonly user_id: string; readonly signal: AbortSignal };
 
 const notResponding = (problem = ""): AppError =>
   new AppError("precondition_failed", `The model is not responding. ${problem}`.trim());
 
 /** Rejects with 412 when the new default does not respond, with 409 when it is disabled, and with 404. */
-export const checkNewDefault = async (deps: Deps, id: string, { user_id, signal }: Asker): Promise<void> => {
+export const checkNewDefault = async (deps: Deps, id: string, { user_id, signal }: ModelCaller): Promise<void> => {
   const { models } = await deps.modelSettings.list();
   if (models.find((one) => one.id === id)?.is_default) return;
   const { works, problem } = await tryModel(deps, id, user_id, signal);
@@ -25,30 +25,30 @@ export const checkNewDefault = async (deps: Deps, id: string, { user_id, signal 
 
 /**
  * Returns whether a new model becomes the default: if the caller says so, or if none exists yet and it responds. Rejects with 412 when
- * the caller says so but it does not respond, and with 409 when it is disabled.
+ * the caller requests it but it does not respond, and with 409 when it is disabled.
  */
 export const shouldBecomeDefault = async (
   deps: Deps,
   model: Omit<NewModel, "is_default">,
-  asked: boolean | undefined,
-  { user_id, signal }: Asker,
+  requested: boolean | undefined,
+  { user_id, signal }: ModelCaller,
 ): Promise<boolean> => {
   const { providers, models } = await deps.modelSettings.catalog();
   const isTaken = models.some(
     (one) => one.is_default || (one.provider_id === model.provider_id && one.model === model.model),
   );
-  if (asked === false || (asked === undefined && (isTaken || !model.enabled))) return false;
+  if (requested === false || (requested === undefined && (isTaken || !model.enabled))) return false;
   const provider = providers.find((one) => one.id === model.provider_id);
   // The built-in demo always responds.
   if (provider?.provider === "demo" && provider.enabled && model.enabled) return true;
   const draft = provider && deps.modelSettings.draft(provider, { ...model, id: uuid(), is_default: true });
   const info = draft?.resolve(null);
   if (!draft || !info) {
-    if (asked === undefined) return false;
+    if (requested === undefined) return false;
     throw conflict("The model or its provider is disabled or has no key.");
   }
   const { works, problem } = await sendTestPrompt(deps, draft, info, user_id, signal);
-  if (!works && asked) throw notResponding(problem);
+  if (!works && requested) throw notResponding(problem);
   return works;
 };
 
@@ -59,7 +59,7 @@ export const shouldBecomeDefault = async (
 export const findNextDefault = async (
   deps: Deps,
   leaves: (model: ModelConfigRow) => boolean,
-  { user_id, signal }: Asker,
+  { user_id, signal }: ModelCaller,
 ): Promise<string | undefined> => {
   const { providers, models } = await deps.modelSettings.list();
   if (!models.some((one) => one.is_default && leaves(one))) return;

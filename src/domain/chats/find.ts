@@ -53,7 +53,7 @@ export const findChangeableChat = async (ctx: DomainContext, id: string, caller:
 };
 
 /** Returns a chat the caller can send to: only its owner, while a member of its organization. Rejects with 404, 403, or 409 if archived. */
-export const ownChatAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
+export const loadOwnChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
   const place = await findVisibleChat(ctx, id, caller);
   if (!canDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
   if (!canWorkIn(caller, place.organization_id)) throw forbidden("You are not a member of the chat's organization.");

@@ -48,9 +48,9 @@ export const isMadeBy = async (
   id: string,
   request: RequestKey | undefined,
 ): Promise<boolean> => {
-  const made = request && (await ctx.store.get(findChatPlace({ id })));
-  if (made) await isRepeated(ctx, made.key, request);
-  return made !== undefined;
+  const created = request && (await ctx.store.get(findChatPlace({ id })));
+  if (created) await isRepeated(ctx, created.key, request);
+  return created !== undefined;
 };
 
 /** Returns the ID of the chat that this user creates with this key: always the same (a version 8 UUID). */

@@ -1,5 +1,5 @@
-// Decides whether a chat's turn may go on: its owner must be able to begin it now. A turn can run for hours without its owner, so it is asked
-// before each model call and each tool call, and before a queued message begins the next one (rule CH-51).
+// Decides whether a chat's turn may continue: its owner must be able to begin it now. A turn can run for hours without its owner, so it is
+// asked before each model call and each tool call, and before a queued message begins the next one (rule CH-51).
 import { findLastPromptTime, findOwnerStanding } from "#db/chats/owner-standing.ts";
 import { readMemberships } from "#db/users/members.ts";
 import type { DomainContext } from "../context.ts";
@@ -17,8 +17,8 @@ export const findOwnerRefusal = async (deps: Deps, chat_id: string): Promise<str
 };
 
 /**
- * Returns why the chat's turn may not go on, as a sentence. `prompted_at`: when the turn was asked for; by default, the time of the last
- * message that a person wrote.
+ * Returns why the chat's turn must not continue, as a sentence. `prompted_at`: when the turn was asked for; by default, the time of the
+ * last message that a person wrote.
  */
 export const findTurnRefusal = async (
   deps: Deps,

@@ -84,10 +84,10 @@ const searchTop = async (
     }
     // Enough to fill the page at the match rate so far.
     const step = Math.max(SAMPLE_ROWS, Math.ceil(((wanted - found.length) * seen) / Math.max(1, found.length)));
-    const asked = top.slice(seen, seen === 0 ? SAMPLE_ROWS : seen + step);
-    const matching = new Set(await store.scan(listMatching(asked, search)));
-    found.push(...asked.filter((id) => matching.has(id)));
-    seen += asked.length;
+    const requested = top.slice(seen, seen === 0 ? SAMPLE_ROWS : seen + step);
+    const matching = new Set(await store.scan(listMatching(requested, search)));
+    found.push(...requested.filter((id) => matching.has(id)));
+    seen += requested.length;
   }
   return found.length >= wanted || top.length < WINDOW_ROWS ? found.slice(offset, wanted) : undefined;
 };

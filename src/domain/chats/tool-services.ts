@@ -21,7 +21,7 @@ import { createBuild } from "../builds/create.ts";
 import { loadVersion, requireUsableManifest } from "../builds/new-build.ts";
 import { wakeWorkspace } from "../builds/wake.ts";
 import type { DomainContext } from "../context.ts";
-import { templateAt } from "../templates/find.ts";
+import { loadTemplate } from "../templates/find.ts";
 import { searchTemplates } from "../templates/search.ts";
 import { loadCaller } from "../users/as-caller.ts";
 import { findUserInPath } from "../users/find.ts";
@@ -108,7 +108,7 @@ export class ChatToolServices implements ToolServices {
   async readTemplate(id: string): Promise<ToolResult> {
     const { store } = this.#ctx;
     const caller = await this.#caller();
-    const { template } = await templateAt(this.#ctx, id, caller);
+    const { template } = await loadTemplate(this.#ctx, id, caller);
     const version = canUseTemplate(caller, template) ? await loadVersion(store, template.active_version_id) : undefined;
     if (!version) throw new ToolError("There is no such template.");
     const manifest = requireUsableManifest(version, "invalid");
@@ -142,7 +142,7 @@ export class ChatToolServices implements ToolServices {
     if (bound && bound.latest_build.status !== "deleted") {
       return { ...(await this.#waitUntilReady(bound.id, caller, signal)), created: false, existing: true };
     }
-    const { template } = await templateAt(this.#ctx, input.template_id, caller);
+    const { template } = await loadTemplate(this.#ctx, input.template_id, caller);
     if (template.organization_id !== this.#scope.organization_id) {
       throw new ToolError("The template belongs to another organization than this chat.");
     }

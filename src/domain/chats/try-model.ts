@@ -34,10 +34,10 @@ export const sendTestPrompt = async (
   user_id: string,
   stop: AbortSignal,
 ): Promise<TriedModel> => {
-  const late = new AbortController();
-  const timer = clock.after(TIMEOUT_MS, () => late.abort(new ModelError("timeout", "The model took too long.")));
-  const signal = AbortSignal.any([late.signal, stop]);
-  const begun = clock.monotonic();
+  const timeout = new AbortController();
+  const timer = clock.after(TIMEOUT_MS, () => timeout.abort(new ModelError("timeout", "The model took too long.")));
+  const signal = AbortSignal.any([timeout.signal, stop]);
+  const started = clock.monotonic();
   let first_ms: number | undefined;
   let answer = "";
   let output_tokens = 0;
@@ -53,13 +53,13 @@ export const sendTestPrompt = async (
     });
     for await (const event of events) {
       signal.throwIfAborted();
-      if (event.type === "text" || event.type === "reasoning") first_ms ??= clock.monotonic() - begun;
+      if (event.type === "text" || event.type === "reasoning") first_ms ??= clock.monotonic() - started;
       if (event.type === "text") answer += event.delta;
       if (event.type === "text_was_reasoning") answer = "";
       if (event.type === "usage") output_tokens = event.usage.output_tokens ?? 0;
       if (event.type === "finish" || answer.length >= MAX_ANSWER_CHARS) break;
     }
-    const total_ms = Math.round(clock.monotonic() - begun);
+    const total_ms = Math.round(clock.monotonic() - started);
     return {
       works: true,
       answer: answer.slice(0, MAX_ANSWER_CHARS),
@@ -79,7 +79,7 @@ export const sendTestPrompt = async (
       answer: "",
       problem: isSaid ? message : `${message} ${detail}`,
       first_ms: 0,
-      total_ms: Math.round(clock.monotonic() - begun),
+      total_ms: Math.round(clock.monotonic() - started),
       output_tokens: 0,
     };
   } finally {

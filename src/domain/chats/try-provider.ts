@@ -23,10 +23,10 @@ export const tryProvider = async (
 ): Promise<TriedProvider> => {
   const provider = await loadDraft(deps, given);
   let models: string[];
-  const late = new AbortController();
-  const timer = deps.clock.after(LIST_TIMEOUT_MS, () => late.abort());
+  const timeout = new AbortController();
+  const timer = deps.clock.after(LIST_TIMEOUT_MS, () => timeout.abort());
   try {
-    const signal = AbortSignal.any([stop, late.signal]);
+    const signal = AbortSignal.any([stop, timeout.signal]);
     models = await listModels(deps.modelFetch, { ...provider, key: provider.key() }, signal);
   } catch (error) {
     stop.throwIfAborted();

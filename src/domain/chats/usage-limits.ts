@@ -24,7 +24,7 @@ import { canConfigureChats } from "../access.ts";
 import { resumeLimitedChats } from "../budgets/budgets.ts";
 import type { DomainContext } from "../context.ts";
 import { findGroupFor } from "../groups/find.ts";
-import { organizationAt } from "../organizations/find.ts";
+import { loadOrganization } from "../organizations/find.ts";
 import { findUserInPath } from "../users/find.ts";
 
 /**
@@ -112,7 +112,7 @@ const findGroupTarget = async (store: Store, named: string, caller: UserCaller):
     const { group } = await findGroupFor(store, named, caller);
     return { id: group.id, organization_id: group.organization_id };
   }
-  const { id } = await organizationAt(store, named, caller);
+  const { id } = await loadOrganization(store, named, caller);
   return { id, organization_id: id };
 };
 

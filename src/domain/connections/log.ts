@@ -76,10 +76,10 @@ export class ConnectionLogger {
     const id = uuid();
     this.#openIds.add(id);
     let part: number | undefined;
-    const begun = this.#write(async () => {
-      const made = await this.#insert(id, connection);
-      part = made.part;
-      return made;
+    const started = this.#write(async () => {
+      const created = await this.#insert(id, connection);
+      part = created.part;
+      return created;
     });
     return (reason, how) => {
       if (!this.#isStopped) this.#openIds.delete(id);
@@ -88,7 +88,7 @@ export class ConnectionLogger {
         disconnect_time: how?.at ?? this.#clock.now(),
         disconnect_reason: reason.slice(0, MAX_REASON_CHARS),
       };
-      void begun.then(() => this.#write(async () => ({ statements: [endConnection(ended)], part })));
+      void started.then(() => this.#write(async () => ({ statements: [endConnection(ended)], part })));
     };
   }
 

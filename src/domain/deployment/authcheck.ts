@@ -153,16 +153,16 @@ export const answerChecks = async (
   caller: UserCaller,
   checks: Readonly<Record<string, AuthCheck>>,
 ): Promise<Record<string, boolean>> => {
-  const asked = Object.entries(checks);
-  if (asked.length > MAX_CHECKS) throw invalidField("checks", `must be at most ${MAX_CHECKS}`);
-  if (!asked.every(([name]) => NAME.test(name))) {
+  const requested = Object.entries(checks);
+  if (requested.length > MAX_CHECKS) throw invalidField("checks", `must be at most ${MAX_CHECKS}`);
+  if (!requested.every(([name]) => NAME.test(name))) {
     throw invalidField(
       "checks",
       "Names have at most 200 characters, none of them a line break or another control character.",
     );
   }
   const answers: [string, boolean][] = [];
-  for (const [name, check] of asked) answers.push([name, await answer(store, caller, check)]);
+  for (const [name, check] of requested) answers.push([name, await answer(store, caller, check)]);
   return Object.fromEntries(answers);
 };
 

@@ -26,7 +26,7 @@ import type { Provider } from "#src/git/provider.ts";
 /** The version of the link to refresh. */
 type LinkVersion = Pick<LinkRow, "user_id" | "provider_id" | "version">;
 /** Has the link refreshed by another server, and resolves when it is; undefined if this server must do it. */
-export type RefreshRemotely = (asked: LinkVersion) => Promise<void> | undefined;
+export type RefreshRemotely = (requested: LinkVersion) => Promise<void> | undefined;
 
 export type LinksOptions = {
   store: Store;
@@ -156,7 +156,10 @@ export class Links {
     return next?.failure === "" ? this.#open(next) : undefined;
   }
 
-  /** Returns the decrypted tokens of all accounts the user has linked, and further data with them, valid or not; unreadable ones are left out. */
+  /**
+   * Returns the decrypted tokens of all accounts the user has linked, and further data with them, valid or not; unreadable ones are left
+   * out.
+   */
   async listSecrets(user_id: string): Promise<string[]> {
     const rows = await this.#options.store.all(listLinks({ user_id }));
     return rows.flatMap((row) => {

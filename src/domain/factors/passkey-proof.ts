@@ -33,8 +33,8 @@ export const requestPasskey = async <T extends object>(
 ): Promise<PasskeyChallenge> => {
   const known = user_id === undefined ? [] : await ctx.store.all(listPasskeys({ user_id }));
   const { options, challenge } = await createAuthenticationOptions(getRelyingParty(ctx), known);
-  const begun: PendingProof<T> = { challenge, of };
-  return { ...ctx.accounts.factors.challenges.offer(`passkey:${purpose}`, begun), options };
+  const started: PendingProof<T> = { challenge, of };
+  return { ...ctx.accounts.factors.challenges.offer(`passkey:${purpose}`, started), options };
 };
 
 type PasskeyResponse = {

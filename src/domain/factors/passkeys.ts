@@ -36,8 +36,8 @@ export const beginPasskey = async (
   const known = await loadPasskeys(ctx, user);
   if (known.length >= MAX_PASSKEYS) throw conflict(`You can have at most ${MAX_PASSKEYS} passkeys. Delete one first.`);
   const { options, challenge } = await createRegistrationOptions(getRelyingParty(ctx), user, known);
-  const begun: PendingPasskey = { user_id: user.id, challenge };
-  return { ...ctx.accounts.factors.challenges.offer(PURPOSE, begun), options };
+  const started: PendingPasskey = { user_id: user.id, challenge };
+  return { ...ctx.accounts.factors.challenges.offer(PURPOSE, started), options };
 };
 
 /** Returns the passkey, and the recovery codes if it is the first factor. */
@@ -53,18 +53,18 @@ export const registerPasskey = async (
   if (opened?.data.user_id !== user.id) {
     throw invalid("This registration has expired. Start again.");
   }
-  const made = await verifyRegistration(getRelyingParty(ctx), opened.data.challenge, given.credential);
-  if (!made) throw invalidField("credential", "The browser's response is not valid. Try again.");
+  const created = await verifyRegistration(getRelyingParty(ctx), opened.data.challenge, given.credential);
+  if (!created) throw invalidField("credential", "The browser's response is not valid. Try again.");
   if (!factors.challenges.spend(opened)) throw conflict("This registration has ended. Start again.");
   const now = ctx.clock.now();
   const passkey: Passkey = {
-    ...made,
+    ...created,
     id: uuid(),
     user_id: user.id,
     name: given.name.trim() || "Passkey",
     created_at: now,
     last_used_at: null,
-    transports: [...made.transports],
+    transports: [...created.transports],
   };
   const isFirst = (await factors.listMethods(user.id)).length === 0;
   const { codes, statements } = isFirst ? factors.renewRecoveryCodes(user) : { codes: [], statements: [] };

@@ -18,7 +18,7 @@ const PROOF_TTL_MS = 900_000;
  * Returns the caller's own account, which must have a password. Rejects with 404 or 403 for others, and with 400 for accounts without a
  * password.
  */
-export const ownAccountAt = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
+export const loadOwnAccount = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await findUserInPath(ctx.store, text, caller);
   if (user.id !== caller.user_id || user.id === PREBUILDS_USER_ID) throw forbidden("Only the user can do this.");
   if (user.login_type === "password") return user;

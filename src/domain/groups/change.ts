@@ -21,7 +21,7 @@ import type { CreateGroup, PatchGroup } from "#schema/users/group.ts";
 import { EVERYONE } from "#schema/workspaces/acl.ts";
 import { canManageGroups } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { anyUserAt } from "../users/find.ts";
+import { loadAnyUser } from "../users/find.ts";
 import { toTakenConflict } from "../users/name-conflicts.ts";
 import { type FoundGroup, isEveryone } from "./find.ts";
 
@@ -143,7 +143,7 @@ const findIds = async (
 ): Promise<string[]> => {
   const ids: string[] = [];
   for (const [index, text] of named.entries()) {
-    const user = await anyUserAt(store, text, caller).catch(() => undefined);
+    const user = await loadAnyUser(store, text, caller).catch(() => undefined);
     if (!user) throw invalidField(`${field}[${index}]`, "is not a user");
     ids.push(user.id);
   }

@@ -102,10 +102,10 @@ export class Health {
   /** Requests itself at the URL that people and workspaces use. */
   async #reach(): Promise<Measurements["access"]> {
     const url = this.#deps.accessUrl();
-    const late = new AbortController();
-    const limit = this.#deps.clock.after(RESPONSE_TIMEOUT_MS, () => late.abort());
+    const timeout = new AbortController();
+    const limit = this.#deps.clock.after(RESPONSE_TIMEOUT_MS, () => timeout.abort());
     try {
-      const answer = await fetch(new URL("/healthz", url), { signal: late.signal, redirect: "manual" });
+      const answer = await fetch(new URL("/healthz", url), { signal: timeout.signal, redirect: "manual" });
       const text = await readStart(answer, 200);
       const error = answer.ok ? {} : { error: `The access URL answers ${answer.status} to /healthz.` };
       return { url: url.href, status: answer.status, text, ...error };

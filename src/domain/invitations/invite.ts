@@ -59,7 +59,7 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
   if (pending + people.length - replaced.length > MAX_PENDING) {
     throw conflict(`There are ${pending} pending invitations; the limit is ${MAX_PENDING}. Revoke some first.`);
   }
-  const made = people.map(({ email, name = "" }) => {
+  const created = people.map(({ email, name = "" }) => {
     const link = createLink();
     const row: InvitationRow = {
       id: uuid(),
@@ -75,12 +75,12 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
     };
     return { row, token: link.token, inviter: caller.username };
   });
-  if (made.length > 0) {
+  if (created.length > 0) {
     const statements = [
       deleteOldInvitations({ before: now - EXPIRED_TTL_MS }),
       ...replaced.map(({ id }) => deleteInvitation(id)),
-      ...made.map(({ row }) => insertInvitation(row)),
-      ...made.map(({ row }) => writeAuditEntry(row, { now, action: "create", after: row })),
+      ...created.map(({ row }) => insertInvitation(row)),
+      ...created.map(({ row }) => writeAuditEntry(row, { now, action: "create", after: row })),
     ];
     await store.commit(statements).catch((error) => {
       if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
@@ -88,9 +88,9 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
     });
   }
   const by_email = mailer.isSetUp;
-  if (by_email) sendLinks(ctx, made);
+  if (by_email) sendLinks(ctx, created);
   return {
-    invitations: made.map((one) => presentNew(ctx, one, organization.name, !by_email)),
+    invitations: created.map((one) => presentNew(ctx, one, organization.name, !by_email)),
     skipped,
     by_email,
     without_template: !(await hasTemplateForMembers(ctx, organization.id)),
@@ -101,8 +101,8 @@ const hasRoles = ({ roles, organization_roles }: Grant): boolean => roles.length
 
 const presentNew = (ctx: DomainContext, { row, token, inviter }: Outgoing, organization: string, withLink: boolean) => {
   const invitation = presentInvitation(row, { inviter, organization }, ctx.clock.now());
-  const made: NewInvitation = withLink ? { invitation, link: toLink(ctx, token) } : { invitation };
-  return made;
+  const created: NewInvitation = withLink ? { invitation, link: toLink(ctx, token) } : { invitation };
+  return created;
 };
 
 /** Returns the validated request. Rejects with 400 and names the field. */
@@ -111,9 +111,11 @@ const checkRequest = async (
   caller: UserCaller,
   input: InviteRequest,
 ): Promise<{ organization: OrganizationRow; gift: Grant }> => {
-  const asked = input.organization_id?.toLowerCase();
+  const requested = input.organization_id?.toLowerCase();
   const organization =
-    asked === undefined ? await getDefaultOrganization(store) : await store.get(findOrganization({ id: asked }));
+    requested === undefined
+      ? await getDefaultOrganization(store)
+      : await store.get(findOrganization({ id: requested }));
   if (!organization || !canSeeOrganization(caller, organization.id)) {
     throw invalidField("organization_id", "This organization does not exist.");
   }
@@ -141,11 +143,14 @@ type Newcomers = {
   readonly replaced: readonly InvitationRow[];
 };
 
-const splitNewcomers = async ({ store, clock }: DomainContext, asked: InviteRequest["people"]): Promise<Newcomers> => {
+const splitNewcomers = async (
+  { store, clock }: DomainContext,
+  requested: InviteRequest["people"],
+): Promise<Newcomers> => {
   const people = new Map<string, InviteRequest["people"][number]>();
   const skipped: { email: string; reason: string }[] = [];
   const replaced: InvitationRow[] = [];
-  for (const [index, { email: given, name }] of asked.entries()) {
+  for (const [index, { email: given, name }] of requested.entries()) {
     const email = toStoredEmail(given, `people[${index}].email`);
     if (people.has(toEmailKey(email))) continue;
     const [user, pending] = await Promise.all([

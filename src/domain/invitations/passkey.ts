@@ -29,8 +29,8 @@ export const beginInvitedPasskey = async (
     { id: user_id, email, name: username },
     [],
   );
-  const begun: PendingInvitedPasskey = { user_id, invitation, challenge };
-  return { ...ctx.accounts.factors.challenges.offer(PURPOSE, begun), options };
+  const started: PendingInvitedPasskey = { user_id, invitation, challenge };
+  return { ...ctx.accounts.factors.challenges.offer(PURPOSE, started), options };
 };
 
 /** Returns the passkey and the ID of its account. Rejects with 400 when the response is invalid. */
@@ -42,20 +42,20 @@ export const registerInvitedPasskey = async (
   const { challenges } = ctx.accounts.factors;
   const opened = challenges.open<PendingInvitedPasskey>(PURPOSE, challenge);
   if (opened?.data.invitation !== id) throw invalid("This registration has expired. Start again.");
-  const made = await verifyRegistration(getRelyingParty(ctx), opened.data.challenge, credential);
-  if (!made) throw invalidField("passkey.credential", "The browser's response is not valid. Try again.");
-  if (await ctx.store.get(findPasskeyByCredential({ credential_id: made.credential_id }))) {
+  const created = await verifyRegistration(getRelyingParty(ctx), opened.data.challenge, credential);
+  if (!created) throw invalidField("passkey.credential", "The browser's response is not valid. Try again.");
+  if (await ctx.store.get(findPasskeyByCredential({ credential_id: created.credential_id }))) {
     throw conflict("This passkey is already registered.");
   }
   if (!challenges.spend(opened)) throw conflict("This registration has ended. Start again.");
   return {
-    ...made,
+    ...created,
     id: uuid(),
     user_id: opened.data.user_id,
     name: name.trim() || "Passkey",
     created_at: ctx.clock.now(),
     last_used_at: null,
-    transports: [...made.transports],
+    transports: [...created.transports],
   };
 };
 

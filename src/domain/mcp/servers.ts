@@ -18,7 +18,7 @@ import type { CreateMcpServer, UpdateMcpServer } from "#schema/chats/mcp-server.
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { organizationAt } from "../organizations/find.ts";
+import { loadOrganization } from "../organizations/find.ts";
 import { type McpSecrets, openSecrets, sealSecrets, toProviderId } from "./access.ts";
 import { parseHeaders, parseSecret, parseSlug, toColumns } from "./input.ts";
 
@@ -33,7 +33,7 @@ export const findServer = async (
   { organization, mcp_server }: ServerPath,
   caller: UserCaller,
 ): Promise<McpServerRow> => {
-  const { id: organization_id } = await organizationAt(store, organization, caller);
+  const { id: organization_id } = await loadOrganization(store, organization, caller);
   const row = await store.get(findMcpServer({ organization_id, id: mcp_server.toLowerCase() }));
   if (!row || !(row.enabled || canUpdateOrganization(caller, organization_id))) throw notFound();
   return row;

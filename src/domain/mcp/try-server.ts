@@ -20,8 +20,8 @@ export const tryServer = async (
   { user_id }: UserCaller,
   stop: AbortSignal,
 ): Promise<TriedMcpServer> => {
-  const begun = deps.clock.monotonic();
-  const took = (): number => Math.round(deps.clock.monotonic() - begun);
+  const started = deps.clock.monotonic();
+  const took = (): number => Math.round(deps.clock.monotonic() - started);
   try {
     const target = await makeMcpAccess(deps)(row, user_id);
     if (!target)

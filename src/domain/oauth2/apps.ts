@@ -25,7 +25,7 @@ import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
 import { parseScopeNames } from "../users/api-key.ts";
 import { toTakenConflict } from "../users/name-conflicts.ts";
-import { redirectProblem } from "./redirects.ts";
+import { findRedirectUriProblem } from "./redirects.ts";
 
 const MAX_APPS = 500;
 const MAX_SECRETS = 10;
@@ -36,19 +36,19 @@ export const requireAppManager = (caller: UserCaller): void => {
   if (!isOwner(caller)) throw forbidden("Only an owner may manage applications.");
 };
 
-/** 403 for everyone but owners, and for applications: another one would outlive what this one was granted. */
+/** Rejects with 403 for everyone but owners, and for applications, because a new application would outlive their own grant. */
 export const requireAppChange = async (ctx: DomainContext, caller: UserCaller): Promise<void> => {
   requireAppManager(caller);
   await requireOwnKey(ctx, caller, "create or change applications");
 };
 
-/** An application that the caller may change. 403, 404. */
+/** Returns an application that the caller can change. Rejects with 403 or 404. */
 export const findAppToChange = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<OAuth2AppRow> => {
   await requireAppChange(ctx, caller);
   return findApp(ctx, id, caller);
 };
 
-/** 403, 404. */
+/** Rejects with 403 or 404. */
 export const findApp = async ({ store }: DomainContext, id: string, caller: UserCaller): Promise<OAuth2AppRow> => {
   requireAppManager(caller);
   const row = isUuid(id) ? await store.get(findOAuth2App({ id: id.toLowerCase() })) : undefined;
@@ -60,7 +60,7 @@ export const findApp = async ({ store }: DomainContext, id: string, caller: User
 const parseRedirects = (first: string, more: readonly string[], isSelfRegistered: boolean): string[] => {
   const all = [...new Set([first, ...more])].slice(0, MAX_REDIRECTS + 1);
   for (const one of all) {
-    const problem = redirectProblem(one, isSelfRegistered);
+    const problem = findRedirectUriProblem(one, isSelfRegistered);
     if (problem !== undefined) throw invalidField(one === first ? "callback_url" : "redirect_uris", problem);
   }
   return all;
@@ -72,7 +72,7 @@ const parseLimits = (scopes: readonly string[] | undefined): string[] =>
 const toAuditTarget = ({ id, name, icon }: OAuth2AppRow, now: number) =>
   ({ now, resource_type: "oauth2_provider_app", resource_id: id, target: name, icon }) as const;
 
-/** Rejects with 400, or 409 for a name that is taken and when there are too many. */
+/** Rejects with 400, and with 409 when the name is taken or there are too many applications. */
 export const createApp = async ({ store, clock }: DomainContext, input: CreateOAuth2App): Promise<OAuth2AppRow> => {
   const now = clock.now();
   const row: OAuth2AppRow = {
@@ -118,7 +118,7 @@ export const changeApp = async (
   return after;
 };
 
-/** Its grants end immediately. */
+/** Deletes an application and revokes its grants immediately. */
 export const removeApp = async ({ store, clock, topics }: DomainContext, row: OAuth2AppRow): Promise<void> => {
   const keys = await store.all(listKeysOfApp({ app_id: row.id }));
   const now = clock.now();

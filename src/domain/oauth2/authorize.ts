@@ -13,7 +13,7 @@ import { requireWithinOwn } from "../users/api-key.ts";
 import { createKey, GRANTED, isSignIn } from "../users/keys.ts";
 import type { KeyClient } from "../users/sign-in.ts";
 import { OAuth2Problem } from "./problem.ts";
-import { isRegistered, redirectProblem, withParameters } from "./redirects.ts";
+import { findRedirectUriProblem, isRegistered, withParameters } from "./redirects.ts";
 import { parseScopes } from "./scopes.ts";
 
 const CODE_TTL_SECONDS = 300;
@@ -29,7 +29,7 @@ export const findRequestedApp = async (
   const app = isUuid(client_id) ? await store.get(findOAuth2App({ id: client_id.toLowerCase() })) : undefined;
   if (!app) throw invalid("This application is not registered on this server.");
   // One that was registered earlier may not be valid any more.
-  const isValid = redirectProblem(redirect_uri, app.self_registered) === undefined;
+  const isValid = findRedirectUriProblem(redirect_uri, app.self_registered) === undefined;
   if (!isValid || !isRegistered(redirect_uri, app.redirect_uris)) {
     throw invalid("This redirect URI is not registered for the application.");
   }
@@ -37,19 +37,19 @@ export const findRequestedApp = async (
 };
 
 /** Returns the requested scopes. Throws OAuth2Problem for mistakes of the application. */
-export const resolveScopes = (ctx: DomainContext, app: OAuth2AppRow, asked: AuthorizationParameters): string[] => {
-  if (asked.response_type !== "code") {
-    const isMissing = asked.response_type === undefined;
+export const resolveScopes = (ctx: DomainContext, app: OAuth2AppRow, requested: AuthorizationParameters): string[] => {
+  if (requested.response_type !== "code") {
+    const isMissing = requested.response_type === undefined;
     throw new OAuth2Problem(isMissing ? "invalid_request" : "unsupported_response_type", "response_type must be code.");
   }
-  if (asked.response_mode !== undefined && asked.response_mode !== "query") {
+  if (requested.response_mode !== undefined && requested.response_mode !== "query") {
     throw new OAuth2Problem("invalid_request", "response_mode must be query.");
   }
-  if (asked.code_challenge_method !== "S256" || !CHALLENGE.test(asked.code_challenge ?? "")) {
+  if (requested.code_challenge_method !== "S256" || !CHALLENGE.test(requested.code_challenge ?? "")) {
     throw new OAuth2Problem("invalid_request", "PKCE with code_challenge_method S256 is required.");
   }
-  requireOwnResource(ctx, asked.resource);
-  return parseScopes(asked.scope, app.scopes);
+  requireOwnResource(ctx, requested.resource);
+  return parseScopes(requested.scope, app.scopes);
 };
 
 /**
@@ -73,8 +73,11 @@ export const answerTo = (
   values: Readonly<Record<string, string>>,
 ): string => withParameters(redirect_uri, { ...values, state, iss: accessUrl.origin });
 
-export const toProblemRedirect = (ctx: DomainContext, asked: AuthorizationParameters, problem: OAuth2Problem): string =>
-  answerTo(ctx, asked, { error: problem.code, error_description: problem.message });
+export const toProblemRedirect = (
+  ctx: DomainContext,
+  requested: AuthorizationParameters,
+  problem: OAuth2Problem,
+): string => answerTo(ctx, requested, { error: problem.code, error_description: problem.message });
 
 type Approval = { readonly app: OAuth2AppRow; readonly scopes: readonly string[]; readonly seen: KeyClient };
 
@@ -86,7 +89,7 @@ type Approval = { readonly app: OAuth2AppRow; readonly scopes: readonly string[]
 export const approve = async (
   ctx: DomainContext,
   caller: UserCaller,
-  asked: AuthorizationParameters,
+  requested: AuthorizationParameters,
   { app, scopes, seen }: Approval,
 ): Promise<string> => {
   const { store, clock } = ctx;
@@ -119,9 +122,9 @@ export const approve = async (
       app_id: app.id,
       user_id,
       scopes: [...scopes],
-      redirect_uri: asked.redirect_uri,
+      redirect_uri: requested.redirect_uri,
       code_hash: sha256(code),
-      code_challenge: asked.code_challenge ?? "",
+      code_challenge: requested.code_challenge ?? "",
       code_expires_at: row.expires_at,
       created_at: now,
       updated_at: now,

@@ -61,8 +61,8 @@ const isLoopback = (url: URL): boolean => url.protocol === "http:" && LOOPBACK.h
  * Returns what is wrong with a redirect URI; undefined if it is valid. A self-registered application can only redirect to programs on the
  * user's machine.
  */
-export const redirectProblem = (text: string, isSelfRegistered: boolean): string | undefined => {
-  if (!URL.canParse(text) || isUnsafeLink(text) || /[\s\\]/.test(text)) return "is no address";
+export const findRedirectUriProblem = (text: string, isSelfRegistered: boolean): string | undefined => {
+  if (!URL.canParse(text) || isUnsafeLink(text) || /[\s\\]/.test(text)) return "is not an address";
   const url = new URL(text);
   if (text.includes("#")) return "must have no fragment";
   if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
@@ -85,9 +85,9 @@ const removePort = (text: string): string | undefined => {
 };
 
 /** Returns whether a requested redirect URI is registered. */
-export const isRegistered = (asked: string, registered: readonly string[]): boolean => {
-  if (registered.includes(asked)) return true;
-  const plain = removePort(asked);
+export const isRegistered = (requested: string, registered: readonly string[]): boolean => {
+  if (registered.includes(requested)) return true;
+  const plain = removePort(requested);
   return plain !== undefined && registered.some((one) => removePort(one) === plain);
 };
 

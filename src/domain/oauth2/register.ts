@@ -14,7 +14,7 @@ import { toIcon, toLine } from "#schema/text.ts";
 import type { DomainContext } from "../context.ts";
 import { createSecret } from "./apps.ts";
 import { OAuth2Problem } from "./problem.ts";
-import { redirectProblem } from "./redirects.ts";
+import { findRedirectUriProblem } from "./redirects.ts";
 import { parseScopes } from "./scopes.ts";
 
 const MAX_REGISTERED = 500;
@@ -95,7 +95,7 @@ const readRedirects = (metadata: Metadata): string[] => {
     throw new OAuth2Problem("invalid_redirect_uri", `At most ${MAX_REDIRECTS} redirect_uris are allowed.`);
   }
   for (const one of all) {
-    const problem = one.length > 1024 ? "is too long" : redirectProblem(one, true);
+    const problem = one.length > 1024 ? "is too long" : findRedirectUriProblem(one, true);
     if (problem !== undefined) throw new OAuth2Problem("invalid_redirect_uri", `One of redirect_uris ${problem}.`);
   }
   return all;
@@ -103,8 +103,8 @@ const readRedirects = (metadata: Metadata): string[] => {
 
 /** Uses the standard's default. */
 const readMethod = (metadata: Metadata): AuthMethod => {
-  const asked = readString(metadata, "token_endpoint_auth_method") ?? "client_secret_basic";
-  const known = AUTH_METHODS.find((one) => one === asked);
+  const requested = readString(metadata, "token_endpoint_auth_method") ?? "client_secret_basic";
+  const known = AUTH_METHODS.find((one) => one === requested);
   if (known === undefined) throw invalidMetadata("This token_endpoint_auth_method is not supported.");
   return known;
 };

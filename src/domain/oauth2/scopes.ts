@@ -6,11 +6,11 @@ import { OAuth2Problem } from "./problem.ts";
 export const parseScopes = (text: string | undefined, most: readonly string[]): string[] => {
   const names = (text ?? "").split(" ").filter((one) => one !== "");
   if (names.length === 0 && most.length === 0) throw new OAuth2Problem("invalid_scope", "Name the scopes.");
-  const asked = names.length === 0 ? [...most] : names.map(requireKnownScope);
-  const beyond = most.length === 0 ? undefined : asked.find((scope) => !hasScope(most, scope));
+  const requested = names.length === 0 ? [...most] : names.map(requireKnownScope);
+  const beyond = most.length === 0 ? undefined : requested.find((scope) => !hasScope(most, scope));
   if (beyond !== undefined)
     throw new OAuth2Problem("invalid_scope", `The scope ${beyond} is not among the allowed scopes.`);
-  return asked.includes("all") ? ["all"] : [...new Set(asked)];
+  return requested.includes("all") ? ["all"] : [...new Set(requested)];
 };
 
 /**

@@ -27,14 +27,14 @@ export const getOrganization = async (store: Store, id: string): Promise<Organiz
 };
 
 /** Returns the organization in a path: a UUID, a name or `default`. Rejects with 404 when it does not exist or is not visible. */
-export const organizationAt = async (store: Store, text: string, caller: UserCaller): Promise<OrganizationRow> => {
+export const loadOrganization = async (store: Store, text: string, caller: UserCaller): Promise<OrganizationRow> => {
   const found = await findOrganizationNamed(store, text);
   if (!found || !canSeeOrganization(caller, found.id)) throw notFound();
   return found;
 };
 
-/** Like `organizationAt`, for a worker, whose key belongs to one organization: rejects with 401 for another one. */
-export const workersOrganizationAt = async (store: Store, text: string, own: string): Promise<OrganizationRow> => {
+/** Like `loadOrganization`, for a worker, whose key belongs to one organization: rejects with 401 for another one. */
+export const loadWorkersOrganization = async (store: Store, text: string, own: string): Promise<OrganizationRow> => {
   const found = await findOrganizationNamed(store, text);
   if (!found) throw notFound();
   if (found.id === own) return found;

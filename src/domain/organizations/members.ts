@@ -21,7 +21,7 @@ import type { Member } from "#schema/users/member.ts";
 import { canGiveOrganizationRoles, canManageMembers, canReadMembers } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
-import { anyUserAt } from "../users/find.ts";
+import { loadAnyUser } from "../users/find.ts";
 import { presentRole } from "../users/present.ts";
 import { checkOrganizationRoles } from "../users/site-roles.ts";
 import { endSharesWith } from "./end-shares.ts";
@@ -57,7 +57,7 @@ export const findMember = async (
   user: string,
   caller: UserCaller,
 ): Promise<Member> => {
-  const found = await anyUserAt(store, user, caller);
+  const found = await loadAnyUser(store, user, caller);
   if (found.id !== caller.user_id && !canReadMembers(caller, organization_id)) throw notFound();
   return loadMember(store, { organization_id, user_id: found.id });
 };
@@ -92,7 +92,7 @@ export const addMember = async (
     throw forbidden("You may not add members to this organization.");
   }
   const { store, clock, topics } = ctx;
-  const found = await anyUserAt(store, user, caller);
+  const found = await loadAnyUser(store, user, caller);
   const pair = { organization_id, user_id: found.id };
   const now = clock.now();
   // Shares left by a crash during an earlier removal must not become valid again.
@@ -122,7 +122,7 @@ export const removeMember = async (
   caller: UserCaller,
 ): Promise<void> => {
   const own = { organization_id, user_id: caller.user_id };
-  const leaves = (await anyUserAt(ctx.store, user, caller)).id === caller.user_id;
+  const leaves = (await loadAnyUser(ctx.store, user, caller)).id === caller.user_id;
   const { pair, member } = leaves
     ? { pair: own, member: await loadMember(ctx.store, own) }
     : await findManaged(ctx, { organization_id, user }, caller, canManageMembers);
@@ -179,7 +179,7 @@ const findManaged = async (
   caller: UserCaller,
   may: CanManage,
 ): Promise<{ pair: Pair; member: Member }> => {
-  const found = await anyUserAt(store, user, caller);
+  const found = await loadAnyUser(store, user, caller);
   const pair = { organization_id, user_id: found.id };
   const isSelf = found.id === caller.user_id;
   if (!isSelf && !canReadMembers(caller, organization_id)) throw notFound();

@@ -7,14 +7,14 @@ import type { ProvisionerJob } from "#schema/workspaces/job.ts";
 import { canManageTemplates } from "../access.ts";
 import { presentJob, type Queue } from "../builds/job.ts";
 import type { DomainContext } from "../context.ts";
-import { organizationAt } from "../organizations/find.ts";
+import { loadOrganization } from "../organizations/find.ts";
 
 /** Maximum rows considered for one response; older jobs have their own pages. */
 const MAX_JOBS = 500;
 
 /** Returns the organization whose jobs the caller can see. Rejects with 404 when it is not visible, otherwise with 403. */
 export const findJobsOrganization = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
-  const { id } = await organizationAt(ctx.store, text, caller);
+  const { id } = await loadOrganization(ctx.store, text, caller);
   if (!canManageTemplates(caller, id)) throw forbidden("Only template administrators can see all jobs.");
   return id;
 };

@@ -13,12 +13,12 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { canUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
-import { organizationAt } from "../organizations/find.ts";
+import { loadOrganization } from "../organizations/find.ts";
 import { toTakenConflict } from "../users/name-conflicts.ts";
 
 /** Returns the organization whose keys the caller can manage. Rejects with 404 when it is not visible, otherwise with 403. */
 export const findKeysOrganization = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
-  const { id } = await organizationAt(ctx.store, text, caller);
+  const { id } = await loadOrganization(ctx.store, text, caller);
   if (!canUpdateOrganization(caller, id))
     throw forbidden("Only administrators of the organization can manage its worker keys.");
   return id;

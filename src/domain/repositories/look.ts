@@ -21,14 +21,14 @@ import { findRepositoryProvisioner } from "./template.ts";
 export const inspectRepository = async (
   ctx: DomainContext,
   caller: UserCaller,
-  asked: RepositoryAsked,
+  requested: RepositoryAsked,
 ): Promise<RepositoryFound> => {
   const { user_id } = caller;
   const [provisioner, read, account, key, templates] = await Promise.all([
     findRepositoryProvisioner(ctx).catch(ignoreInvalid),
-    loadPlanOrProblem(ctx, user_id, asked),
-    findAccount(ctx, user_id, asked.url),
-    findDeployKey(ctx, user_id, asked.url),
+    loadPlanOrProblem(ctx, user_id, requested),
+    findAccount(ctx, user_id, requested.url),
+    findDeployKey(ctx, user_id, requested.url),
     listTemplatesFor(ctx, caller),
   ]);
   const { plan, problem, isHidden } = read;
@@ -76,17 +76,17 @@ const ignoreInvalid = (error: unknown): undefined => {
 const loadPlanOrProblem = async (
   { repositories }: DomainContext,
   user_id: string,
-  asked: RepositoryAsked,
+  requested: RepositoryAsked,
 ): Promise<{ plan?: RepositoryPlan; problem: string; isHidden: boolean }> => {
   try {
-    const plan = await repositories.plan(user_id, { asked, field: "repository" });
+    const plan = await repositories.plan(user_id, { asked: requested, field: "repository" });
     return { plan, problem: "", isHidden: false };
   } catch (error) {
     // An invalid link or name is the caller's mistake.
     const isRead = error instanceof AppError && error.kind === "invalid" && error.cause !== undefined;
     if (!isRead) throw error;
     // Hosts that are reached only over SSH have no web pages to read.
-    const isSsh = !/^https?:/i.test(asked.url.trim());
+    const isSsh = !/^https?:/i.test(requested.url.trim());
     const kind = error.cause instanceof RepositoryError ? error.cause.kind : undefined;
     return { problem: error.message, isHidden: kind === "missing" || (kind === "unreachable" && isSsh) };
   }

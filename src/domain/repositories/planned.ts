@@ -1,5 +1,6 @@
-// Parameter values that name a repository: a link is read once, when it is set, and the build stores the resulting plan. A plan that somebody
-// gives, for example to copy a workspace, is read again like a link: it also names an image, which may contain a private repository.
+// Parameter values that name a repository: a link is read once, when it is set, and the build stores the resulting plan. A plan that
+// somebody gives, for example to copy a workspace, is read again like a link: it also names an image, which may contain a private
+// repository.
 import { invalidField } from "#base/errors.ts";
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import { parsePlan, REPOSITORY_FORM, type RepositoryAsked, type RepositoryPlan } from "#schema/templates/repository.ts";
@@ -13,8 +14,8 @@ export const findRepositoryParameter = (manifest: Manifest): ManifestParameter |
 const MAX_VALUE = 65_536;
 
 /**
- * Replaces each new link or plan among the values by a plan that is read with the accounts of `reader_id`. `made`: a plan that was read for this
- * request. Throws 400 when a repository cannot be read or used.
+ * Replaces each new link or plan among the values by a plan that is read with the accounts of `reader_id`. `made`: a plan that was read for
+ * this request. Throws 400 when a repository cannot be read or used.
  */
 export const withPlans = async (
   { repositories }: { readonly repositories: Repositories },
@@ -42,8 +43,8 @@ export const withPlans = async (
     }
     if (value.startsWith("{") && !given)
       throw invalidField(name, "is not a plan of this version of Slipway; give the repository's link instead");
-    const asked = given ? toAsked(given) : { url: value };
-    const plan = JSON.stringify(await repositories.plan(reader_id, { asked, field: name }));
+    const requested = given ? toAsked(given) : { url: value };
+    const plan = JSON.stringify(await repositories.plan(reader_id, { asked: requested, field: name }));
     if (plan.length > MAX_VALUE) throw invalidField(name, "the repository's configuration is too large");
     planned[name] = plan;
   }

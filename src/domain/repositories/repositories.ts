@@ -36,8 +36,8 @@ export type RepositoryDeps = {
 };
 
 /**
- * How many repositories are read at the same time, each by a git of its own with a clone: two for one user, so that a slow host does not block
- * everyone else. Further ones wait, because people open several repositories in a row.
+ * How many repositories are read at the same time, each by a git of its own with a clone: two for one user, so that a slow host does not
+ * block everyone else. Further ones wait, because people open several repositories in a row.
  */
 const READS = { total: 4, each: 2, waiting: 64, waiting_each: 16, wait_ms: 60_000 };
 
@@ -154,23 +154,25 @@ const makeReaders = ({ clock, env }: RepositoryDeps, outbound: Outbound, root: s
 });
 
 /** Returns the reference of the link; explicit fields of the request take precedence. */
-const toAddress = (asked: RepositoryAsked, field: string): RepositoryAddress => {
-  if (hasCredentials(asked.url)) throw invalidField(`${field}.url`, CREDENTIALS_PROBLEM);
-  const linked = parseRepositoryAddress(asked.url);
+const toAddress = (requested: RepositoryAsked, field: string): RepositoryAddress => {
+  if (hasCredentials(requested.url)) throw invalidField(`${field}.url`, CREDENTIALS_PROBLEM);
+  const linked = parseRepositoryAddress(requested.url);
   if (!linked) {
     throw invalidField(`${field}.url`, "is not a link to a Git repository, such as https://github.com/acme/app");
   }
-  const given = [asked.branch, asked.commit, asked.pull_request].filter((one) => one !== undefined && one !== "");
+  const given = [requested.branch, requested.commit, requested.pull_request].filter(
+    (one) => one !== undefined && one !== "",
+  );
   if (given.length > 1) throw invalidField(field, "takes one of branch, commit and pull_request");
   for (const name of ["branch", "path"] as const) {
-    const problem = asked[name] === undefined ? undefined : findProblem(name, asked[name]);
+    const problem = requested[name] === undefined ? undefined : findProblem(name, requested[name]);
     if (problem !== undefined) throw invalidField(`${field}.${name}`, problem);
   }
   const { url, name } = linked;
-  const path = asked.path?.replace(/^\/+|\/+$/g, "") || undefined;
+  const path = requested.path?.replace(/^\/+|\/+$/g, "") || undefined;
   const shown =
     given.length > 0
-      ? { branch: asked.branch || undefined, commit: asked.commit, pull_request: asked.pull_request }
+      ? { branch: requested.branch || undefined, commit: requested.commit, pull_request: requested.pull_request }
       : linked;
   const kept = shown === linked ? { path: linked.path, branch_and_path: linked.branch_and_path } : {};
   const all = {

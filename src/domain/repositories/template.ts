@@ -13,7 +13,8 @@ import { createBuiltInTemplate, toCreatedKey } from "../templates/starter.ts";
 const making = new WeakMap<DomainContext["store"], Map<string, Promise<void>>>();
 
 /**
- * Returns how a repository would be opened here: with a Docker Engine if one responds, otherwise as a process. Throws 400 when neither is possible.
+ * Returns how a repository would be opened here: with a Docker Engine if one responds, otherwise as a process. Throws 400 when neither is
+ * possible.
  */
 export const findRepositoryProvisioner = async ({
   provisioners,
@@ -71,9 +72,9 @@ export const ensureRepositoryTemplate = async (
     // Another node may have created it at the same time.
     if (!(await findByName(ctx, organization, example.name))) throw error;
   });
-  const made = await findByName(ctx, organization, example.name);
-  if (!made) throw new Error(`the template ${example.name} could not be created`);
-  return made;
+  const created = await findByName(ctx, organization, example.name);
+  if (!created) throw new Error(`the template ${example.name} could not be created`);
+  return created;
 };
 
 const findByName = (

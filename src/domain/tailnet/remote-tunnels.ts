@@ -234,13 +234,13 @@ class NodeTunnels {
   /** Sends the differences to what was sent last, with backpressure. */
   async #sendChanges(call: Call): Promise<void> {
     const there = new Set<string>();
-    let said: KnownNode | undefined;
+    let message: KnownNode | undefined;
     while (this.#end === undefined) {
       const { known } = this.#peer;
       const add = [...this.#wanted].find((id) => !there.has(id));
       const remove = [...there].find((id) => !this.#wanted.has(id));
-      if (known && known !== said) {
-        said = known;
+      if (known && known !== message) {
+        message = known;
         await call.send({ updateSelf: { node: known.node } });
       } else if (add !== undefined) {
         there.add(add);

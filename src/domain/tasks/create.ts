@@ -53,8 +53,8 @@ export const createTask = async (
   const now = clock.now();
   const name = body.name || nameFor(id);
   const { template_id, template_version_id, template_version_preset_id, rich_parameter_values, repository } = body;
-  const made = { template_id, template_version_id, template_version_preset_id, rich_parameter_values };
-  const workspace = { name, ...made, ...(repository ? { repository } : {}) };
+  const created = { template_id, template_version_id, template_version_preset_id, rich_parameter_values };
+  const workspace = { name, ...created, ...(repository ? { repository } : {}) };
   let task: TaskRow | undefined;
   await createWorkspace(ctx, {
     caller,

@@ -6,7 +6,7 @@ import type { Store } from "#db/engine/store.ts";
 import { findTask, findTaskByName, type TaskRow } from "#db/tasks/tasks.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canUpdateChat } from "../access.ts";
-import { anyUserAt, userPath } from "../users/find.ts";
+import { loadAnyUser, userPath } from "../users/find.ts";
 
 /** The path parameters of routes of one task. */
 export const taskPath = t.Object({
@@ -15,12 +15,12 @@ export const taskPath = t.Object({
 });
 
 /** Rejects with 404 when it does not exist, has a different owner than the path says, or is not visible to the caller. */
-export const taskAt = async (
+export const loadTask = async (
   store: Store,
   { user, task }: typeof taskPath.static,
   caller: UserCaller,
 ): Promise<TaskRow> => {
-  const { id: owner_id } = await anyUserAt(store, user, caller);
+  const { id: owner_id } = await loadAnyUser(store, user, caller);
   const key = isUuid(task) ? findTask({ id: task.toLowerCase() }) : findTaskByName({ owner_id, name: task });
   const found = (await store.get(key))?.task;
   if (!found || found.owner_id !== owner_id || !canUpdateChat(caller, found)) throw notFound();

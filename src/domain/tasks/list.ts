@@ -9,7 +9,7 @@ import { TASK_STATUSES, type Tasks } from "#schema/tasks/task.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { organizationAt } from "../organizations/find.ts";
+import { loadOrganization } from "../organizations/find.ts";
 import { presentTasks } from "./present.ts";
 
 /** Maximum number of tasks considered, newest first. */
@@ -29,12 +29,12 @@ export const searchTasks = async (
   const status = search.choice("status", TASK_STATUSES);
   const words = search.free.toLowerCase();
   search.requireValid("Invalid task search query.");
-  const asked = owner === undefined ? null : await resolveOwnerId(ctx, owner, caller);
-  if (asked === undefined) return NO_TASKS;
-  if (!isOwner(caller) && asked !== null && asked !== caller.user_id) return NO_TASKS;
-  const owner_id = isOwner(caller) ? asked : caller.user_id;
+  const requested = owner === undefined ? null : await resolveOwnerId(ctx, owner, caller);
+  if (requested === undefined) return NO_TASKS;
+  if (!isOwner(caller) && requested !== null && requested !== caller.user_id) return NO_TASKS;
+  const owner_id = isOwner(caller) ? requested : caller.user_id;
   const organization_id =
-    organization === undefined ? null : (await organizationAt(ctx.store, organization, caller)).id;
+    organization === undefined ? null : (await loadOrganization(ctx.store, organization, caller)).id;
   const rows = await ctx.store.scan(listTasks({ owner_id, organization_id, limit: MAX_TASKS }));
   const named = rows
     .map(({ task }) => task)

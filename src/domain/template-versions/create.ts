@@ -89,10 +89,10 @@ const resolveTags = async (
   file_id: string,
   { tags }: CreateTemplateVersion,
 ): Promise<Record<string, string>> => {
-  const asked = { scope: "organization", owner: "", ...tags };
-  const away = importTags(asked, organization_id, ctx.config.terraform_workers);
-  const isAsAsked = Object.keys(away).length === Object.keys(asked).length;
-  return isAsAsked || !(await isTerraform(ctx, file_id, false)) ? asked : away;
+  const requested = { scope: "organization", owner: "", ...tags };
+  const away = importTags(requested, organization_id, ctx.config.terraform_workers);
+  const isAsAsked = Object.keys(away).length === Object.keys(requested).length;
+  return isAsAsked || !(await isTerraform(ctx, file_id, false)) ? requested : away;
 };
 
 /** `unreadable` is the result for an upload that cannot be read. */

@@ -14,7 +14,7 @@ import { canCreateWorkspaceFor } from "../access.ts";
 import { presentJob } from "../builds/job.ts";
 import { resolveValues } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
-import { canManageVersion, loadManifest, versionAt } from "./find.ts";
+import { canManageVersion, loadManifest, loadVisibleVersion } from "./find.ts";
 
 /** Maximum concurrent dry runs per person, because each occupies a slot that builds need too. */
 const MAX_CONCURRENT = 10;
@@ -46,7 +46,7 @@ export const createDryRun = async (
   }
   const row = await ctx.store.get(findTemplateVersion({ id: version.id }));
   if (!row) throw notFound();
-  const { values: parameters, manifest: asked } = await resolveValues(
+  const { values: parameters, manifest: requested } = await resolveValues(
     ctx,
     { row },
     manifest,
@@ -69,22 +69,22 @@ export const createDryRun = async (
     initiator_id: caller.user_id,
     file_id: version.file_id,
     provisioner: manifest.provisioner,
-    tags: buildTags(asked, organization_id, ctx.config),
+    tags: buildTags(requested, organization_id, ctx.config),
     workspace_name: body.workspace_name || "dry-run",
     parameters,
   });
-  const made = await ctx.store.get(findJob({ id }));
-  if (!made) throw notFound();
-  return made;
+  const created = await ctx.store.get(findJob({ id }));
+  if (!created) throw notFound();
+  return created;
 };
 
 /** Returns the dry run in a path, for the person who started it and users who can change the version. Rejects with 404 otherwise. */
-export const dryRunAt = async (
+export const loadDryRun = async (
   ctx: DomainContext,
   params: { templateversion: string; job: string },
   caller: UserCaller,
 ): Promise<{ found: VersionView; job: JobRow }> => {
-  const found = await versionAt(ctx, params.templateversion, caller);
+  const found = await loadVisibleVersion(ctx, params.templateversion, caller);
   const job = await ctx.store.get(findJob({ id: params.job.toLowerCase() }));
   const isIt = job?.type === "template_version_dry_run" && job.input.template_version_id === found.version.id;
   if (!job || !isIt) throw notFound();

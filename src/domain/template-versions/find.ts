@@ -13,7 +13,7 @@ export const versionPath = t.Object({
 });
 
 /** Returns the version if the caller can see it. Rejects with 404 otherwise. */
-export const versionAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<VersionView> => {
+export const loadVisibleVersion = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<VersionView> => {
   const found = await ctx.store.get(findVersionShown({ id: id.toLowerCase() }));
   if (!found || !canRead(caller, found)) throw notFound();
   return found;
@@ -23,15 +23,14 @@ const canRead = (caller: UserCaller, { version, template }: VersionView): boolea
   template ? canReadTemplate(caller, template) : canReadTemplates(caller, version.organization_id);
 
 /**
- * Returns whether the caller can change the version: through its template, or for one without a template as an administrator of all
- * templates.
+ * Returns whether the caller can change the version. A version without a template requires an administrator of all templates.
  */
 export const canManageVersion = (caller: UserCaller, { version, template }: VersionView): boolean =>
   template ? canManageTemplate(caller, template) : canManageTemplates(caller, version.organization_id);
 
-/** Like `versionAt`, for callers who can change it. Rejects with 403 for callers who can only see it. */
-export const managedVersionAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<VersionView> => {
-  const found = await versionAt(ctx, id, caller);
+/** Like `loadVisibleVersion`, for callers who can change it. Rejects with 403 for callers who can only see it. */
+export const loadManagedVersion = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<VersionView> => {
+  const found = await loadVisibleVersion(ctx, id, caller);
   if (!canManageVersion(caller, found)) {
     throw forbidden("Only template administrators can change template versions.");
   }

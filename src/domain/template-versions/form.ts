@@ -38,9 +38,9 @@ export const loadForm = async (
     const { parameters } = evaluate(manifest, pickApplicable(manifest, manifest, inputs));
     return { parameters, diagnostics: [toFault(error.message, "")] };
   }
-  const asked = addFaulty(manifest, answer);
-  const shown = evaluate(asked, pickApplicable(manifest, asked, inputs));
-  const about = new Map((asked.parameters ?? []).map((one) => [one.name, answer.faults.filter(isAbout(one))]));
+  const requested = addFaulty(manifest, answer);
+  const shown = evaluate(requested, pickApplicable(manifest, requested, inputs));
+  const about = new Map((requested.parameters ?? []).map((one) => [one.name, answer.faults.filter(isAbout(one))]));
   const others = answer.faults.filter((one) => ![...about.values()].flat().includes(one));
   return {
     parameters: shown.parameters.map((one) => {
@@ -91,11 +91,11 @@ export const resolveManifest = async (
  */
 export const pickApplicable = (
   manifest: Manifest,
-  asked: Manifest,
+  requested: Manifest,
   inputs: Inputs,
   previous: Inputs = {},
 ): Record<string, string> => {
-  const isAsked = new Set((asked.parameters ?? []).map(({ name }) => name));
+  const isAsked = new Set((requested.parameters ?? []).map(({ name }) => name));
   const isSometimes = new Set([...(manifest.terraform?.names ?? []), ...Object.keys(previous)]);
   return Object.fromEntries(Object.entries(inputs).filter(([name]) => isAsked.has(name) || !isSometimes.has(name)));
 };
@@ -113,9 +113,9 @@ const isAbout =
  * A plan omits invalid parameters. Their definitions come from the import, or, if they did not apply there, from a plan without the
  * rejected values.
  */
-const loadAnswerWithFaulty = async (...asked: Parameters<typeof loadAnswer>): Promise<Answer> => {
-  const [deps, version, manifest, inputs, user_id, signal] = asked;
-  const answer = await loadAnswer(...asked);
+const loadAnswerWithFaulty = async (...requested: Parameters<typeof loadAnswer>): Promise<Answer> => {
+  const [deps, version, manifest, inputs, user_id, signal] = requested;
+  const answer = await loadAnswer(...requested);
   const wrong = answer.faults.filter(({ address }) => address.includes(PARAMETER));
   const isOfManifest = (one: { readonly address: string }): boolean =>
     (manifest.parameters ?? []).some((parameter) => isAbout(parameter)(one));
@@ -160,8 +160,8 @@ const loadAnswer = async (
     throw new ProvisionError("This server does not support Terraform templates.");
   }
   const owner = await loadOwner(deps, user_id, version.organization_id);
-  const asked = { version: await formVersion(deps, version, manifest), owner, inputs };
-  return provisioner.forms.answer({ ...asked, access_url: deps.accessUrl.href }, signal);
+  const requested = { version: await formVersion(deps, version, manifest), owner, inputs };
+  return provisioner.forms.answer({ ...requested, access_url: deps.accessUrl.href }, signal);
 };
 
 const formVersion = async (deps: FormDeps, version: Version, manifest: Manifest): Promise<FormVersion> => {

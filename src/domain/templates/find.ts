@@ -5,14 +5,14 @@ import { findTemplateByName, findTemplateShown, type TemplateView } from "#db/te
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canManageTemplate, canReadTemplate } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { organizationAt } from "../organizations/find.ts";
+import { loadOrganization } from "../organizations/find.ts";
 
 export const templatePath = t.Object({
   template: t.String({ format: "uuid", description: "The ID of the template." }),
 });
 
 /** Returns the template if the caller can see it. Rejects with 404 otherwise. */
-export const templateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<TemplateView> => {
+export const loadTemplate = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<TemplateView> => {
   const found = await ctx.store.get(findTemplateShown({ id: id.toLowerCase() }));
   if (!found || !canReadTemplate(caller, found.template)) throw notFound();
   return found;
@@ -24,15 +24,19 @@ export const findTemplateNamed = async (
   { organization, name }: { readonly organization: string; readonly name: string },
   caller: UserCaller,
 ): Promise<TemplateView> => {
-  const { id: organization_id } = await organizationAt(ctx.store, organization, caller);
+  const { id: organization_id } = await loadOrganization(ctx.store, organization, caller);
   const found = await ctx.store.get(findTemplateByName({ organization_id, name }));
   if (!found) throw notFound();
-  return templateAt(ctx, found.id, caller);
+  return loadTemplate(ctx, found.id, caller);
 };
 
-/** Like `templateAt`, for callers who can change it. Rejects with 403 for callers who can only see it. */
-export const managedTemplateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<TemplateView> => {
-  const found = await templateAt(ctx, id, caller);
+/** Like `loadTemplate`, for callers who can change it. Rejects with 403 for callers who can only see it. */
+export const loadManagedTemplate = async (
+  ctx: DomainContext,
+  id: string,
+  caller: UserCaller,
+): Promise<TemplateView> => {
+  const found = await loadTemplate(ctx, id, caller);
   if (!canManageTemplate(caller, found.template)) {
     throw forbidden("Only template administrators can change templates.");
   }

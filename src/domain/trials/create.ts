@@ -41,8 +41,8 @@ const MAX_TITLE = 200;
 type RequestedWay = Pick<StoredWay, "prompt" | "model_config_id" | "coding_agent">;
 
 /**
- * Returns the new trial, whose forks are being created. Throws 400 for invalid values, 403 and 404 as for a fork of the chat's workspace, and 409
- * while the chat is working or has open ways, beyond the limit, and if the workspace cannot be forked.
+ * Returns the new trial, whose forks are being created. Throws 400 for invalid values, 403 and 404 as for a fork of the chat's workspace,
+ * and 409 while the chat is working or has open ways, beyond the limit, and if the workspace cannot be forked.
  */
 export const createTrial = async (
   ctx: DomainContext,
@@ -60,7 +60,7 @@ export const createTrial = async (
   const workspace = await findChangeableWorkspace(ctx, chat.workspace_id, caller);
   const { unsupported } = await findKeeper(ctx, workspace);
   if (unsupported !== "") throw conflict(`Ways cannot be tried in this workspace. ${unsupported}`);
-  const asked = await planWays(ctx, chat, body);
+  const requested = await planWays(ctx, chat, body);
   await checkUsageLimit(ctx, caller.user_id);
   if (chat.status !== "waiting" && chat.status !== "error") {
     throw conflict("The chat is working. Wait until its turn has ended, or interrupt it.");
@@ -69,12 +69,12 @@ export const createTrial = async (
     throw conflict("This chat already has open ways. Keep one or discard all of them first.");
   }
   const open = Number((await store.get(countOpenWays({ owner_id: caller.user_id })))?.count ?? 0);
-  if (open + asked.length > MAX_OPEN_WAYS) throw tooManyWays(open);
+  if (open + requested.length > MAX_OPEN_WAYS) throw tooManyWays(open);
   const up_to = (await store.get(findLastMessage({ chat: chat.key })))?.id ?? 0;
   const id = uuid();
-  const chat_ids = asked.map(() => uuid());
+  const chat_ids = requested.map(() => uuid());
   let row: TrialRow | undefined;
-  await beginFork(ctx, workspace, { count: asked.length, start: true }, caller, {
+  await beginFork(ctx, workspace, { count: requested.length, start: true }, caller, {
     ending: (number) => `-way-${number}`,
     chats: (at) => [
       {
@@ -82,11 +82,11 @@ export const createTrial = async (
         up_to,
         chat_id: chat_ids[at] ?? "",
         title: makeTitle(chat, at + 1),
-        coding_agent: asked[at]?.coding_agent ?? null,
+        coding_agent: requested[at]?.coding_agent ?? null,
       },
     ],
     rows: (fork) => {
-      row = makeRow({ id, chat, body, fork, asked, now: clock.now() });
+      row = makeRow({ id, chat, body, fork, asked: requested, now: clock.now() });
       const guard = guardOpenWays({ id, owner_id: caller.user_id });
       return [
         insertTrial(row),
@@ -117,9 +117,9 @@ const planWays = async (
   { prompt = "", count, ways }: CreateTrial,
 ): Promise<readonly RequestedWay[]> => {
   if (ways && count !== undefined && count !== ways.length) throw invalidField("count", "must be the number of ways");
-  const asked: readonly CreateTrialWay[] = ways ?? Array.from({ length: count ?? WAYS }, () => ({}));
+  const requests: readonly CreateTrialWay[] = ways ?? Array.from({ length: count ?? WAYS }, () => ({}));
   const planned: RequestedWay[] = [];
-  for (const [at, way] of asked.entries()) {
+  for (const [at, way] of requests.entries()) {
     const own = (way.prompt ?? prompt).trim();
     if (own === "") throw invalidField(ways ? `ways.${at}.prompt` : "prompt", "must not be empty");
     const given = way.coding_agent === undefined ? chat.coding_agent : way.coding_agent;

@@ -93,8 +93,8 @@ const loadChanges = async (
 ): Promise<MeasuredChanges> => {
   const json = { chat_id, message_id };
   const path = "/checkpoints/changes";
-  const asked = { method: "POST", path, json, patient: true, answer_ms: CHANGES_TIMEOUT_MS, signal } as const;
-  const { folders, problems } = await agent.call<CheckpointChanges>(asked);
+  const requested = { method: "POST", path, json, patient: true, answer_ms: CHANGES_TIMEOUT_MS, signal } as const;
+  const { folders, problems } = await agent.call<CheckpointChanges>(requested);
   const sum = (name: "files" | "added" | "removed"): number => folders.reduce((total, one) => total + one[name], 0);
   let room = MAX_DIFF;
   const shown = folders.map(({ root, unified_diff }) => {

@@ -11,7 +11,7 @@ import { presentTrial } from "./present.ts";
 const MAX_LISTED = 20;
 
 /** Returns the trial with this ID of this chat. Throws 403, 404. */
-export const trialAt = async (
+export const loadTrial = async (
   ctx: DomainContext,
   { chat, trial }: { readonly chat: string; readonly trial: string },
   caller: UserCaller,

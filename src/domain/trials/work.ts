@@ -9,7 +9,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { canUseWorkspace } from "../access.ts";
 import { createBuild, restoreBuild } from "../builds/create.ts";
 import { admitUserPrompt } from "../chats/admission.ts";
-import { ownChatAt } from "../chats/find.ts";
+import { loadOwnChat } from "../chats/find.ts";
 import { toContent } from "../chats/input.ts";
 import type { DomainContext } from "../context.ts";
 import { loadCaller } from "../users/as-caller.ts";
@@ -40,7 +40,7 @@ const loadOwner = async (store: Store, { owner_id }: TrialRow): Promise<UserCall
 const deliver = async (ctx: DomainContext, trial: TrialRow, way: StoredWay): Promise<number> => {
   const { store, chats } = ctx;
   const owner = await loadOwner(store, trial);
-  const chat = await ownChatAt(ctx, way.chat_id, owner);
+  const chat = await loadOwnChat(ctx, way.chat_id, owner);
   const workspace = await store.get(findWorkspacePlace({ id: way.workspace_id }));
   if (!workspace || !canUseWorkspace(owner, workspace)) throw forbidden("You may not work in this workspace.");
   const request_key = { key: `trial ${trial.id} ${way.number}`, digest: "" };

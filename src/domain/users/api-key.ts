@@ -13,7 +13,7 @@ import { PREBUILDS_USER_ID } from "./first-user.ts";
 import { GRANTED, isSignIn, listScopes } from "./keys.ts";
 
 /** Returns the user of the path: 404 when not visible, 403 when the caller may not manage their keys. */
-export const keysOwnerAt = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
+export const loadKeysOwner = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await findUserInPath(ctx.store, text, caller);
   if (!canManageKeys(caller, user.id) || user.id === PREBUILDS_USER_ID) {
     throw forbidden("You may not manage this user's tokens.");
@@ -58,8 +58,9 @@ export const parseScopeNames = (scope: string | undefined, scopes: readonly stri
 };
 
 /**
- * Returns the networks for a key that this caller creates or changes: never more than the caller's own key has. Throws 403 for more, and for more
- * scopes, because a narrow key could otherwise create a wide one (rule ID-22). Throws for an application, whose keys would outlive its grant.
+ * Returns the networks for a key that this caller creates or changes: never more than the caller's own key has. Throws 403 for more, and
+ * for more scopes, because a narrow key could otherwise create a wide one (rule ID-22). Throws for an application, whose keys would outlive
+ * its grant.
  */
 export const requireWithinOwn = async (
   ctx: Pick<DomainContext, "store">,
@@ -93,7 +94,10 @@ export const computeSecondsLeft = async (
   return Math.max(0, Math.floor((own.expires_at - clock.now()) / 1000));
 };
 
-/** Rejects with 403 if the key ends later than what the caller's token may create: more access of the key would outlive the token (rule ID-22). */
+/**
+ * Rejects with 403 if the key ends later than what the caller's token may create: more access of the key would outlive the token (rule
+ * ID-22).
+ */
 export const requireNotOutlived = async (
   ctx: Pick<DomainContext, "store" | "clock">,
   caller: UserCaller,

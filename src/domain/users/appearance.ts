@@ -5,7 +5,7 @@ import { listLastParameters } from "#db/workspaces/builds.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { UpdateUserPreferences, UserPreferences } from "#schema/users/quiet-hours.ts";
 import type { DomainContext } from "../context.ts";
-import { templateAt } from "../templates/find.ts";
+import { loadTemplate } from "../templates/find.ts";
 import { findUserInPath, type KnownUser } from "./find.ts";
 
 /** Returns the user in the path, who must be the caller. Rejects with 404 for an invisible user and with 403 for another user. */
@@ -49,6 +49,6 @@ export const loadLastParameters = async (
   template: string,
   caller: UserCaller,
 ): Promise<{ name: string; value: string }[]> => {
-  const { template: row } = await templateAt(ctx, template, caller);
+  const { template: row } = await loadTemplate(ctx, template, caller);
   return ctx.store.all(listLastParameters({ owner_id, template_id: row.id }));
 };

@@ -18,7 +18,7 @@ export type KnownUser = UserRow & UserTarget;
  * Returns the user in a path: `me`, a UUID or a username in any letter case. Rejects with 404 when none exists. For routes that check
  * access themselves, such as for a shared workspace; all others use `findUserInPath`.
  */
-export const anyUserAt = async (store: Store, text: string, caller: UserCaller): Promise<UserRow> => {
+export const loadAnyUser = async (store: Store, text: string, caller: UserCaller): Promise<UserRow> => {
   const id = text === "me" ? caller.user_id : isUuid(text) ? text.toLowerCase() : undefined;
   const user = await store.get(id ? findUser({ id }) : findUserByName({ username: text }));
   if (!user) throw notFound();
@@ -27,7 +27,7 @@ export const anyUserAt = async (store: Store, text: string, caller: UserCaller):
 
 /** Returns the user in a path (`me`, UUID or username). Rejects with 404 when none exists or the caller cannot see them. */
 export const findUserInPath = async (store: Store, text: string, caller: UserCaller): Promise<KnownUser> => {
-  const user = await withOrganizations(store, await anyUserAt(store, text, caller));
+  const user = await withOrganizations(store, await loadAnyUser(store, text, caller));
   if (!canSeeUser(caller, user)) throw notFound();
   return user;
 };

@@ -19,9 +19,9 @@ type Deps = Pick<DomainContext, "store" | "clock" | "encryption">;
 export const readGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
   const known = await deps.store.get(findGitSshKey({ user_id }));
   if (known) return known;
-  const made = createPair(deps, user_id);
+  const created = createPair(deps, user_id);
   // Only one of several concurrent creators succeeds; the others use its pair.
-  const rows = [guardUser({ id: user_id }), { ...insertGitSshKey(made), expect: 1 }, writeAuditEntry(made)];
+  const rows = [guardUser({ id: user_id }), { ...insertGitSshKey(created), expect: 1 }, writeAuditEntry(created)];
   await deps.store.commit(rows).catch((error) => {
     if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
   });
@@ -38,9 +38,9 @@ export const openGitSshKey = (
 
 /** Replaces the key pair with a new one. */
 export const renewGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
-  const made = createPair(deps, user_id);
+  const created = createPair(deps, user_id);
   const before = await deps.store.get(findGitSshKey({ user_id }));
-  await deps.store.commit([guardUser({ id: user_id }), replaceGitSshKey(made), writeAuditEntry(made, before)]);
+  await deps.store.commit([guardUser({ id: user_id }), replaceGitSshKey(created), writeAuditEntry(created, before)]);
   return readGitSshKey(deps, user_id);
 };
 
@@ -58,13 +58,13 @@ const createPair = ({ clock, encryption }: Deps, user_id: string): GitSshKeyRow 
   };
 };
 
-const writeAuditEntry = (made: GitSshKeyRow, before?: GitSshKeyRow): Statement =>
+const writeAuditEntry = (created: GitSshKeyRow, before?: GitSshKeyRow): Statement =>
   insertAudit({
-    now: made.updated_at,
+    now: created.updated_at,
     action: before ? "write" : "create",
     resource_type: "git_ssh_key",
-    resource_id: made.user_id,
-    target: made.public_key,
+    resource_id: created.user_id,
+    target: created.public_key,
     before,
-    after: made,
+    after: created,
   });

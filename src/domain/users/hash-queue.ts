@@ -16,13 +16,13 @@ const MIN_KEPT_USE = 0.1;
 const MAX_FIFO_WAITING = 16;
 
 /** Whom the work is for. Its use is the sum of its keys' use: an address and an account, or one key for both. */
-export type Asker = {
+export type ModelCaller = {
   readonly keys: readonly string[];
   /** Served first among those with equal use: people at addresses where they have signed in before. */
   readonly isKnown: boolean;
 };
 
-type Waiting<T> = { readonly item: T; readonly asker: Asker; readonly since: number };
+type Waiting<T> = { readonly item: T; readonly asker: ModelCaller; readonly since: number };
 
 /** Tracks how much each key has used recently. */
 class RecentUse {
@@ -77,7 +77,7 @@ export class HashQueue<T> {
   /**
    * Adds a request. Returns the one that is dropped when the queue is full: the latest request of the caller with the highest recent use.
    */
-  add(item: T, asker: Asker): T | undefined {
+  add(item: T, asker: ModelCaller): T | undefined {
     this.#waiting.push({ item, asker, since: this.#clock.monotonic() });
     if (this.#waiting.length <= this.#limit) return undefined;
     const ranks = this.#waiting.map((one) => this.#rank(one.asker));
@@ -96,16 +96,16 @@ export class HashQueue<T> {
   }
 
   /** Records use when work for this asker starts; it affects later requests with one of its keys. */
-  recordUse({ keys }: Asker): void {
+  recordUse({ keys }: ModelCaller): void {
     for (const key of keys) this.#use.add(key, 1);
   }
 
-  /** Undoes the use, because the work was no guess. */
-  forgive({ keys }: Asker): void {
+  /** Undoes the use, because the attempt was not a guess. */
+  forgive({ keys }: ModelCaller): void {
     for (const key of keys) this.#use.add(key, -1);
   }
 
-  #rank({ keys, isKnown }: Asker): number {
+  #rank({ keys, isKnown }: ModelCaller): number {
     return keys.reduce((sum, key) => sum + this.#use.getAmount(key), isKnown ? -0.5 : 0);
   }
 

@@ -42,7 +42,7 @@ export class Guesses {
     counts.spans[index] = (counts.spans[index] ?? 0) + 1;
   }
 
-  /** Undoes a count, because it was no guess. */
+  /** Undoes a count, because the attempt was not a guess. */
   forgive(key: string): void {
     const counts = this.#counts.get(key);
     if (!counts) return;

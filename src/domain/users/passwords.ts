@@ -3,7 +3,7 @@
 // password.
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
-import { type Asker, HashQueue } from "./hash-queue.ts";
+import { HashQueue, type ModelCaller } from "./hash-queue.ts";
 import { findShapeProblem, findStrengthProblem, type PasswordOwner } from "./password-rules.ts";
 import { estimateGuesses } from "./strength.ts";
 
@@ -23,7 +23,7 @@ const MAX_WAITING = 512;
 const MAX_WAIT_MS = 25_000;
 
 /** Callers on the command line, or signed-in callers who may set passwords. */
-const TRUSTED_ASKER: Asker = { keys: [], isKnown: true };
+const TRUSTED_ASKER: ModelCaller = { keys: [], isKnown: true };
 
 type Turn = { go(): void; refuse(): void };
 
@@ -45,12 +45,12 @@ export class Passwords {
     return this.#queue.size;
   }
 
-  hash(password: string, asker: Asker = TRUSTED_ASKER): Promise<string> {
+  hash(password: string, asker: ModelCaller = TRUSTED_ASKER): Promise<string> {
     return this.#turn(asker, () => Bun.password.hash(password, this.#cost));
   }
 
   /** Returns false without a hash too, after the same work. */
-  async verify(password: string, hash: string | undefined, asker: Asker = TRUSTED_ASKER): Promise<boolean> {
+  async verify(password: string, hash: string | undefined, asker: ModelCaller = TRUSTED_ASKER): Promise<boolean> {
     const isRight = await this.#turn(
       asker,
       async () => (await Bun.password.verify(password, hash || DUMMY_HASH)) && Boolean(hash),
@@ -60,7 +60,7 @@ export class Passwords {
   }
 
   /** Returns the problem with a new password, for people; empty if it is acceptable. Queued like hashing, because it takes as long. */
-  async problem(password: string, owner: PasswordOwner, asker: Asker = TRUSTED_ASKER): Promise<string> {
+  async problem(password: string, owner: PasswordOwner, asker: ModelCaller = TRUSTED_ASKER): Promise<string> {
     const problem = findShapeProblem(password, owner);
     if (problem) return problem;
     return findStrengthProblem(password, await this.#turn(asker, () => estimateGuesses(this.#clock, password)));
@@ -72,7 +72,7 @@ export class Passwords {
     if (problem) throw invalidField("password", problem);
   }
 
-  async #turn<T>(asker: Asker, work: () => Promise<T>): Promise<T> {
+  async #turn<T>(asker: ModelCaller, work: () => Promise<T>): Promise<T> {
     if (this.#running < MAX_CONCURRENT) this.#running++;
     // A finished request passes its slot on, so the count is unchanged.
     else await new Promise<void>((go, reject) => this.#wait(asker, { go, refuse: () => reject(tooManySignIns()) }));
@@ -87,7 +87,7 @@ export class Passwords {
     }
   }
 
-  #wait(asker: Asker, turn: Turn): void {
+  #wait(asker: ModelCaller, turn: Turn): void {
     this.#queue.add(turn, asker)?.refuse();
   }
 }

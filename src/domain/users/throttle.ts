@@ -31,7 +31,7 @@ export class Throttle {
     return Math.max(0, this.#minuteEnds - this.#clock.monotonic());
   }
 
-  /** Undoes a count of this minute, because it was no guess. */
+  /** Undoes a count of this minute, because the attempt was not a guess. */
   forgive(key: string): void {
     const tries = this.#counts.get(key) ?? 0;
     if (tries > 1) this.#counts.set(key, tries - 1);

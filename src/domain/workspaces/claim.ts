@@ -18,13 +18,13 @@ export const claimPrebuild = async (
   { store, workspaces }: Pick<DomainContext, "store" | "workspaces">,
   manifest: Manifest,
   wanted: WorkspaceRow,
-  asked: NewBuild,
+  requested: NewBuild,
   makeExtraWrites: (workspace_id: string) => readonly Statement[],
 ): Promise<string | undefined> => {
-  const version_id = asked.template_version_id;
-  const preset_id = asked.template_version_preset_id ?? findMatchingPreset(manifest, asked);
+  const version_id = requested.template_version_id;
+  const preset_id = requested.template_version_preset_id ?? findMatchingPreset(manifest, requested);
   if (preset_id === undefined) return undefined;
-  const build = { ...asked, template_version_preset_id: preset_id };
+  const build = { ...requested, template_version_preset_id: preset_id };
   const { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id } = wanted;
   const claim = { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id, build };
   const { consumed, budget } = await computeQuota(store, wanted);

@@ -24,7 +24,7 @@ import { findRepositoryParameter } from "../repositories/planned.ts";
 import { ensureRepositoryTemplate, findRepositoryOrganization } from "../repositories/template.ts";
 import type { KnownUser } from "../users/find.ts";
 import { claimPrebuild } from "./claim.ts";
-import { type WorkspaceFields, workspaceFields } from "./fields.ts";
+import { validateWorkspaceFields, type WorkspaceFields } from "./fields.ts";
 import { readWorkspace } from "./present.ts";
 
 export type Creation = {
@@ -44,7 +44,7 @@ export type TaskRows = (workspace_id: string) => readonly Statement[];
 export const createWorkspace = async (ctx: DomainContext, creation: Creation): Promise<Workspace> => {
   const { caller, owner, organization_id, body, task } = creation;
   const { clock } = ctx;
-  const fields = workspaceFields(body);
+  const fields = validateWorkspaceFields(body);
   if (caller.is_application) rejectAutomaticStarts(fields);
   const { template, version } = await resolveTemplate(ctx, caller, await addRepositoryTemplate(ctx, creation));
   if (organization_id !== undefined && template.organization_id !== organization_id) throw notFound();
@@ -97,12 +97,12 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
     ctx.workspaces.expect(id, workspace.part);
     await ctx.workspaces.ask(id, "create", { workspace, build, beside: makeTaskRows(id) });
   }
-  const made = await readWorkspace(ctx, claimed ?? id, caller);
-  if (!made) throw notFound();
-  return made;
+  const created = await readWorkspace(ctx, claimed ?? id, caller);
+  if (!created) throw notFound();
+  return created;
 };
 
-/** Rejects with 403 for an application: what starts later would go on after its authorization has ended (rule OA-23). */
+/** Rejects with 403 for an application: a later start would outlive its authorization (rule OA-23). */
 const rejectAutomaticStarts = ({ autostart_schedule, automatic_updates }: WorkspaceFields): void => {
   if (autostart_schedule === null && automatic_updates === "never") return;
   throw forbidden("An application cannot set a workspace's autostart schedule or automatic updates.");
@@ -142,13 +142,13 @@ const requireMember = (owner: KnownUser, organization_id: string): void => {
 const resolveValues = async (
   { repositories }: DomainContext,
   manifest: Manifest,
-  { rich_parameter_values: given = [], repository: asked }: CreateWorkspace,
+  { rich_parameter_values: given = [], repository: requested }: CreateWorkspace,
   reader_id: string,
 ): Promise<{ readonly rich_parameter_values: ParameterValue[]; readonly repository_plan?: string }> => {
-  if (!asked) return { rich_parameter_values: given };
+  if (!requested) return { rich_parameter_values: given };
   const parameter = findRepositoryParameter(manifest);
   if (!parameter) throw invalidField("repository", "the template takes no repository");
-  const plan = await repositories.plan(reader_id, { asked, field: "repository" });
+  const plan = await repositories.plan(reader_id, { asked: requested, field: "repository" });
   const value = JSON.stringify(plan);
   return { rich_parameter_values: [...given, { name: parameter.name, value }], repository_plan: value };
 };

@@ -1,7 +1,7 @@
 // Validates fields of a new workspace that a schema cannot check alone (facts/platform 2.7, 3.1 and 3.2). Pure.
 
 import { invalid, type Validation } from "#base/errors.ts";
-import { scheduleProblem } from "#base/schedule/cron.ts";
+import { findScheduleProblem } from "#base/schedule/cron.ts";
 import { findTtlProblem, roundTtl } from "#schema/workspaces/schedule.ts";
 import { type CreateWorkspace, NAME_PATTERN } from "#schema/workspaces/workspace.ts";
 
@@ -17,15 +17,15 @@ export type WorkspaceFields = {
 };
 
 /** Returns the validated fields. Throws 400 with one validation per invalid field. */
-export const workspaceFields = (body: CreateWorkspace): WorkspaceFields => {
+export const validateWorkspaceFields = (body: CreateWorkspace): WorkspaceFields => {
   const validations: Validation[] = [];
   const note = (field: string, detail: string | undefined): void => {
     if (detail !== undefined) validations.push({ field, detail });
   };
   const schedule = body.autostart_schedule?.trim() || null;
   const updates = body.automatic_updates || "never";
-  note("name", nameProblem(body.name));
-  note("schedule", schedule === null ? undefined : scheduleProblem(schedule));
+  note("name", findNameProblem(body.name));
+  note("schedule", schedule === null ? undefined : findScheduleProblem(schedule));
   note("ttl_ms", body.ttl_ms ? findTtlProblem(body.ttl_ms) : undefined);
   if (updates !== "always" && updates !== "never") note("automatic_updates", "must be always or never");
   const isBoth = body.template_id !== undefined && body.template_version_id !== undefined;
@@ -46,7 +46,7 @@ export const workspaceFields = (body: CreateWorkspace): WorkspaceFields => {
 };
 
 /** Returns why this is not a valid workspace name; undefined if it is. */
-export const nameProblem = (text: string): string | undefined => {
+export const findNameProblem = (text: string): string | undefined => {
   if (text.length < 1 || text.length > 32) return "must have 1 to 32 characters";
   if (!name.test(text)) return "must contain only letters and digits, with single hyphens between them";
   return RESERVED.includes(text.toLowerCase()) ? "is reserved" : undefined;

@@ -14,19 +14,19 @@ export const workspacePath = t.Object({
 /**
  * Returns the access data of the workspace with this ID, including deleted ones. Rejects with 404 when it does not exist or is not visible.
  */
-export const workspaceAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
+export const loadWorkspace = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
   const place = await ctx.store.get(findWorkspacePlace({ id: id.toLowerCase() }));
   if (!place || !canSeeWorkspace(caller, place)) throw notFound();
   return place;
 };
 
-/** Like `workspaceAt`, for operations that require an existing workspace. Rejects with 410 when it is deleted. */
+/** Like `loadWorkspace`, for operations that require an existing workspace. Rejects with 410 when it is deleted. */
 export const findExistingWorkspace = async (
   ctx: DomainContext,
   id: string,
   caller: UserCaller,
 ): Promise<WorkspacePlace> => {
-  const place = await workspaceAt(ctx, id, caller);
+  const place = await loadWorkspace(ctx, id, caller);
   if (place.deleted) throw workspaceGone();
   return place;
 };
@@ -52,7 +52,11 @@ export const findChangeableWorkspace = async (
  * Like `findChangeableWorkspace`, for changes that make a workspace do less, which an owner who was removed from the organization may also
  * make.
  */
-export const stoppableAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
+export const loadStoppableWorkspace = async (
+  ctx: DomainContext,
+  id: string,
+  caller: UserCaller,
+): Promise<WorkspacePlace> => {
   const place = await findExistingWorkspace(ctx, id, caller);
   if (!canStartStop(caller, place)) throw forbidden("You may not change this workspace.");
   return place;

@@ -1,4 +1,5 @@
-// Forks of a workspace: access checks, planning and presentation. The keeper of forks (actors/forks/keeper.ts) creates the planned workspaces.
+// Forks of a workspace: access checks, planning and presentation. The keeper of forks (actors/forks/keeper.ts) creates the planned
+// workspaces.
 import { CONTINUE_TIMER, FORK } from "#actors/forks/keeper.ts";
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import { toRfc3339 } from "#base/clock.ts";
@@ -33,16 +34,16 @@ import { canCreateChat, canCreateWorkspaceFor, canManageTemplate, canUseTemplate
 import { loadVersion, planNewBuild, requireUsableManifest } from "../builds/new-build.ts";
 import { hidesUserData } from "../builds/user-data.ts";
 import type { DomainContext } from "../context.ts";
-import { nameProblem } from "./fields.ts";
-import { homeBackupAt, requireFetchable } from "./home-backups.ts";
+import { findNameProblem } from "./fields.ts";
+import { loadHomeBackup, requireFetchable } from "./home-backups.ts";
 import { findKeeper } from "./snapshots.ts";
 
 const MAX_LISTED = 20;
 const MAX_NAME = 32;
 
 /**
- * Returns the new fork, whose files are being copied. Throws 400 if the workspace's files cannot be copied or a value is invalid, 403 without the
- * right to work in the workspace or to create another one of its template, and 409 as the actor says and when a name is taken.
+ * Returns the new fork, whose files are being copied. Throws 400 if the workspace's files cannot be copied or a value is invalid, 403
+ * without the right to work in the workspace or to create another one of its template, and 409 as the actor says and when a name is taken.
  */
 export const createFork = async (
   ctx: DomainContext,
@@ -77,7 +78,7 @@ export const beginFork = async (
   const { provisioner, unsupported } = await findKeeper(ctx, place);
   if (unsupported !== "") throw new AppError("invalid", unsupported);
   const { home_backup_id } = body;
-  if (home_backup_id !== undefined) requireFetchable(ctx, await homeBackupAt(ctx, place, home_backup_id));
+  if (home_backup_id !== undefined) requireFetchable(ctx, await loadHomeBackup(ctx, place, home_backup_id));
   const names = await chooseNames(ctx, source, { ...body, ending }, caller.user_id);
   const build = await planBuild(ctx, source, body, caller);
   if ((await store.all(listForksUnderWay({ workspace_id: source.id }))).length >= MAX_OPEN_FORKS) {
@@ -173,7 +174,7 @@ const chooseNames = async (
     }
     const known = new Set<string>();
     for (const name of names) {
-      const problem = nameProblem(name) ?? (known.has(name.toLowerCase()) ? "is given twice" : undefined);
+      const problem = findNameProblem(name) ?? (known.has(name.toLowerCase()) ? "is given twice" : undefined);
       if (problem !== undefined)
         throw invalid("Validation failed.", [{ field: "names", detail: `${name} ${problem}` }]);
       if (await isTaken(name)) {

@@ -48,7 +48,9 @@ export const readHomeBackups = async (ctx: DomainContext, place: WorkspacePlace)
   };
 };
 
-/** Creates a home backup in the background. Throws 400 if the workspace cannot be backed up, and 409 while another backup is being created. */
+/**
+ * Creates a home backup in the background. Throws 400 if the workspace cannot be backed up, and 409 while another backup is being created.
+ */
 export const createHomeBackup = async (
   ctx: DomainContext,
   place: WorkspacePlace,
@@ -84,7 +86,7 @@ export const createHomeBackup = async (
 };
 
 /** Returns the home backup with this ID of this workspace. Throws 404. */
-export const homeBackupAt = async (
+export const loadHomeBackup = async (
   ctx: DomainContext,
   { id }: { readonly id: string },
   backup: string,

@@ -3,7 +3,7 @@
 import { DEFAULT_QUIET_HOURS } from "#actors/workspace/deadline.ts";
 import { toRfc3339 } from "#base/clock.ts";
 import { forbidden, invalidField } from "#base/errors.ts";
-import { findDailyTime, findNextTime, scheduleProblem } from "#base/schedule/cron.ts";
+import { findDailyTime, findNextTime, findScheduleProblem } from "#base/schedule/cron.ts";
 import { setTimersOfOwner } from "#db/engine/timers.ts";
 import { updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -46,7 +46,8 @@ export const setQuietHours = async (ctx: DomainContext, user: KnownUser, schedul
   const quiet_hours_schedule = schedule.trim();
   if (quiet_hours_schedule !== "" && !findDailyTime(quiet_hours_schedule)) {
     const why =
-      scheduleProblem(quiet_hours_schedule) ?? "must be one time of every day, such as CRON_TZ=Europe/Paris 0 22 * * *";
+      findScheduleProblem(quiet_hours_schedule) ??
+      "must be one time of every day, such as CRON_TZ=Europe/Paris 0 22 * * *";
     throw invalidField("schedule", why);
   }
   const now = ctx.clock.now();

@@ -31,20 +31,20 @@ export const makeModuleLoads = (deps: Deps): ModuleLoads => ({
 const load = async (deps: Deps, { workspace_id, snapshot_id }: SnapshotPlace): ReturnType<ModuleLoads["load"]> => {
   const { store, encryption } = deps;
   const row = await store.get(findSnapshot({ id: snapshot_id }));
-  const made = row && openModuleState(encryption, snapshot_id, row.sealed_state);
+  const created = row && openModuleState(encryption, snapshot_id, row.sealed_state);
   const workspace = await store.get(findWorkspace({ id: workspace_id }));
   const build = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
-  const template_version_id = made?.template_version_id ?? build?.template_version_id ?? "";
+  const template_version_id = created?.template_version_id ?? build?.template_version_id ?? "";
   const version = await store.get(findTemplateVersion({ id: template_version_id }));
   if (!build || !version?.manifest) throw new ProvisionError("The template version of the snapshot no longer exists.");
-  const source = made?.source ?? readSnapshotOutput(openState(encryption, workspace_id, build.state));
+  const source = created?.source ?? readSnapshotOutput(openState(encryption, workspace_id, build.state));
   if (source === undefined) throw new ProvisionError(NOTHING_TO_COPY);
   const manifest = JSON.parse(version.manifest) as Manifest;
   const { archive } = await loadFiles(deps, version, manifest);
   const declared = openDefaults(encryption, version.id, manifest.variables ?? []);
   const variables = { ...readDefaults(declared), ...openVariables(encryption, version) };
   return {
-    work: { archive, declared, variables, source, state: made?.state ?? null },
+    work: { archive, declared, variables, source, state: created?.state ?? null },
     seal: (state) => sealModuleState(encryption, snapshot_id, { template_version_id, source, state }),
   };
 };
@@ -83,11 +83,11 @@ const deleteKept = async (
   if (row?.status === "creating" || row?.status === "deleting") return;
   const place = { workspace_id: row?.workspace_id ?? "", snapshot_id };
   if (state !== undefined && isBare(state)) return module.releaseState(place);
-  const made = row && openModuleState(encryption, snapshot_id, row.sealed_state);
-  const [left, known] = [state, made?.state].map((text) => (text === undefined ? undefined : parseSerial(text)));
+  const created = row && openModuleState(encryption, snapshot_id, row.sealed_state);
+  const [left, known] = [state, created?.state].map((text) => (text === undefined ? undefined : parseSerial(text)));
   const isSame = left !== undefined && known?.lineage === left.lineage;
   if (isSame && known.serial >= left.serial) return module.releaseState(place);
-  if (state !== undefined && made && !isSame) {
+  if (state !== undefined && created && !isSame) {
     // Another node has created the snapshot in the meantime.
     const { work } = await load(deps, place);
     await module.remove(place, { ...work, state }, new AbortController().signal);

@@ -120,23 +120,23 @@ class Repair {
   /** Merges the properties of all branches into one object; `notes` says which of them belong together. */
   #flatten(schema: Members, notes: string[], depth = 0): Members {
     const { anyOf, oneOf, allOf, not: _, enum: __, const: ___, if: ____, ...rest } = schema;
-    let made: Members = rest;
+    let created: Members = rest;
     const branches = (value: unknown): Members[] =>
       Array.isArray(value) && depth < 5
         ? value.filter(isMembers).map((one) => this.#flatten(this.resolveReferences(one), notes, depth + 1))
         : [];
     for (const branch of branches(allOf))
-      made = mergeProperties(made, branch, [...listNames(made), ...listNames(branch)]);
+      created = mergeProperties(created, branch, [...listNames(created), ...listNames(branch)]);
     for (const all of [branches(anyOf), branches(oneOf)]) {
       if (all.length === 0) continue;
       const shared = listNames(all[0] ?? {}).filter((name) => all.every((one) => listNames(one).includes(name)));
       const own = all.map((one) => listNames(one).filter((name) => !shared.includes(name)));
-      const needed = [...listNames(made), ...shared];
-      for (const branch of all) made = mergeProperties(made, branch, needed);
+      const needed = [...listNames(created), ...shared];
+      for (const branch of all) created = mergeProperties(created, branch, needed);
       const choices = own.filter((names) => names.length > 0).map((names) => names.join(" and "));
       if (choices.length > 0) notes.push(`Give ${[...new Set(choices)].join(", or ")}.`);
     }
-    return made;
+    return created;
   }
 
   #repairNode(value: unknown, stack: readonly string[]): Node {
@@ -144,55 +144,55 @@ class Repair {
     if (!isMembers(value) || this.#nodes > MAX_NODES) return {};
     const inside = [...stack];
     const schema = this.resolveReferences(value, inside);
-    const made: Node = {};
+    const created: Node = {};
     for (const name of ["description", "title", "format"])
-      if (typeof schema[name] === "string") made[name] = schema[name];
-    if (schema.default !== undefined && schema.default !== null) made.default = schema.default;
-    if (schema.const !== undefined && schema.const !== null) made.const = schema.const;
-    if (Array.isArray(schema.enum) && schema.enum.length > 0) made.enum = [...new Set(schema.enum)];
-    this.#describeLimits(schema, made);
+      if (typeof schema[name] === "string") created[name] = schema[name];
+    if (schema.default !== undefined && schema.default !== null) created.default = schema.default;
+    if (schema.const !== undefined && schema.const !== null) created.const = schema.const;
+    if (Array.isArray(schema.enum) && schema.enum.length > 0) created.enum = [...new Set(schema.enum)];
+    this.#describeLimits(schema, created);
     const types = listTypes(schema.type);
     if (isMembers(schema.properties) && types.length === 0) types.push("object");
-    if (types.length > 0) made.type = types.length === 1 ? types[0] : types;
+    if (types.length > 0) created.type = types.length === 1 ? types[0] : types;
     for (const name of COMBINATORS) {
       const all = Array.isArray(schema[name]) ? schema[name] : [];
-      if (all.length > 0) made[name] = all.map((one) => this.#repairNode(one, inside));
+      if (all.length > 0) created[name] = all.map((one) => this.#repairNode(one, inside));
     }
-    if (types.includes("object")) this.#repairObject(schema, made, inside);
-    if (types.includes("array") || schema.items !== undefined) made.items = this.#repairItems(schema, inside);
-    toTypeBranches(made);
-    return made;
+    if (types.includes("object")) this.#repairObject(schema, created, inside);
+    if (types.includes("array") || schema.items !== undefined) created.items = this.#repairItems(schema, inside);
+    toTypeBranches(created);
+    return created;
   }
 
-  #describeLimits(schema: Members, made: Node): void {
-    for (const name of NUMBERS) if (typeof schema[name] === "number") made[name] = schema[name];
+  #describeLimits(schema: Members, created: Node): void {
+    for (const name of NUMBERS) if (typeof schema[name] === "number") created[name] = schema[name];
     // Older drafts use a flag for the adjacent limit.
     for (const [flag, limit] of [
       ["exclusiveMinimum", "minimum"],
       ["exclusiveMaximum", "maximum"],
     ] as const) {
-      if (schema[flag] !== true || typeof made[limit] !== "number") continue;
-      made[flag] = made[limit];
-      delete made[limit];
+      if (schema[flag] !== true || typeof created[limit] !== "number") continue;
+      created[flag] = created[limit];
+      delete created[limit];
     }
     for (const name of COUNTS)
-      if (Number.isSafeInteger(schema[name]) && (schema[name] as number) >= 0) made[name] = schema[name];
-    if (typeof schema.uniqueItems === "boolean") made.uniqueItems = schema.uniqueItems;
-    if (typeof schema.pattern === "string" && isPattern(schema.pattern)) made.pattern = schema.pattern;
+      if (Number.isSafeInteger(schema[name]) && (schema[name] as number) >= 0) created[name] = schema[name];
+    if (typeof schema.uniqueItems === "boolean") created.uniqueItems = schema.uniqueItems;
+    if (typeof schema.pattern === "string" && isPattern(schema.pattern)) created.pattern = schema.pattern;
   }
 
-  #repairObject(schema: Members, made: Node, stack: readonly string[]): void {
+  #repairObject(schema: Members, created: Node, stack: readonly string[]): void {
     const given = isMembers(schema.properties) ? Object.entries(schema.properties) : [];
     const names = chooseNames(given.map(([name]) => name));
-    made.properties = Object.fromEntries(
+    created.properties = Object.fromEntries(
       given.map(([name, one]) => [names.get(name) ?? name, this.#repairNode(one, stack)]),
     );
-    this.renames.add(made, names);
+    this.renames.add(created, names);
     const required = listNames(schema).flatMap((name) => names.get(name) ?? []);
-    if (required.length > 0) made.required = [...new Set(required)];
+    if (required.length > 0) created.required = [...new Set(required)];
     const { additionalProperties: more, patternProperties } = schema;
-    if (typeof more === "boolean" && (more || !isMembers(patternProperties))) made.additionalProperties = more;
-    if (isMembers(more)) made.additionalProperties = this.#repairNode(more, stack);
+    if (typeof more === "boolean" && (more || !isMembers(patternProperties))) created.additionalProperties = more;
+    if (isMembers(more)) created.additionalProperties = this.#repairNode(more, stack);
   }
 
   /** Returns one schema for all items: model servers do not support tuples. */
@@ -205,12 +205,12 @@ class Repair {
 }
 
 /** Moonshot requires the type in the branches, not next to them. */
-const toTypeBranches = (made: Node): void => {
-  const { type, anyOf, oneOf, properties, items } = made;
+const toTypeBranches = (created: Node): void => {
+  const { type, anyOf, oneOf, properties, items } = created;
   const branches = [anyOf, oneOf].flatMap((all) => (Array.isArray(all) ? (all as Node[]) : []));
   if (type === undefined || branches.length === 0 || properties !== undefined || items !== undefined) return;
   for (const branch of branches) branch.type ??= type;
-  delete made.type;
+  delete created.type;
 };
 
 const unescapePointer = (name: string): string => {
@@ -258,9 +258,9 @@ const chooseNames = (names: readonly string[]): ReadonlyMap<string, string> => {
       if (PROPERTY.test(name)) return [name, name];
       const plain = name.replace(/[^a-zA-Z0-9_.-]+/g, "_").replace(/^_+|_+$/g, "");
       const isFree = PROPERTY.test(plain) && !taken.has(plain);
-      const made = isFree ? plain : `${plain.slice(0, 57) || "field"}_${sha256(name).slice(0, 6)}`;
-      taken.add(made);
-      return [name, made];
+      const created = isFree ? plain : `${plain.slice(0, 57) || "field"}_${sha256(name).slice(0, 6)}`;
+      taken.add(created);
+      return [name, created];
     }),
   );
 };
@@ -276,7 +276,7 @@ class Renames {
   }
 
   add(node: object, names: ReadonlyMap<string, string>): void {
-    const renamed = [...names].filter(([own, made]) => own !== made);
+    const renamed = [...names].filter(([own, created]) => own !== created);
     if (renamed.length > 0) this.#byNode.set(node, new Map(renamed));
   }
 

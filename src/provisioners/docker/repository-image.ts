@@ -132,11 +132,11 @@ export const toGuardedPull = <P extends Pull & Pick<ImageBuild, "sources" | "own
   const { sources, owner_id, signal, clock } = pull;
   if (!sources) return pull;
   const fetchToken = async (image: string): Promise<string | undefined> => {
-    const late = new AbortController();
+    const deadline = new AbortController();
     const timeoutError = new Error(`The image ${image} cannot be fetched: its registry takes too long to answer.`);
-    const timer = clock.after(PULL_IDLE_TIMEOUT_MS, () => late.abort(timeoutError));
+    const timer = clock.after(PULL_IDLE_TIMEOUT_MS, () => deadline.abort(timeoutError));
     try {
-      return await sources.fetchPullToken(image, owner_id, AbortSignal.any([signal, late.signal]));
+      return await sources.fetchPullToken(image, owner_id, AbortSignal.any([signal, deadline.signal]));
     } catch (error) {
       signal.throwIfAborted();
       throw new ProvisionError((error as Error).message, "", undefined, { cause: error });
@@ -232,8 +232,8 @@ const checkIds = async (
 };
 
 /**
- * The name under which the Dockerfile is added to its context: the engine must read the text that was checked, and not a link or a file that
- * Git converts. No file of the context can have this name, because its name would be part of the ID.
+ * The name under which the Dockerfile is added to its context: the engine must read the text that was checked, and not a link or a file
+ * that Git converts. No file of the context can have this name, because its name would be part of the ID.
  */
 const checkedDockerfile = (tree: string): string => `.slipway-${tree}.Dockerfile`;
 

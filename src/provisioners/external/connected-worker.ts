@@ -124,7 +124,7 @@ export class ConnectedWorker {
       const error = "The template is too large to be sent to a worker.";
       return Promise.resolve({ kind: "failed", error, code: "" });
     }
-    if (this.#isGone) return Promise.resolve({ kind: "lost", reason: "it had gone before it was asked" });
+    if (this.#isGone) return Promise.resolve({ kind: "lost", reason: "it disconnected before the request" });
     return new Promise((end) => {
       this.#jobs.set(message.request.job_id, { source, report, end, left: new StateAssembler(most), timings: 0 });
       if (!this.#link.send(text)) this.#link.close("the job could not be sent");

@@ -1,5 +1,5 @@
-// Runs builds on external workers: passes a build to the connected worker whose slot the queue has reserved, and forwards its messages. A build of a
-// lost worker returns to the queue (rules PV-9 to PV-11).
+// Runs builds on external workers: passes a build to the connected worker whose slot the queue has reserved, and forwards its messages. A
+// build of a lost worker returns to the queue (rules PV-9 to PV-11).
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -94,11 +94,11 @@ export class ExternalProvisioner implements Provisioner {
     const provisioner = toKind(request);
     if (!provisioner) throw new ProvisionError("The template doesn't name the provisioner that a worker uses.");
     const worker = this.#findHolder(request.job_id);
-    const asked: ProvisionRequest =
+    const requested: ProvisionRequest =
       provisioner === TERRAFORM
         ? request
         : { ...request, manifest: { ...request.manifest, provisioner }, state: getInnerState(request.state) };
-    const startWork = (): Promise<Outcome> => worker.runJob(asked, provisioner, report, type);
+    const startWork = (): Promise<Outcome> => worker.runJob(requested, provisioner, report, type);
     const asking = { job_id: request.job_id, provisioner };
     const answer = await this.#runOnWorker(worker, asking, startWork, signal);
     const outcome = requireDone(provisioner === TERRAFORM ? ignoreStaleState(request, answer) : answer, worker, signal);
@@ -107,7 +107,7 @@ export class ExternalProvisioner implements Provisioner {
 
   #findHolder(job_id: string): ConnectedWorker {
     const worker = this.#workers.findHolder(job_id);
-    if (!worker) throw new WorkerLostError("it had gone before it was asked");
+    if (!worker) throw new WorkerLostError("it disconnected before the request");
     return worker;
   }
 

@@ -39,8 +39,8 @@ export class FetchedFiles implements Disposable {
   }
 
   /** Returns the template's archive on this machine. */
-  fetchArchive(asked: TemplateArchive): Promise<TemplateArchive> {
-    return this.#fetchFile("archive", asked);
+  fetchArchive(requested: TemplateArchive): Promise<TemplateArchive> {
+    return this.#fetchFile("archive", requested);
   }
 
   async #fetchFile(name: JobFile, { mimetype }: TemplateArchive): Promise<TemplateArchive> {

@@ -42,9 +42,9 @@ export const buildTags = (
  * Returns the tags of a Terraform template's import, which runs the template's code like a build. It also needs a worker if the template
  * has tags or if workers do all builds.
  */
-export const importTags = (asked: Tags, organization_id: string, isForWorkers: boolean): Record<string, string> => {
-  const needsWorker = isForWorkers || Object.keys(getRequestedTags(asked)).length > 0;
-  return { ...asked, ...(needsWorker ? { provisioner: "terraform", organization: organization_id } : {}) };
+export const importTags = (request: Tags, organization_id: string, isForWorkers: boolean): Record<string, string> => {
+  const needsWorker = isForWorkers || Object.keys(getRequestedTags(request)).length > 0;
+  return { ...request, ...(needsWorker ? { provisioner: "terraform", organization: organization_id } : {}) };
 };
 
 /** Returns only the tags that a person has requested, without the ones that every job has. */
@@ -83,8 +83,8 @@ export const toUnreportedBuildTags = ({ provisioner, organization, place }: Tags
 /** Removes that restriction once the result is known, or someone has decided to do without it. */
 export const unbindTagsFromWorker = (tags: Tags): Tags => {
   if (tags.provisioner !== "terraform") return tags;
-  const { place: _, ...heard } = tags;
-  return heard;
+  const { place: _, ...received } = tags;
+  return received;
 };
 
 /** Returns true if the worker may take a job with these tags. Always false for jobs that need no external worker. */

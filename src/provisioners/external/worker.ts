@@ -1,5 +1,5 @@
-// The worker process: connects to a server, takes jobs and runs them with its own provisioners. Reconnects indefinitely; a lost connection ends the
-// jobs received over it, because the server reassigns them (rules PV-10 to PV-13).
+// The worker process: connects to a server, takes jobs and runs them with its own provisioners. Reconnects indefinitely; a lost connection
+// ends the jobs received over it, because the server reassigns them (rules PV-10 to PV-13).
 import { type Clock, keepProcessAlive } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -215,13 +215,13 @@ class Connection {
   }
 
   async #runProvisioner(
-    { type, request: asked }: Exclude<WorkMessage, { type: "import" }>,
+    { type, request: requested }: Exclude<WorkMessage, { type: "import" }>,
     provisioner: Provisioner,
     files: FetchedFiles,
     signal: AbortSignal,
   ): Promise<void> {
-    const { job_id } = asked;
-    const request = await files.complete(asked);
+    const { job_id } = requested;
+    const request = await files.complete(requested);
     const report = this.#makeReport(job_id, signal);
     const { state, made }: ProvisionResult =
       type === "plan"
@@ -236,17 +236,22 @@ class Connection {
 
   async #import(
     provisioner: Provisioner,
-    asked: ImportRequest,
+    requested: ImportRequest,
     files: FetchedFiles,
     signal: AbortSignal,
   ): Promise<TerraformImport> {
     if (!(provisioner instanceof TerraformProvisioner)) {
       throw new ProvisionError(`The worker doesn't import templates of the kind "${provisioner.name}".`);
     }
-    const archive = await files.fetchArchive(asked.archive);
+    const archive = await files.fetchArchive(requested.archive);
     const source = await readTerraformSource(archive);
     if (!source) throw new ProvisionError("The upload is not a Terraform template.");
-    return provisioner.importTemplate({ ...asked, archive }, source, this.#makeReport(asked.job_id, signal), signal);
+    return provisioner.importTemplate(
+      { ...requested, archive },
+      source,
+      this.#makeReport(requested.job_id, signal),
+      signal,
+    );
   }
 
   /** Sends the state in chunks, followed by a message that completes it. */

@@ -26,12 +26,12 @@ export const planRepository = async (
 ): Promise<RepositoryPlan> => {
   const { path = "" } = where;
   const found = detect(source.files, path, configuration);
-  const asked = await readConfiguration(source, found.source, found.file, where);
+  const requested = await readConfiguration(source, found.source, found.file, where);
   if (configuration !== undefined && found.file !== configuration) {
-    recordDropped(asked, "configuration", `${configuration} is not a devcontainer.json of this repository.`);
+    recordDropped(requested, "configuration", `${configuration} is not a devcontainer.json of this repository.`);
   }
-  const { build, features, ...rest } = asked;
-  const built = await addIds(source, asked, build);
+  const { build, features, ...rest } = requested;
+  const built = await addIds(source, requested, build);
   const image = built ? undefined : (rest.image ?? found.image);
   return {
     ...where,
@@ -43,7 +43,7 @@ export const planRepository = async (
     ...rest,
     ...(image === undefined ? {} : { image }),
     ...(built ? { build: built } : {}),
-    features: await addFeatureIds(source, asked, features),
+    features: await addFeatureIds(source, requested, features),
   };
 };
 

@@ -120,7 +120,7 @@ export class Engine {
     const first = await this.#session.readStateStamp();
     let known = first;
     /** Number of created agents, and of those whose new token has been seen. */
-    let made = 0;
+    let created = 0;
     let seen = 0;
     await this.#runLogged(
       args,
@@ -129,11 +129,11 @@ export class Engine {
       "apply",
       this.#options.limits.apply,
       async (text) => {
-        if (isAgentMade(text)) made += 1;
+        if (isAgentMade(text)) created += 1;
         // New tokens must be masked before anything can print them, so each new state is read: tokens created by the plan are in the first
         // state that the apply writes, those of new agents in later ones. Once all tokens are known, states are skipped, because with
         // thousands of resources Terraform writes the state for each of them.
-        if (!UUID.test(text) || (known !== first && seen >= made)) return;
+        if (!UUID.test(text) || (known !== first && seen >= created)) return;
         const stamp = await this.#session.readStateStamp();
         if (stamp === known) return;
         const state = (await this.#session.readState()) ?? null;

@@ -181,7 +181,7 @@ export class Forms {
         isLowPriority,
       };
       const base = { ...env, ...quietVariables(cliConfig, pluginCache), ...SHORT_LIVED_GO_ENV };
-      const asked = {
+      const requested = {
         ...toPlainVariables("start", { access_url, initScript, owner }),
         ...toParameterVariables(inputs),
       };
@@ -193,7 +193,7 @@ export class Forms {
       const { tooLong, killedBy } = await runCommand({
         ...common,
         args: [...args, `-var-file=${session.variablesFile}`, ...targets],
-        env: { ...base, ...asked },
+        env: { ...base, ...requested },
         line: (text) => progress.line(text, "", "plan"),
       });
       signal.throwIfAborted();

@@ -23,7 +23,7 @@ export type TerraformSource = {
   /** Names of variables with a value in a file of the template. */
   readonly given: ReadonlySet<string>;
   readonly files: number;
-  /** The template's snapshot module; undefined without one. `problem` says why it cannot be used. */
+  /** The template's snapshot module; undefined without one. `problem` is the reason it cannot be used. */
   readonly snapshot_module: { readonly problem: string | undefined } | undefined;
 };
 

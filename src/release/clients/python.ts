@@ -9,23 +9,23 @@ import { getReference, listOperations, type OpenApi, type Operation, type Parame
 const PACKAGE = "slipway_client";
 
 /** Writes `python/slipway_client-<version>-py3-none-any.whl`. Returns its path. */
-export const makePythonClient = (made: ReleaseInputs, document: OpenApi): string => {
-  const source = join(made.root, "deploy/clients/python");
+export const makePythonClient = (created: ReleaseInputs, document: OpenApi): string => {
+  const source = join(created.root, "deploy/clients/python");
   const files = new Map<string, string>();
   for (const name of readdirSync(join(source, PACKAGE)).sort()) {
     if (/\.(py|typed)$/.test(name)) files.set(`${PACKAGE}/${name}`, readFileSync(join(source, PACKAGE, name), "utf8"));
   }
   files.set(`${PACKAGE}/schema.py`, printSchema(document));
   files.set(`${PACKAGE}/operations.py`, printOperations(document));
-  const about = `${PACKAGE}-${made.version}.dist-info`;
-  files.set(`${about}/METADATA`, formatMetadata(made.version, readFileSync(join(source, "README.md"), "utf8")));
+  const about = `${PACKAGE}-${created.version}.dist-info`;
+  files.set(`${about}/METADATA`, formatMetadata(created.version, readFileSync(join(source, "README.md"), "utf8")));
   files.set(`${about}/WHEEL`, "Wheel-Version: 1.0\nGenerator: slipway\nRoot-Is-Purelib: true\nTag: py3-none-any\n");
-  files.set(`${about}/licenses/LICENSE`, readFileSync(join(made.root, "LICENSE"), "utf8"));
+  files.set(`${about}/licenses/LICENSE`, readFileSync(join(created.root, "LICENSE"), "utf8"));
   files.set(`${about}/RECORD`, record(files, `${about}/RECORD`));
-  mkdirSync(join(made.out, "python"), { recursive: true });
-  const wheel = join(made.out, "python", `${PACKAGE}-${made.version}-py3-none-any.whl`);
+  mkdirSync(join(created.out, "python"), { recursive: true });
+  const wheel = join(created.out, "python", `${PACKAGE}-${created.version}-py3-none-any.whl`);
   // Zip files contain local times, so UTC is used: the same input gives the same bytes in every time zone.
-  const [year = 1980, month = 1, day = 1] = new Date(made.epoch * 1000)
+  const [year = 1980, month = 1, day = 1] = new Date(created.epoch * 1000)
     .toISOString()
     .slice(0, 10)
     .split("-")

@@ -1,7 +1,10 @@
 // Wire shapes of checkpoints of a workspace's files between server and daemon, and the retention both rely on.
 import { type Static, Type as t } from "@sinclair/typebox";
 
-/** A message's checkpoint is available until the user has sent this many further messages in the chat, edited away or not (rule UN-9). */
+/**
+ * A message's checkpoint is available until the user has sent this many further messages in the chat, including messages that an edit has
+ * removed (rule UN-9).
+ */
 export const MAX_CHECKPOINTS_PER_CHAT = 100;
 /** A checkpoint is also available only for this many days (rule UN-9). */
 export const CHECKPOINT_DAYS = 30;
@@ -38,7 +41,7 @@ export type CopyCheckpoints = Static<typeof CopyCheckpoints>;
 /** Deleted chats. */
 export const ForgetCheckpoints = t.Object({ chat_ids: t.Array(chatId(), { maxItems: 1_000 }) });
 
-/** Changes in one folder since a checkpoint. `unified_diff` omits what is too large, and says so. */
+/** Changes in one folder since a checkpoint. `unified_diff` contains a note in place of omitted files that are too large. */
 export type FolderChanges = {
   root: string;
   files: number;

@@ -10,7 +10,7 @@ export const DeclaredHook = t.Object({
 });
 export type DeclaredHook = Static<typeof DeclaredHook>;
 
-/** `revision` changes with the file; `error` says why it cannot be used, and is empty if it can. */
+/** `revision` changes with the file; `error` is the reason it cannot be used, and is empty if it can. */
 export const DeclaredHooks = t.Object({
   revision: t.String({ maxLength: 64 }),
   error: t.String({ maxLength: 1_024 }),

@@ -16,7 +16,7 @@ const MAX_LIMIT_MICROS = 1_000_000_000_000_000;
 const period = () => oneOf(USAGE_PERIODS, "The period of the limits, in UTC. Weeks begin on Monday.");
 const limit = (minimum: number, description: string) => t.Integer({ minimum, maximum: MAX_LIMIT_MICROS, description });
 const OWN_LIMIT = "The limit for each period, in millionths of a US dollar.";
-const everybodys = () =>
+const defaultSpendLimit = () =>
   t.Union([t.Integer({ minimum: 0, maximum: MAX_LIMIT_MICROS }), t.Null()], {
     description:
       "The limit of users without a limit of their own or of a group, in millionths of a US dollar. 0 allows no usage; null means no limit.",
@@ -24,12 +24,12 @@ const everybodys = () =>
 
 export const PutUsageLimits = named(
   "PutUsageLimits",
-  strictObject({ spend_limit_micros: everybodys(), period: period() }),
+  strictObject({ spend_limit_micros: defaultSpendLimit(), period: period() }),
 );
 export const PutLimit = named("PutLimit", strictObject({ spend_limit_micros: limit(1, OWN_LIMIT) }));
 
 export const UsageLimits = namedObject("UsageLimits", {
-  spend_limit_micros: everybodys(),
+  spend_limit_micros: defaultSpendLimit(),
   period: period(),
   updated_at: t.Union([time(), t.Null()], {
     description: "When the limits were last updated; null if they have never been set.",

@@ -1,4 +1,4 @@
-// Wire shapes of invitations: who is invited to what, and how an invitation is accepted.
+// Wire shapes of invitations: the invited people, their roles, and how an invitation is accepted.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
 import { namedObject } from "../shape-names.ts";

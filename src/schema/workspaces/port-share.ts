@@ -4,17 +4,17 @@ import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
-/** From most restrictive to most open. */
+/** From max restrictive to max open. */
 export const SHARE_LEVELS = ["owner", "organization", "authenticated", "public"] as const;
 export type ShareLevel = (typeof SHARE_LEVELS)[number];
 
-/** Returns whether `level` lets in more people than `most`. */
-export const isMoreOpen = (level: ShareLevel, most: ShareLevel): boolean =>
-  SHARE_LEVELS.indexOf(level) > SHARE_LEVELS.indexOf(most);
+/** Returns whether `level` lets in more people than `max`. */
+export const isMoreOpen = (level: ShareLevel, max: ShareLevel): boolean =>
+  SHARE_LEVELS.indexOf(level) > SHARE_LEVELS.indexOf(max);
 
 /** Returns the level at which a port or app is shared: the requested one, but no more open than the template allows. */
-export const getEffectiveLevel = (asked: ShareLevel, most: ShareLevel): ShareLevel =>
-  isMoreOpen(asked, most) ? most : asked;
+export const getEffectiveLevel = (requested: ShareLevel, max: ShareLevel): ShareLevel =>
+  isMoreOpen(requested, max) ? max : requested;
 
 const agent_name = t.String({ description: "The name of an agent of the latest build." });
 const port = t.Integer({

@@ -96,13 +96,13 @@ export class RelayLink implements Link {
       },
     });
     this.#session = session;
-    let heard = this.#options.clock.monotonic();
+    let received = this.#options.clock.monotonic();
     const watch = this.#options.clock.every(SILENCE_TIMEOUT_MS / 4, () => {
-      if (this.#options.clock.monotonic() - heard > SILENCE_TIMEOUT_MS) stream.close();
+      if (this.#options.clock.monotonic() - received > SILENCE_TIMEOUT_MS) stream.close();
     });
     try {
       for await (const bytes of stream) {
-        heard = this.#options.clock.monotonic();
+        received = this.#options.clock.monotonic();
         session.push(bytes);
       }
     } finally {

@@ -68,7 +68,7 @@ export class RelaySession {
       payload.byteLength >= DERP_MAGIC.byteLength + KEY_BYTES && DERP_MAGIC.every((byte, i) => payload[i] === byte);
     const key = payload.slice(DERP_MAGIC.byteLength, DERP_MAGIC.byteLength + KEY_BYTES);
     this.#shared = isRelay ? deriveSharedKey(this.#options.key.secret, key) : undefined;
-    if (!this.#shared) throw new FrameError("that is no relay");
+    if (!this.#shared) throw new FrameError("that is not a relay");
     this.#batch.addNow(encodeFrame(FRAME.client_info, this.#options.key.public, seal(this.#shared, CLIENT_INFO)));
   }
 }

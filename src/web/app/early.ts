@@ -1,6 +1,7 @@
 // Runs in the head of the page, before the app loads: applies the theme, reads the data that the server sent with the page
 // (src/api/http/first-answers.ts), and prefetches the code and data of the page at this address, so that app, code and data load in one
-// round trip instead of one after the other. Handles the loss of the app's code. The app uses the same code for links that are pressed (shell/prefetch.ts). Built into app.html.
+// round trip instead of one after the other. Handles the loss of the app's code. The app uses the same code for links that are pressed
+// (shell/prefetch.ts). Built into app.html.
 import { type Early, toKey } from "../browser/early.ts";
 import { parseRange } from "./pages/insights/range.ts";
 
@@ -59,10 +60,10 @@ const prefetch = (text: string): void => {
 
 const follow = (path: string, then: string): void => {
   const socket = new WebSocket(`${location.origin.replace("http", "ws")}/api/v2${path}`);
-  const heard: unknown[] = [];
-  socket.onmessage = ({ data }) => heard.push(data);
+  const received: unknown[] = [];
+  socket.onmessage = ({ data }) => received.push(data);
   if (then) socket.onopen = () => prefetch(then);
-  early.sockets.set(`/api/v2${path}`, { socket, heard });
+  early.sockets.set(`/api/v2${path}`, { socket, heard: received });
 };
 
 /** Returns the variables of the path as found in the address; undefined if the address does not match. */
@@ -92,14 +93,14 @@ const prepare = ({ pathname, search }: URL | Location, withData: boolean): void 
     if (!names) continue;
     for (const file of files) load(file);
     if (!withData) return;
-    const asked = Object.fromEntries(new URLSearchParams(search));
-    const { query, before } = parseRange(asked, Date.now(), -new Date().getTimezoneOffset());
+    const requested = Object.fromEntries(new URLSearchParams(search));
+    const { query, before } = parseRange(requested, Date.now(), -new Date().getTimezoneOffset());
     const text = (values: Record<string, string>): string => String(new URLSearchParams(values));
     for (const address of data) {
       prefetch(
         address
           .replace(/:[a-z]+/g, (name) => names[name] ?? name)
-          .replace("q={q}", text({ q: asked.q ?? "" }))
+          .replace("q={q}", text({ q: requested.q ?? "" }))
           .replace("{range}", text(query))
           .replace("{before}", text(before)),
       );
@@ -141,8 +142,8 @@ else {
   prepare(location, false);
   // A browser without a stored session may still have a cookie, for example from an external sign-in page.
   const [who = ""] = SESSION;
-  const asked = early.answers.get(toKey("GET", who));
+  const requested = early.answers.get(toKey("GET", who));
   // A page that has been rendered has already made its own requests.
   const isNew = (): boolean => document.querySelector("#app > *") === null;
-  if (!door) void asked?.answer?.then(({ ok }) => ok && isNew() && startPrefetching()).catch(() => undefined);
+  if (!door) void requested?.answer?.then(({ ok }) => ok && isNew() && startPrefetching()).catch(() => undefined);
 }

@@ -48,15 +48,15 @@ export const call = async <T>(method: string, path: string, body?: unknown): Pro
   if (!known && method !== "GET") clearPrefetched();
   if (known?.value !== undefined) return known.value as T;
   const headers = { "content-type": "application/json" };
-  const asked =
+  const requested =
     known?.answer ?? fetch(`/api/v2${path}`, { method, ...(text === undefined ? {} : { body: text, headers }) });
-  const response = await asked.catch(() => {
+  const response = await requested.catch(() => {
     throw new Problem(0, { message: "The server cannot be reached." });
   });
-  const said = await response.text();
+  const output = await response.text();
   let answer: unknown;
   try {
-    answer = said === "" ? undefined : JSON.parse(said);
+    answer = output === "" ? undefined : JSON.parse(output);
   } catch {
     answer = { message: `The server answered ${response.status}.` };
   }

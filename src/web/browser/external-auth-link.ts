@@ -1,7 +1,7 @@
 // Links one account: redirects to the service and handles its response, or shows a device code and waits.
 import type { ExternalAuth, ExternalAuthDevice } from "#schema/users/external-auth.ts";
 import { call, Problem } from "./api.ts";
-import { busyWith, offerCopy, requireSession, runPage, the } from "./page.ts";
+import { offerCopy, requireSession, runBusy, runPage, the } from "./page.ts";
 
 const [, , id = "", isCallback] = location.pathname.split("/");
 const PATH = `/external-auth/${id}`;
@@ -22,7 +22,7 @@ const offer = (words: string, act: () => Promise<void>): void => {
   const button = the<HTMLButtonElement>("go");
   button.textContent = words;
   button.hidden = false;
-  button.onclick = () => void busyWith(button, act);
+  button.onclick = () => void runBusy(button, act);
 };
 
 const toService = async (): Promise<void> => {
@@ -31,7 +31,7 @@ const toService = async (): Promise<void> => {
 };
 
 /** Handles the service's redirect. Codes and states are removed from the URL before anything else happens. */
-const comeBack = async (name: string): Promise<void> => {
+const redirectBack = async (name: string): Promise<void> => {
   const { code, state, error, error_description } = Object.fromEntries(new URLSearchParams(location.search));
   history.replaceState(null, "", `/external-auth/${id}`);
   if (!code || !state) {
@@ -59,17 +59,17 @@ const WORDS: Record<string, string> = {
 
 const linkByDevice = async (name: string): Promise<void> => {
   the("go").hidden = true;
-  const begun = await call<ExternalAuthDevice>("GET", `${PATH}/device`);
-  the<HTMLAnchorElement>("page").href = begun.verification_uri;
+  const started = await call<ExternalAuthDevice>("GET", `${PATH}/device`);
+  the<HTMLAnchorElement>("page").href = started.verification_uri;
   the("page").textContent = `Open ${name}`;
   the("device").hidden = false;
-  offerCopy(begun.user_code);
+  offerCopy(started.user_code);
   showState("Waiting for you to enter the code.");
-  let seconds = begun.interval;
+  let seconds = started.interval;
   for (;;) {
     await pause(seconds);
     try {
-      await call("POST", `${PATH}/device`, { device_code: begun.device_code });
+      await call("POST", `${PATH}/device`, { device_code: started.device_code });
       the("device").hidden = true;
       return;
     } catch (error) {
@@ -105,7 +105,7 @@ const startLinking = async (): Promise<void> => {
   the("title").textContent = `Link your account at ${name}`;
   document.title = `Link ${name} · Slipway`;
   if (isCallback) {
-    await comeBack(name);
+    await redirectBack(name);
     isLinked(name);
   } else if (known.authenticated) isLinked(name);
   else if (known.device) await link(name);

@@ -7,13 +7,13 @@ import type {
 } from "#schema/users/external-auth.ts";
 import type { GitSshKey } from "#schema/users/git-ssh-key.ts";
 import { call } from "./api.ts";
-import { busyWith, confirmInDialog, make, offerCopy, requireSession, runPage, showDone, the } from "./page.ts";
+import { confirmInDialog, make, offerCopy, requireSession, runBusy, runPage, showDone, the } from "./page.ts";
 
 const PATH = "/external-auth";
 
 const unlink = async (button: HTMLElement, { id, display_name }: ExternalAuthProvider): Promise<void> => {
   if (!(await confirmInDialog(`Unlink ${display_name}? Your workspaces can no longer use the account.`))) return;
-  await busyWith(button, async () => {
+  await runBusy(button, async () => {
     const { token_revoked } = await call<ExternalAuthUnlinked>("DELETE", `${PATH}/${id}`);
     const there = token_revoked ? "" : " The token is still valid there: revoke it in the service's settings.";
     await list();

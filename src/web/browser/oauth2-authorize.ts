@@ -2,7 +2,7 @@
 // nothing.
 import type { AuthorizationRequest } from "#schema/oauth2/grant.ts";
 import { call, Problem } from "./api.ts";
-import { busyWith, make, requireSession, runPage, the } from "./page.ts";
+import { make, requireSession, runBusy, runPage, the } from "./page.ts";
 import { isOwnPicture } from "./picture.ts";
 
 const PATH = "/oauth2-provider/authorize";
@@ -116,6 +116,6 @@ runPage(async () => {
     return;
   }
   show(request, username);
-  the("allow").onclick = () => void busyWith(the("allow"), () => answer(parameters, true));
-  the("refuse").onclick = () => void busyWith(the("refuse"), () => answer(parameters, false));
+  the("allow").onclick = () => void runBusy(the("allow"), () => answer(parameters, true));
+  the("refuse").onclick = () => void runBusy(the("refuse"), () => answer(parameters, false));
 });

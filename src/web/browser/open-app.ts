@@ -1,6 +1,6 @@
 // Asks the owner of a workspace before an external app of its template gets a key, and shows where the key would be sent. Opening the page
 // creates nothing.
-import { canGetKey, KEY_PLACEHOLDER, linkTarget, withKey } from "#base/links/external-link.ts";
+import { canGetKey, KEY_PLACEHOLDER, parseLinkTarget, withKey } from "#base/links/external-link.ts";
 import type { ExternalLink } from "#schema/users/application.ts";
 import { call } from "./api.ts";
 import { make, onSubmit, requireSession, runPage, showDone, the } from "./page.ts";
@@ -33,7 +33,7 @@ const find = async () => {
   const agent = agents.find(({ name }) => name === query.get("agent"));
   const app = agent?.apps.find(({ slug }) => slug === query.get("app"));
   if (!agent || !app) throw new Error("The workspace has no such app. Start the workspace, then try again.");
-  const target = linkTarget(app.url);
+  const target = parseLinkTarget(app.url);
   if (!canGetKey(agent, app) || !target)
     throw new Error("This app doesn't receive a session key. Open it from the workspace's page.");
   return { workspace, agent, app, target };

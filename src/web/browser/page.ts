@@ -16,10 +16,10 @@ export const make = (
   properties: Record<string, string> = {},
   ...inside: (Node | string)[]
 ): HTMLElement => {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) made.setAttribute(name, value);
-  made.append(...inside);
-  return made;
+  const created = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) created.setAttribute(name, value);
+  created.append(...inside);
+  return created;
 };
 
 /** Runs a page's main function and shows its errors, so that no page stays empty without a message. */
@@ -101,7 +101,7 @@ export const showDone = (words: string): void => {
 };
 
 /** Runs the button's action, unless it is already running. `disabled` would lose the keyboard focus. */
-export const busyWith = async (button: HTMLElement, act: () => Promise<void>, problem = "problem"): Promise<void> => {
+export const runBusy = async (button: HTMLElement, act: () => Promise<void>, problem = "problem"): Promise<void> => {
   if (button.ariaDisabled === "true") return;
   button.ariaDisabled = "true";
   showProblem("", problem);
@@ -123,7 +123,7 @@ export const onSubmit = (
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const values = [...new FormData(form)].map(([name, value]) => [name, String(value)]);
-    void busyWith(form.querySelector("button") ?? form, () => send(Object.fromEntries(values)), problem);
+    void runBusy(form.querySelector("button") ?? form, () => send(Object.fromEntries(values)), problem);
   });
 };
 

@@ -2,8 +2,8 @@
 
 /** Returns the full URL on `origin` that the query names as `redirect`, or the home page. */
 export const getRedirectTarget = (query: string, origin: string): string => {
-  const asked = new URLSearchParams(query).get("redirect") ?? "/";
-  const url = URL.canParse(asked, origin) ? new URL(asked, origin) : undefined;
+  const requested = new URLSearchParams(query).get("redirect") ?? "/";
+  const url = URL.canParse(requested, origin) ? new URL(requested, origin) : undefined;
   // The full URL, because a path alone may name another site: that of /..//evil.example is //evil.example.
-  return asked.startsWith("/") && url?.origin === origin ? url.href : `${origin}/`;
+  return requested.startsWith("/") && url?.origin === origin ? url.href : `${origin}/`;
 };

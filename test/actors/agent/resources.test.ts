@@ -33,9 +33,9 @@ test("[AG-25] the last five processes are kept, newest first, also when a report
 test("[AG-25] the owner is notified when a level gets worse, and of processes by name, at most once an hour", () => {
   let before: ReturnType<typeof mergeResources> | null = null;
   const report = (used: number, processes: string[], now: number) => {
-    const said = { home: home(used), memory_kills: processes.map((process) => ({ process, killed_at: now })) };
-    const next = mergeResources(before, said, now);
-    const notices = buildResourceNotices(workspace, before, next, said, now);
+    const message = { home: home(used), memory_kills: processes.map((process) => ({ process, killed_at: now })) };
+    const next = mergeResources(before, message, now);
+    const notices = buildResourceNotices(workspace, before, next, message, now);
     before = next;
     return notices.map(({ rows }) => (rows?.[0] ?? []).filter((_, at) => [1, 4, 5, 8].includes(at)));
   };

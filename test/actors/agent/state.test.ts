@@ -38,7 +38,7 @@ const report = (from: AgentState, to: LifecycleState, changed_at: number) =>
   state.lifecycle(from, { state: to, changed_at, now: NOW });
 
 describe("lifecycle", () => {
-  test("[AG-3] each report sets and clears the times as the table says", () => {
+  test("[AG-3] each report sets and clears the times in the table", () => {
     const ended = ["ready", "start_timeout", "start_error"];
     for (const to of LIFECYCLE_STATES) {
       const before = createAgentState();
@@ -111,7 +111,7 @@ describe("connection", () => {
 });
 
 describe("metadata", () => {
-  test("[AG-15] values are truncated at 2048 bytes with an error that says so; unknown keys are ignored", () => {
+  test("[AG-15] values are truncated at 2048 byteswith an error that explains it; unknown keys are ignored", () => {
     const results = [
       { key: "cpu", value: "é".repeat(1025), error: "" },
       { key: "other", value: "x", error: "" },

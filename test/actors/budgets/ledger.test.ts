@@ -121,7 +121,7 @@ testInside(
 
         const play = async (one: Step): Promise<void> => {
           if (one.do === "begin") {
-            const begun = await Promise.all(
+            const started = await Promise.all(
               one.calls.map(async ({ user, chat, micros }) => {
                 const row: LedgerCall = {
                   ...NO_CALL,
@@ -135,7 +135,7 @@ testInside(
             );
             // Rejected calls still do not fit: the calls admitted before them only used more.
             const refused: Kind[] = [];
-            for (const { opened, ...call } of begun) {
+            for (const { opened, ...call } of started) {
               if ("limits" in opened) open.push({ ...call, open: opened });
               else refused.push(call);
             }

@@ -21,8 +21,8 @@ test("[PA-1] blocks are in slot order regardless of who adds them, with the chat
     [row("system", "chat"), row("user", "hi"), row("assistant", "ho")],
   );
   expect(prompt.map(({ role }) => role)).toEqual(["system", "user", "assistant"]);
-  const said = prompt[0]?.content[0]?.text?.split("\n\n");
-  expect(said).toEqual(SLOTS.flatMap((slot) => (slot === "mode" ? ["mode", "and more of it"] : [slot])));
+  const message = prompt[0]?.content[0]?.text?.split("\n\n");
+  expect(message).toEqual(SLOTS.flatMap((slot) => (slot === "mode" ? ["mode", "and more of it"] : [slot])));
   expect(assemblePrompt([], [row("user", "hi")])).toEqual([row("user", "hi")]);
 });
 

@@ -164,8 +164,8 @@ const toCommand = (world: ModelState, { kind, pick, flag, late }: Step): Command
       return { ...at, type: kind, results: late ? all.slice(1) : all };
     }
     case "answer_permissions": {
-      const asked = state.pending_calls.filter(({ permission }) => permission === "asked");
-      const answers = asked.map(({ tool_call_id }) => ({ tool_call_id, isGranted: flag }));
+      const requested = state.pending_calls.filter(({ permission }) => permission === "asked");
+      const answers = requested.map(({ tool_call_id }) => ({ tool_call_id, isGranted: flag }));
       return { ...at, type: kind, answers: late ? answers.slice(1) : answers };
     }
     case "pause_for_budget":
@@ -242,8 +242,8 @@ const check = (world: ModelState, command: Command, { state, inserted, deleted_f
   // A compaction request lasts as long as its turn, and as long as the history is unchanged.
   const goesOn = before.status === "running" && state.status === "running" && !changed;
   const owed = goesOn ? before.compaction : null;
-  const asked = command.type === "request_compaction" ? { ...command.request } : owed;
-  expect(JSON.stringify(state.compaction)).toBe(JSON.stringify(asked));
+  const requested = command.type === "request_compaction" ? { ...command.request } : owed;
+  expect(JSON.stringify(state.compaction)).toBe(JSON.stringify(requested));
   expect(state.requires_action_deadline !== null).toBe(state.status === "requires_action");
   if (isPaused(state)) expect(state.status).toBe("requires_action");
   if (state.status === "requires_action") expect(state.pending_calls.length > 0).toBe(!isPaused(state));
@@ -346,8 +346,8 @@ test("[PE-18] approvals have their own time limit, and the model learns that a c
   const running = { ...sample("R0", 0), pending_calls: sample("A0", 0).pending_calls };
   const [call] = running.pending_calls;
   const enter = { ...at, type: "enter_requires_action", history_version: running.history_version } as const;
-  const asked = [call?.tool_call_id ?? ""];
-  const waiting = applyCommand(running, { ...enter, asked, approval_ms: 86_400_000 }).state;
+  const requests = [call?.tool_call_id ?? ""];
+  const waiting = applyCommand(running, { ...enter, asked: requests, approval_ms: 86_400_000 }).state;
   expect(waiting.requires_action_deadline).toBe(at.now + 86_400_000);
   // Client results are still awaited.
   expect(applyCommand(running, { ...enter, approval_ms: 86_400_000 }).state.requires_action_deadline).toBe(

@@ -120,7 +120,7 @@ test("[CH-2] transitions that are not in the table are refused and change nothin
   }
 });
 
-test("[CH-9] a report about another history or another attempt is stale", () => {
+test("[CH-9] a report about another history version or attempt is stale", () => {
   const running = sample("R1", 2);
   for (const command of COMMANDS.filter(({ type }) => REPORTS.test(type) && type in TABLE.R1)) {
     const late =

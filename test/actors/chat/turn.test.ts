@@ -35,7 +35,7 @@ const openServices = async (options: TestServerOptions = {}) => {
     return rows.map(({ role, content }) => `${role}: ${content.map(({ text, type }) => text ?? type).join("")}`);
   };
   /** Resolves when followers have received more of the model's answer. */
-  const heard = (id: string): Promise<void> =>
+  const received = (id: string): Promise<void> =>
     new Promise((resolve) => {
       const leave = topics.subscribe("chat_parts", id, () => {
         leave();
@@ -54,7 +54,7 @@ const openServices = async (options: TestServerOptions = {}) => {
     status,
     texts,
     follow,
-    heard,
+    heard: received,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 };
@@ -139,9 +139,9 @@ test("[CH-11] an interrupt keeps the output and stops the model immediately; lat
   await using services = await openServices();
   const id = await newChat(services);
   const call = await services.models.next();
-  const heard = services.heard(id);
+  const received = services.heard(id);
   call.say("half", " a sentence");
-  await heard;
+  await received;
   const stopped = services.status("waiting");
   await services.chats.ask(id, "interrupt", {});
   await stopped;
@@ -232,9 +232,9 @@ test("[MO-47] an answer that breaks off after it started is requested again up t
 test("[CH-15] client tools: the chat waits for results, unknown tools are answered immediately, the deadline gives up", async () => {
   await using services = await openServices();
   const id = await newChat(services, "go", ["ask"]);
-  const asked = services.status("requires_action");
+  const requested = services.status("requires_action");
   (await services.models.next()).callTool("one", "ask", { q: 1 }).callTool("two", "nothing").finish("tool_calls");
-  expect((await asked).pending_calls).toMatchObject([{ tool_call_id: "one", tool_name: "ask", args: { q: 1 } }]);
+  expect((await requested).pending_calls).toMatchObject([{ tool_call_id: "one", tool_name: "ask", args: { q: 1 } }]);
   await services.chats.ask(id, "completeAction", {
     results: [{ tool_call_id: "one", output: { a: 2 }, is_error: false }],
   });
@@ -377,9 +377,9 @@ test("[CH-49] an owner without a slot for some time gets an extra one, at most a
 test("[CH-18] promoting while a turn runs stops it; the promoted message goes first and nothing is lost", async () => {
   await using services = await openServices();
   const id = await newChat(services, "one");
-  const heard = services.heard(id);
+  const received = services.heard(id);
   (await services.models.next()).say("half");
-  await heard;
+  await received;
   await send(services, id, "two");
   const { queued } = await send(services, id, "three");
   await services.chats.ask(id, "promoteQueued", { queued_id: queued?.id ?? 0 });

@@ -36,7 +36,7 @@ const cluster = (names: readonly string[], slots = 1) => {
   const owners = new Map<string, Owner>();
   const runs = new Map<string, { on: string; end: () => void }>();
   /** Jobs that run twice at the same time, and cut links. */
-  const wrong: string[] = [];
+  const problems: string[] = [];
   const cut = new Set<string>();
   const nodeOfShard = new Map<number, string>();
   const nodes = new Map<string, { queue: JobQueue; workers: Workers; far: RemoteJobs; submit: (id: string) => void }>();
@@ -59,7 +59,7 @@ const cluster = (names: readonly string[], slots = 1) => {
       // Only the first node to report a start succeeds.
       if (owner.state !== "pending") return;
       owner.state = "running";
-      if (runs.has(id)) wrong.push(`${id} runs twice`);
+      if (runs.has(id)) problems.push(`${id} runs twice`);
       await new Promise<void>((end) => {
         runs.set(id, { on: name, end });
         signal.addEventListener("abort", () => end());
@@ -101,7 +101,7 @@ const cluster = (names: readonly string[], slots = 1) => {
     clock,
     owners,
     runs,
-    wrong,
+    wrong: problems,
     cut,
     nodeOfPart: nodeOfShard,
     node,

@@ -11,12 +11,12 @@ const SHARD = 7;
 
 test("[CP-57] a build whose shard moves before it starts does not start on the old node", async () => {
   const jobs = new JobQueue(2);
-  const asked: string[] = [];
+  const requests: string[] = [];
   const workspaces = {
     // Delivered to the node that owns the workspace by then.
-    ask: async (id: string, message: string) => void asked.push(`${message} of ${id} anywhere`),
+    ask: async (id: string, message: string) => void requests.push(`${message} of ${id} anywhere`),
     askHere: async (id: string, message: string) => {
-      asked.push(`${message} of ${id} here`);
+      requests.push(`${message} of ${id} here`);
       return "stale";
     },
   } as unknown as Directory<WorkspaceActor>;
@@ -27,15 +27,15 @@ test("[CP-57] a build whose shard moves before it starts does not start on the o
   submit("leaves", SHARD);
   await jobs.release((shard) => shard === SHARD);
   await jobs.release(() => true);
-  expect(asked).toEqual(["startJob of stays here"]);
+  expect(requests).toEqual(["startJob of stays here"]);
 });
 
 test("[CP-57] a job's reports are resent while its shard moves, to its current owner", async () => {
   const refused = [new CommitError("moved", "another node does this now"), new CommitError("overloaded", "busy")];
-  const asked = await askWithRetries(systemClock, new AbortController().signal, async () => {
+  const requested = await askWithRetries(systemClock, new AbortController().signal, async () => {
     const error = refused.shift();
     if (error) throw error;
     return "done";
   });
-  expect(asked).toBe("done");
+  expect(requested).toBe("done");
 });

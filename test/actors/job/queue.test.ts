@@ -36,7 +36,7 @@ test("[JB-1] at most as many jobs run as there are slots; people's jobs first, t
 test("[JB-13] a job that yields its slot continues, and exactly one other job starts", async () => {
   const queue = new JobQueue(1);
   const gate = Promise.withResolvers<void>();
-  const begun: string[] = [];
+  const started: string[] = [];
   queue.submit(
     job("image", 0, async (_signal, _worker, yieldSlot) => {
       yieldSlot();
@@ -45,15 +45,15 @@ test("[JB-13] a job that yields its slot continues, and exactly one other job st
     }),
   );
   const hold = (id: string) => async () => {
-    begun.push(id);
+    started.push(id);
     await gate.promise;
   };
   queue.submit(job("next", 1, hold("next")));
   queue.submit(job("last", 2, hold("last")));
-  expect(begun).toEqual(["next"]);
+  expect(started).toEqual(["next"]);
   expect(queue.position("last").queue_position).toBe(1);
   gate.resolve();
-  await until(() => begun.length === 2 && !queue.has("last"));
+  await until(() => started.length === 2 && !queue.has("last"));
 });
 
 test("[JB-2] cancelling removes a waiting job from the queue and aborts a running one", async () => {
@@ -71,7 +71,7 @@ test("[JB-2] cancelling removes a waiting job from the queue and aborts a runnin
   expect(String(await aborted.promise)).toContain("no longer wanted");
 });
 
-test("[JB-3] a stopping queue starts nothing more and tells running jobs why", async () => {
+test("[JB-3] a stopping queue starts no more jobs and gives running jobs the reason", async () => {
   const queue = new JobQueue(1);
   let reason: unknown;
   let ran = false;
@@ -109,9 +109,9 @@ test("[JB-10] a stored line has no NUL, no invalid characters and a maximum leng
 test("[JB-11] a job's output in one turn of the event loop is one message, in order, and is resent while its owner is overloaded", async () => {
   const got: JobOutput[] = [];
   let refusals = 1;
-  const report = new JobReport(systemClock, async (said) => {
+  const report = new JobReport(systemClock, async (message) => {
     if (refusals-- > 0) throw new Error("overloaded");
-    got.push(said);
+    got.push(message);
   });
   report.log("info", "Stage", "one\ntwo");
   report.log("warn", "Stage", "three");

@@ -1,4 +1,4 @@
-// Trials as pure functions: some stories, and random events in any order against the rules.
+// Transitions of trials: examples, and random events checked against the rules.
 import { expect, test } from "bun:test";
 import {
   countOpen,
@@ -84,7 +84,7 @@ const checked = (number: number, turn: number, check: TrialCheck | null): TrialE
 const keep = (number: number): TrialEvent => ({ type: "keep", number, snapshot_id: "s", safety_id: "b", now });
 const states = ({ ways }: TrialState): string => ways.map(({ status }) => status).join(" ");
 
-test("[TY-3] a way goes from its fork through its turn to the result of its check, and is checked again when its chat continues", () => {
+test("[TY-3] a way passes through fork, turn and check, and is checked again when its chat continues", () => {
   const working = applyEvents(begin(2), delivered(1), delivered(2), seen(1, "works"));
   expect([states(working), working.status]).toEqual(["working working", "running"]);
   const asking = applyEvents(working, seen(1, "asks"));

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { type ActivityReport, recordActivity } from "#actors/workspace/activity.ts";
 import type { Decision } from "#actors/workspace/decision.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { DAY, FAILED, type Facts, HOUR, MINUTE, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
+import { createRules, DAY, FAILED, type Facts, HOUR, MINUTE, PENDING, START, stateWith } from "./schedule-state.ts";
 
 const CONNECTED: ActivityReport = { reason: "agent_stats", at: START, agent_id: "agent-1" };
 const getDeadline = (decision: Decision): number | null | undefined =>
@@ -27,12 +27,12 @@ describe("[TI-10] activity moves the deadline to one bump from now", () => {
     ["as soon as they are", 57 * MINUTE, HOUR],
     ["never back", 3 * HOUR, undefined],
   ])("%s", (_, left, bumped) => {
-    const decision = recordActivity(runningWith(left), rulesWith(), CONNECTED, START);
+    const decision = recordActivity(runningWith(left), createRules(), CONNECTED, START);
     expect(getDeadline(decision)).toBe(bumped === undefined ? undefined : START + bumped);
   });
 
   test("[TI-10] by the template's length, not past the latest deadline, and through the next autostart", () => {
-    const rules = rulesWith({ activity_bump_ms: 3 * HOUR });
+    const rules = createRules({ activity_bump_ms: 3 * HOUR });
     expect(getDeadline(recordActivity(runningWith(HOUR), rules, CONNECTED, START))).toBe(START + 3 * HOUR);
     const capped = runningWith(HOUR, { build: { max_deadline: START + 2 * HOUR } });
     expect(getDeadline(recordActivity(capped, rules, CONNECTED, START))).toBe(START + 2 * HOUR);
@@ -44,7 +44,7 @@ describe("[TI-10] activity moves the deadline to one bump from now", () => {
 
   test("[TI-10] a report with a future time is treated as now", () => {
     const ahead = { ...CONNECTED, at: START + DAY };
-    expect(getDeadline(recordActivity(runningWith(MINUTE), rulesWith(), ahead, START))).toBe(START + HOUR);
+    expect(getDeadline(recordActivity(runningWith(MINUTE), createRules(), ahead, START))).toBe(START + HOUR);
   });
 });
 
@@ -57,7 +57,7 @@ describe("[TI-11] activity that does not move the deadline", () => {
     ["a failed start", { job: FAILED }],
     ["a prebuild", { workspace: { owner_id: PREBUILDS_USER_ID } }],
   ])("%s", (_, facts) => {
-    expect(recordActivity(runningWith(MINUTE, facts), rulesWith(), CONNECTED, START).kind).toBe("stale");
+    expect(recordActivity(runningWith(MINUTE, facts), createRules(), CONNECTED, START).kind).toBe("stale");
   });
 
   test.each([
@@ -68,11 +68,11 @@ describe("[TI-11] activity that does not move the deadline", () => {
     ["a port does", { reason: "port_forward" }, "change"],
     ["a working app does", { reason: "app_status" }, "change"],
   ] as const)("%s", (_, report, kind) => {
-    expect(recordActivity(runningWith(MINUTE), rulesWith(), { ...report, at: START }, START).kind).toBe(kind);
+    expect(recordActivity(runningWith(MINUTE), createRules(), { ...report, at: START }, START).kind).toBe(kind);
   });
 
-  test("[TI-11] a template without a bump", () => {
-    const rules = rulesWith({ activity_bump_ms: 0 });
+  test("[TI-11] a template without activity bump", () => {
+    const rules = createRules({ activity_bump_ms: 0 });
     expect(recordActivity(runningWith(MINUTE), rules, CONNECTED, START).kind).toBe("stale");
   });
 });
@@ -94,7 +94,7 @@ test("[TI-10] reports in any number at any time: deadlines only grow, never past
         let now = START;
         for (const { wait, reason } of reports) {
           now += wait;
-          const rules = rulesWith({ activity_bump_ms: bump });
+          const rules = createRules({ activity_bump_ms: bump });
           const decision = recordActivity(state, rules, { reason, at: now, app_name: "ssh" }, now);
           if (decision.kind !== "change") continue;
           const [old, moved] = [state.build.deadline ?? 0, decision.state.build.deadline ?? 0];

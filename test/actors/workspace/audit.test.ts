@@ -11,8 +11,8 @@ const newBuild = (reason: string): WorkspaceState => ({
   ...state,
   build: { ...state.build, id: "another", build_number: 9, transition: "stop", reason, initiator_id: "ann" },
 });
-const listEntries = (before: WorkspaceState | undefined, after: WorkspaceState, asked = true) =>
-  withOrigin(asked ? () => ORIGIN : undefined, () => buildWorkspaceEntries(before, after, START)).map(
+const listEntries = (before: WorkspaceState | undefined, after: WorkspaceState, requested = true) =>
+  withOrigin(requested ? () => ORIGIN : undefined, () => buildWorkspaceEntries(before, after, START)).map(
     ({ action, resource_type, build_reason, user_id }) => [action, resource_type, build_reason ?? "", user_id ?? null],
   );
 

@@ -94,21 +94,21 @@ test("[PB-7] a claim changes owner, name and times, revokes every share, and que
 describe("[PB-9] the build of the claim", () => {
   const storeWithBuildBy = (initiator_id: string) =>
     ({ get: async () => ({ initiator_id }) }) as unknown as Parameters<typeof isClaim>[0];
-  const asked = { workspace_id: "w", build_number: 2, initiator_id: "ada", transition: "start" } as const;
+  const requested = { workspace_id: "w", build_number: 2, initiator_id: "ada", transition: "start" } as const;
   const cases: [string, boolean, Promise<boolean>][] = [
-    ["follows one of the keeper", true, isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, asked)],
-    ["follows no other", false, isClaim(storeWithBuildBy("ada"), { owner_id: "ada" }, asked)],
+    ["follows one of the keeper", true, isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, requested)],
+    ["follows no other", false, isClaim(storeWithBuildBy("ada"), { owner_id: "ada" }, requested)],
     [
       "is not the first",
       false,
-      isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, { ...asked, build_number: 1 }),
+      isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, { ...requested, build_number: 1 }),
     ],
     [
       "starts",
       false,
-      isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, { ...asked, transition: "stop" }),
+      isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, { ...requested, transition: "stop" }),
     ],
-    ["is an owner's", false, isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: PREBUILDS_USER_ID }, asked)],
+    ["is an owner's", false, isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: PREBUILDS_USER_ID }, requested)],
   ];
   test.each(cases)("%s", async (_, answer, is) => {
     expect(await is).toBe(answer);

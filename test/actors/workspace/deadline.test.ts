@@ -4,13 +4,13 @@ import fc from "fast-check";
 import {
   computeMaxDeadline,
   type Deadlines,
-  extendProblem,
+  findExtendProblem,
   initialDeadlines,
   renewDeadlines,
   toEffectiveTtl,
 } from "#actors/workspace/deadline.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { DAY, FAILED, HOUR, iso, MINUTE, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
+import { createRules, DAY, FAILED, HOUR, iso, MINUTE, PENDING, START, stateWith } from "./schedule-state.ts";
 
 const workspaceWith = (ttl_ms: number | null, autostart_schedule: string | null = null, owner_id = "owner") => ({
   ttl_ms,
@@ -19,30 +19,30 @@ const workspaceWith = (ttl_ms: number | null, autostart_schedule: string | null 
 });
 
 test("[TI-4] the first deadline is the end of the start plus the time to live; without a time to live there is no deadline", () => {
-  expect(initialDeadlines(workspaceWith(2 * HOUR), rulesWith(), START)).toEqual({
+  expect(initialDeadlines(workspaceWith(2 * HOUR), createRules(), START)).toEqual({
     deadline: START + 2 * HOUR,
     max_deadline: null,
   });
-  expect(initialDeadlines(workspaceWith(null), rulesWith(), START).deadline).toBeNull();
-  const forbids = rulesWith({ allow_user_autostop: false, default_ttl_ms: HOUR });
+  expect(initialDeadlines(workspaceWith(null), createRules(), START).deadline).toBeNull();
+  const forbids = createRules({ allow_user_autostop: false, default_ttl_ms: HOUR });
   expect(toEffectiveTtl(workspaceWith(null), forbids)).toBe(HOUR);
   expect(initialDeadlines(workspaceWith(5 * HOUR), forbids, START).deadline).toBe(START + HOUR);
-  expect(initialDeadlines(workspaceWith(HOUR, null, PREBUILDS_USER_ID), rulesWith(), START).deadline).toBeNull();
+  expect(initialDeadlines(workspaceWith(HOUR, null, PREBUILDS_USER_ID), createRules(), START).deadline).toBeNull();
 });
 
 test("[TI-5] a first deadline past the next autostart becomes that autostart plus the time to live", () => {
   // START is 12:00; autostart would be at 14:00.
   const schedule = "CRON_TZ=UTC 0 14 * * *";
-  expect(iso(initialDeadlines(workspaceWith(HOUR, schedule), rulesWith(), START).deadline)).toBe("2030-01-01T13:00");
-  expect(iso(initialDeadlines(workspaceWith(2 * HOUR, schedule), rulesWith(), START).deadline)).toBe(
+  expect(iso(initialDeadlines(workspaceWith(HOUR, schedule), createRules(), START).deadline)).toBe("2030-01-01T13:00");
+  expect(iso(initialDeadlines(workspaceWith(2 * HOUR, schedule), createRules(), START).deadline)).toBe(
     "2030-01-01T14:00",
   );
-  expect(iso(initialDeadlines(workspaceWith(3 * HOUR, schedule), rulesWith(), START).deadline)).toBe(
+  expect(iso(initialDeadlines(workspaceWith(3 * HOUR, schedule), createRules(), START).deadline)).toBe(
     "2030-01-01T17:00",
   );
-  const forbids = rulesWith({ allow_user_autostart: false });
+  const forbids = createRules({ allow_user_autostart: false });
   expect(iso(initialDeadlines(workspaceWith(3 * HOUR, schedule), forbids, START).deadline)).toBe("2030-01-01T15:00");
-  const weekend = rulesWith({ autostart_requirement_days: ["saturday"] });
+  const weekend = createRules({ autostart_requirement_days: ["saturday"] });
   expect(iso(initialDeadlines(workspaceWith(3 * HOUR, schedule), weekend, START).deadline)).toBe("2030-01-01T15:00");
 });
 
@@ -62,12 +62,12 @@ describe("[TI-6] the latest deadline is the first required midnight that is two 
     [["monday"], 4, "2030-01-01T12:00Z", "2030-01-21T00:00"],
     [["friday"], 16, "2030-01-01T12:00Z", "2030-01-25T00:00"],
   ] as const)("%p every %p weeks from %s: %p", (days, weeks, ended, expected) => {
-    const rules = rulesWith({ autostop_requirement_days: [...days], autostop_requirement_weeks: weeks });
+    const rules = createRules({ autostop_requirement_days: [...days], autostop_requirement_weeks: weeks });
     expect(iso(computeMaxDeadline(rules, at(ended)))).toBe(expected);
   });
 
   test("[TI-6] a deadline is limited to it, and without a time to live it is the deadline", () => {
-    const rules = rulesWith({ autostop_requirement_days: ["wednesday"] });
+    const rules = createRules({ autostop_requirement_days: ["wednesday"] });
     const midnight = at("2030-01-02T00:00Z");
     expect(initialDeadlines(workspaceWith(HOUR), rules, START)).toEqual({
       deadline: START + HOUR,
@@ -87,7 +87,7 @@ test("[TI-6] for any requirement, the latest deadline is the earliest required m
       fc.integer({ min: 1, max: 16 }),
       fc.integer({ min: Date.UTC(2023, 0, 2), max: Date.UTC(2040, 0, 1) }),
       (days, weeks, ended) => {
-        const rules = rulesWith({ autostop_requirement_days: days, autostop_requirement_weeks: weeks });
+        const rules = createRules({ autostop_requirement_days: days, autostop_requirement_weeks: weeks });
         const isAllowedDay = (day: number): boolean =>
           days.includes(DAYS[(new Date(day).getUTCDay() + 6) % 7] ?? "") &&
           Math.floor((day - Date.UTC(2023, 0, 2)) / (7 * DAY)) % weeks === 0 &&
@@ -108,7 +108,7 @@ test("[TI-4] [TI-6] with any settings, no deadline is after the latest one, and 
       fc.subarray(DAYS),
       fc.integer({ min: START, max: START + 400 * DAY }),
       (ttl, schedule, days, ended) => {
-        const rules = rulesWith({ autostop_requirement_days: days });
+        const rules = createRules({ autostop_requirement_days: days });
         const { deadline, max_deadline } = initialDeadlines(workspaceWith(ttl, schedule), rules, ended);
         expect(max_deadline === null).toBe(days.length === 0);
         expect(deadline === null).toBe(ttl === null && max_deadline === null);
@@ -154,14 +154,14 @@ describe("[TI-8] a deadline", () => {
       "conflict",
     ],
   ])("%s", (_, facts, wanted, kind) => {
-    expect(extendProblem(stateWith(facts), wanted, now)?.kind).toBe(kind as "invalid");
+    expect(findExtendProblem(stateWith(facts), wanted, now)?.kind).toBe(kind as "invalid");
   });
 });
 
 describe("[TI-28] changing a required stop while the workspace runs", () => {
   const now = START + HOUR;
-  const wednesday = rulesWith({ autostop_requirement_days: ["wednesday"] });
-  const after = (build: Deadlines, rules: ReturnType<typeof rulesWith>, at = now, ttl: number | null = null) =>
+  const wednesday = createRules({ autostop_requirement_days: ["wednesday"] });
+  const after = (build: Deadlines, rules: ReturnType<typeof createRules>, at = now, ttl: number | null = null) =>
     renewDeadlines(stateWith({ workspace: { ttl_ms: ttl }, build, job: { completed_at: START } }), rules, at);
 
   test("moves the latest deadline, and a deadline that is past it", () => {
@@ -192,6 +192,6 @@ describe("[TI-28] changing a required stop while the workspace runs", () => {
     const given = after({ deadline: null, max_deadline: null }, wednesday, at);
     expect(given).toEqual({ deadline: at + 2 * HOUR, max_deadline: at + 2 * HOUR });
     expect(after(given as Deadlines, wednesday, at + HOUR)).toBeUndefined();
-    expect(after({ deadline: max, max_deadline: max }, rulesWith())).toEqual({ deadline: null, max_deadline: null });
+    expect(after({ deadline: max, max_deadline: max }, createRules())).toEqual({ deadline: null, max_deadline: null });
   });
 });

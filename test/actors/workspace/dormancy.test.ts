@@ -7,6 +7,7 @@ import { extendDeadline, withAutostart, withDormancy, withTtl } from "#actors/wo
 import { NIL_UUID } from "#base/ids.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import {
+  createRules,
   DAY,
   FAILED,
   type Facts,
@@ -14,7 +15,6 @@ import {
   MINUTE,
   PENDING,
   PLAIN_BUILD,
-  rulesWith,
   START,
   stateWith,
 } from "./schedule-state.ts";
@@ -68,9 +68,9 @@ describe("[TI-25] dormancy", () => {
 
   test("[TI-25] it is deleted after the template's period, or never", () => {
     const dormant_at = START;
-    expect(toDeletionTime({ dormant_at }, rulesWith({ time_til_dormant_autodelete_ms: DAY }))).toBe(START + DAY);
-    expect(toDeletionTime({ dormant_at }, rulesWith())).toBeNull();
-    expect(toDeletionTime({ dormant_at: null }, rulesWith({ time_til_dormant_autodelete_ms: DAY }))).toBeNull();
+    expect(toDeletionTime({ dormant_at }, createRules({ time_til_dormant_autodelete_ms: DAY }))).toBe(START + DAY);
+    expect(toDeletionTime({ dormant_at }, createRules())).toBeNull();
+    expect(toDeletionTime({ dormant_at: null }, createRules({ time_til_dormant_autodelete_ms: DAY }))).toBeNull();
     expect([isDormant({ dormant_at }), isDormant({ dormant_at: null })]).toEqual([true, false]);
     expect(toDormancyPatch(true, now)).toEqual({ dormant_at: now, updated_at: now });
   });
@@ -80,8 +80,8 @@ describe("[TI-27] an unclaimed prebuild and a deleted workspace", () => {
   const prebuild = stateWith({ workspace: { owner_id: PREBUILDS_USER_ID }, build: { deadline: START + DAY } });
   const deleted = stateWith({ workspace: { deleted: true }, build: { deadline: START + DAY } });
   test.each([
-    ["time to live", (one: typeof prebuild) => withTtl(one, rulesWith(), { ttl_ms: HOUR, by: ADA }, START)],
-    ["autostart", (one: typeof prebuild) => withAutostart(one, rulesWith(), "0 9 * * *", START)],
+    ["time to live", (one: typeof prebuild) => withTtl(one, createRules(), { ttl_ms: HOUR, by: ADA }, START)],
+    ["autostart", (one: typeof prebuild) => withAutostart(one, createRules(), "0 9 * * *", START)],
     ["extension", (one: typeof prebuild) => extendDeadline(one, { deadline: START + HOUR, by: ADA }, START)],
     ["dormancy", (one: typeof prebuild) => withDormancy(one, { dormant: true, by: ADA }, START)],
   ])("%s: 409 and 410", (_, ask) => {
@@ -91,7 +91,7 @@ describe("[TI-27] an unclaimed prebuild and a deleted workspace", () => {
 });
 
 describe("[TI-7] the time to live", () => {
-  const set = (ttl_ms: number | null, facts: Facts = {}, rules = rulesWith()) =>
+  const set = (ttl_ms: number | null, facts: Facts = {}, rules = createRules()) =>
     withTtl(stateWith(facts), rules, { ttl_ms, by: ADA }, START);
   const deadline = START + HOUR;
 
@@ -122,6 +122,6 @@ describe("[TI-7] the time to live", () => {
   });
 
   test("[TI-7] the template may forbid it", () => {
-    expect(getOutcome(set(HOUR, {}, rulesWith({ allow_user_autostop: false })))).toBe("invalid");
+    expect(getOutcome(set(HOUR, {}, createRules({ allow_user_autostop: false })))).toBe("invalid");
   });
 });

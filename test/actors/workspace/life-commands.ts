@@ -25,15 +25,15 @@ type NightStep = { readonly do: "eve"; readonly hour: number };
 class Command implements fc.AsyncCommand<LifeModel, Real> {
   readonly #wish: Step | NightStep;
 
-  constructor(wish: Step | NightStep) {
-    this.#wish = wish;
+  constructor(request: Step | NightStep) {
+    this.#wish = request;
   }
 
   #step({ now }: Readonly<LifeModel>): Step {
-    const wish = this.#wish;
-    if (wish.do !== "eve") return wish;
+    const request = this.#wish;
+    if (request.do !== "eve") return request;
     // Today's or tomorrow's.
-    const eve = Math.floor(now / DAY) * DAY + wish.hour * HOUR - 20_000;
+    const eve = Math.floor(now / DAY) * DAY + request.hour * HOUR - 20_000;
     return { do: "wait", of: 0, ms: eve > now ? eve - now : eve + DAY - now };
   }
 

@@ -12,7 +12,7 @@ import { toJobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Real } from "./life-commands.ts";
 import type { Rules, Step, Transition, Version, View } from "./life-model.ts";
-import { buildWith, rulesWith, stateWith } from "./schedule-state.ts";
+import { buildWith, createRules, stateWith } from "./schedule-state.ts";
 
 const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;
 const STATUS: Readonly<Record<string, number>> = { conflict: 409, gone: 410, invalid: 400 };
@@ -63,8 +63,8 @@ class PureLife {
     return 200;
   }
 
-  build(asked: BuildRequest): number {
-    const build = createNewBuild(this.#number, { version: this.#state.build.template_version_id, ...asked });
+  build(requested: BuildRequest): number {
+    const build = createNewBuild(this.#number, { version: this.#state.build.template_version_id, ...requested });
     return this.apply(transition(this.#state, { type: "build", now: this.#clock.now, build }));
   }
 
@@ -195,7 +195,7 @@ export class PureLives implements Real {
   constructor({ failure_ttl, til_dormant, autodelete }: Rules, now: number) {
     this.#clock = { now };
     const times = { time_til_dormant_ms: til_dormant, time_til_dormant_autodelete_ms: autodelete };
-    this.#rules = rulesWith({ failure_ttl_ms: failure_ttl, ...times });
+    this.#rules = createRules({ failure_ttl_ms: failure_ttl, ...times });
   }
 
   async applyStep(step: Step): Promise<number> {
@@ -208,11 +208,11 @@ export class PureLives implements Real {
     return this.#all.map((one) => one.view());
   }
 
-  #born(asked: BuildRequest, more: Partial<WorkspaceState["workspace"]>): PureLife {
+  #born(requested: BuildRequest, more: Partial<WorkspaceState["workspace"]>): PureLife {
     const { now } = this.#clock;
     const times = { created_at: now, updated_at: now, last_used_at: now };
     const born = stateWith({ workspace: { ...times, status: "pending", version: 0, ...more } });
-    const life = new PureLife(this.#clock, this.#rules, born, createNewBuild(1, asked));
+    const life = new PureLife(this.#clock, this.#rules, born, createNewBuild(1, requested));
     this.#all.push(life);
     return life;
   }

@@ -20,7 +20,7 @@ import { transition } from "#actors/workspace/state.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { findNextTime } from "#base/schedule/cron.ts";
 import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
-import { buildWith, DAY, HOUR, MINUTE, rulesWith, START, stateWith } from "./schedule-state.ts";
+import { buildWith, createRules, DAY, HOUR, MINUTE, START, stateWith } from "./schedule-state.ts";
 
 const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;
 
@@ -184,7 +184,7 @@ const applyStep = (model: Model, one: Step): void => {
   if (one.kind === "use") model.apply(recordActivity(state, rules, { reason: "terminal", at: now }, now));
   if (one.kind === "dormant" && "on" in one) model.apply(withDormancy(state, { dormant: one.on, by: BY }, now));
   if (one.kind === "template" && "rules" in one) {
-    model.rules = rulesWith({ ...rules, ...(one.rules as Partial<ScheduleRules>) });
+    model.rules = createRules({ ...rules, ...(one.rules as Partial<ScheduleRules>) });
     model.settle(state, state, true);
   }
   model.run();
@@ -195,7 +195,7 @@ test("[TI-26] [TI-18] whatever people and templates change, there is one timer a
   let others = 0;
   fc.assert(
     fc.property(fc.array(step, { minLength: 30, maxLength: 80, size: "max" }), (steps) => {
-      const model = new Model(rulesWith());
+      const model = new Model(createRules());
       for (const one of steps) {
         applyStep(model, one as Step);
         model.check();

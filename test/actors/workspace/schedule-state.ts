@@ -130,7 +130,7 @@ export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}):
   capturing: null,
 });
 
-export const rulesWith = (rules: Partial<ScheduleRules> = {}): ScheduleRules => ({ ...DEFAULT_RULES, ...rules });
+export const createRules = (rules: Partial<ScheduleRules> = {}): ScheduleRules => ({ ...DEFAULT_RULES, ...rules });
 
 /** A failed job. */
 export const FAILED = { error: "broken" };

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { deriveTimes, findDueAction, findNextAction, nextCheckTime } from "#actors/workspace/schedule.ts";
 import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { DAY, FAILED, type Facts, HOUR, iso, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
+import { createRules, DAY, FAILED, type Facts, HOUR, iso, PENDING, START, stateWith } from "./schedule-state.ts";
 
 const CANCELED = { canceled_at: START };
 const deadline = START + HOUR;
@@ -53,29 +53,29 @@ const TABLE: [rule: string, what: string, facts: Facts, rules: Partial<ScheduleR
 describe("the next action", () => {
   test.each(TABLE.map((row) => [row[0], row[1], row] as const))("[%s] %s", (_, __, [, , facts, rules, kind, at]) => {
     const state = stateWith(facts);
-    const next = findNextAction(state, rulesWith(rules));
+    const next = findNextAction(state, createRules(rules));
     expect([next?.kind, next?.at]).toEqual([kind as never, at]);
     if (at === undefined) return;
-    expect(findDueAction(state, rulesWith(rules), at - 1)).toBeUndefined();
-    expect(findDueAction(state, rulesWith(rules), at)?.kind).toBe(kind as never);
+    expect(findDueAction(state, createRules(rules), at - 1)).toBeUndefined();
+    expect(findDueAction(state, createRules(rules), at)?.kind).toBe(kind as never);
   });
 
   test("[TI-14] if several actions are due, the first in the table runs", () => {
     const state = stateWith({ build: { deadline } });
-    const rules = rulesWith({ time_til_dormant_ms: HOUR, owner_status: "suspended" });
+    const rules = createRules({ time_til_dormant_ms: HOUR, owner_status: "suspended" });
     expect(findDueAction(state, rules, START + DAY)?.kind).toBe("autostop");
   });
 });
 
 test("[TK-6] the deadline of a task's workspace is reported as the task's pause", () => {
   const getReason = (task_id: string | null) =>
-    findDueAction(stateWith({ build: { deadline }, workspace: { task_id } }), rulesWith({}), START + DAY)?.reason;
+    findDueAction(stateWith({ build: { deadline }, workspace: { task_id } }), createRules({}), START + DAY)?.reason;
   expect([getReason(null), getReason("task")]).toEqual(["autostop", "task_auto_pause"]);
 });
 
 describe("[TI-17] the time of the next start", () => {
   const derive = (before: Facts | undefined, after: Facts, rules: Partial<ScheduleRules>, now: number) =>
-    iso(deriveTimes(before && stateWith(before), stateWith(after), rulesWith(rules), now).next_start_at);
+    iso(deriveTimes(before && stateWith(before), stateWith(after), createRules(rules), now).next_start_at);
   const workspace = { autostart_schedule };
   const known = { workspace: scheduled, build: stopped };
 
@@ -103,7 +103,7 @@ describe("[TI-17] the time of the next start", () => {
 
 test("[TI-26] the timer is set to the earliest action, and removed if no action is planned", () => {
   const findNextLook = (facts: Facts, rules: Partial<ScheduleRules> = {}): number | undefined =>
-    nextCheckTime(stateWith(facts), rulesWith(rules));
+    nextCheckTime(stateWith(facts), createRules(rules));
   expect(findNextLook({})).toBeUndefined();
   expect(findNextLook({ build: { deadline } })).toBe(deadline);
   expect(findNextLook({ build: { deadline }, workspace: scheduled })).toBe(deadline);

@@ -92,7 +92,7 @@ test("[SN-20] retries removing a failed copy's leftovers and deleted snapshots u
   await runner.stop();
 });
 
-test("[SN-22] a node that hands a workspace over ends its snapshot work and reports none of it", async () => {
+test("[SN-22] a node that hands over a workspace stops its snapshot work without reporting it", async () => {
   const { clock, runner, seen, reach } = openRunner();
   reach(false);
   runner.capture(createSubmitted("w", "leaving", 1));

@@ -192,9 +192,9 @@ test("[JB-7] a job that was interrupted by two server stops is not started a thi
 test("[JB-7] [JB-12] a job that moves between nodes, as in a rolling upgrade, is started at most six times", () => {
   const requeue = { type: "requeue", now: START + 5, job_id: "job-1", moved: true } as const;
   let state = createStarted();
-  for (let begun = 1; begun < 6; begun++) {
+  for (let started = 1; started < 6; started++) {
     state = applyCommand(state, requeue).state;
-    expect([begun, toJobStatus(state.job)]).toEqual([begun, "pending"]);
+    expect([started, toJobStatus(state.job)]).toEqual([started, "pending"]);
     state = applyCommand(
       state,
       toCommand({ kind: "start", transition: "start", late: "no", wait: 0 }, state, START),

@@ -24,8 +24,8 @@ test("[AD-10] new entries match the filter; the CSV has every entry and no formu
   using socket = await auditor.client.socket(`/api/v2/audit/watch?q=${q}&after_id=${newest?.id}`);
   await owner.put("/api/v2/users/admin/profile", { username: "admin", name: "Ada" });
   await owner.post("/api/v2/organizations", { name: "harbour", description: "=1+1" });
-  const heard = await nextEntries(socket);
-  expect(heard).toMatchObject([{ action: "create", resource_target: "harbour" }]);
+  const received = await nextEntries(socket);
+  expect(received).toMatchObject([{ action: "create", resource_target: "harbour" }]);
   await owner.delete("/api/v2/organizations/harbour");
   expect(await nextEntries(socket)).toMatchObject([{ action: "delete", resource_target: "harbour" }]);
 

@@ -37,8 +37,8 @@ test("[AD-5] Ollama and vLLM on this machine are found with their models; silent
   expect(servers[1]?.models).toMatchObject([{ model: "mistral-small", context_limit: 32_768, tools: null }]);
 
   const provider = { provider: "openai-compat", display_name: "Ollama", base_url: `${at[0]}/v1`, enabled: true };
-  const made = await owner.post<{ id: string }>("/api/v2/chats/providers", provider);
-  expect((await getLocalServers()).servers.map(({ provider_id }) => provider_id)).toEqual([made.id, null]);
+  const created = await owner.post<{ id: string }>("/api/v2/chats/providers", provider);
+  expect((await getLocalServers()).servers.map(({ provider_id }) => provider_id)).toEqual([created.id, null]);
   silent.resolve();
 });
 
@@ -57,8 +57,8 @@ test("[AD-6] testing an MCP server lists its tools and the tools that chats get,
   const refused = await owner.post<TriedMcpServer>(`${base}/${id}/try`);
   expect([refused.works, refused.tools, refused.problem]).toEqual([false, [], "it answered 500: no"]);
   const problemAt = async (slug: string, url: string) => {
-    const made = await owner.post<McpServerConfig>(base, { slug, url });
-    return (await owner.post<TriedMcpServer>(`${base}/${made.id}/try`)).problem;
+    const created = await owner.post<McpServerConfig>(base, { slug, url });
+    return (await owner.post<TriedMcpServer>(`${base}/${created.id}/try`)).problem;
   };
   expect(await problemAt("other", `${server.url.origin}/api/v2/none`)).toBe("it answered 404: Route not found.");
   expect(await problemAt("dead", "http://127.0.0.1:1/mcp")).toBe(

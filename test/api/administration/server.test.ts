@@ -35,10 +35,10 @@ test("[AD-3] lines crafted to be expensive are read as fast as others", () => {
   const kept = new RecentLog();
   const dear = ["a".repeat(9_000), "a.".repeat(4_500), "--key-".repeat(1_500), "eyJ".repeat(3_000)];
   for (let at = 0; at < 500; at++) kept.add({ at, level: "info", area: "http", text: dear[at % dear.length] ?? "" });
-  const begun = performance.now();
+  const started = performance.now();
   expect(kept.listAfter(0, 500)).toHaveLength(500);
   // With quadratic time it would be half a minute.
-  expect(performance.now() - begun).toBeLessThan(5_000);
+  expect(performance.now() - started).toBeLessThan(5_000);
 });
 
 testInside(
@@ -61,8 +61,8 @@ testInside(
       const last = lines.at(-1)?.id;
       using socket = await helper.client.socket(`/api/v2/deployment/logs/watch?after_id=${last}&search=boat`);
       log("db").warn("the third boat");
-      const heard = await message<ServerLogLine[]>(socket, () => true);
-      expect(heard).toMatchObject([{ level: "warn", text: "the third boat" }]);
+      const received = await message<ServerLogLine[]>(socket, () => true);
+      expect(received).toMatchObject([{ level: "warn", text: "the third boat" }]);
       await owner.put(`/api/v2/users/${helper.user.id}/roles`, { roles: [] });
       expect((await socket.closed).code).toBe(1008);
     } finally {
@@ -76,11 +76,11 @@ testSingleServer("sqlite")(
   async () => {
     using socket = await owner.socket("/api/v2/deployment/backups/watch");
     expect(await message<Backups>(socket, () => true)).toMatchObject({ backups: [], work: null });
-    const begun = await owner.post<Backups>("/api/v2/deployment/backups");
-    expect(begun.work).toMatchObject({ kind: "make", name: "" });
+    const started = await owner.post<Backups>("/api/v2/deployment/backups");
+    expect(started.work).toMatchObject({ kind: "make", name: "" });
     expect((await owner.fetch("POST", "/api/v2/deployment/backups")).status).toBe(409);
-    const made = await message<Backups>(socket, ({ work, backups }) => work === null && backups.length > 0);
-    const [backup] = made.backups;
+    const created = await message<Backups>(socket, ({ work, backups }) => work === null && backups.length > 0);
+    const [backup] = created.backups;
     expect(backup).toMatchObject({ problem: "", checked_at: null });
     expect(backup?.bytes).toBeGreaterThan(10_000);
 
@@ -89,11 +89,11 @@ testSingleServer("sqlite")(
     const checked = await message<Backups>(socket, ({ work, backups }) => !work && backups[0]?.checked_at !== null);
     expect([checked.failure, checked.backups[0]?.problem]).toEqual(["", ""]);
 
-    writeFileSync(join(made.folder, backup?.name ?? "", "slipway.db"), "no database");
+    writeFileSync(join(created.folder, backup?.name ?? "", "slipway.db"), "no database");
     await owner.post(path);
     const damaged = await message<Backups>(socket, ({ work, failure }) => work === null && failure !== "");
     expect(damaged.backups[0]?.problem).not.toBe("");
-    expect(readdirSync(made.folder).filter((name) => name.startsWith(".check-"))).toEqual([]);
+    expect(readdirSync(created.folder).filter((name) => name.startsWith(".check-"))).toEqual([]);
     expect((await owner.fetch("POST", "/api/v2/deployment/backups/..%2f..%2fetc/check")).status).toBe(404);
   },
 );

@@ -1,4 +1,4 @@
-// Status messages of apps, by REST and over the agent's connection: stored in order, shown to everyone who can see the workspace.
+// Status messages of apps, over REST and over the agent's connection: stored in order, shown to everyone who can see the workspace.
 import { describe, expect, test } from "bun:test";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { AppStatus } from "#schema/workspaces/app.ts";
@@ -25,7 +25,7 @@ const awaitRejection = async (call: Promise<unknown>) => {
   return [error.status, error.body.validations?.[0]?.field];
 };
 
-describe("by REST", () => {
+describe("over REST", () => {
   test("[AP-1] is stored, returned in the generic shape, and shown newest first under its app only", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }, { slug: "web" }] });
@@ -95,7 +95,7 @@ describe("by REST", () => {
     expect((await statuses(server, seeded))[0]?.[0]?.message).toBe("[31mred line one two");
   });
 
-  test("[AP-5] only the newest 50 of an app are kept, and those of other apps stay", async () => {
+  test("[AP-5] only the newest 50 statuses of an app are kept, and those of other apps are unaffected", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }, { slug: "web" }] });
     const agent = agentClient(server, seeded);
@@ -107,7 +107,7 @@ describe("by REST", () => {
   });
 });
 
-test("[AP-4] the newest one is the workspace's, watchers are notified, and a new build starts without one", async () => {
+test("[AP-4] the newest status is also the workspace's, watchers are notified, and a new build starts without a status", async () => {
   await using world = await openWorld();
   const token = crypto.randomUUID();
   const manifest = {
@@ -135,7 +135,7 @@ test("[AP-4] the newest one is the workspace's, watchers are notified, and a new
 });
 
 describe("over the agent's connection", () => {
-  test("[AP-6] is handled the same way; 160 characters are allowed there, and invalid ones are refused", async () => {
+  test("[AP-6] is handled the same way, except that 160 characters are allowed", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }] });
     await using connection = await connectAgent(server, seeded.agent_token);
@@ -155,12 +155,12 @@ describe("over the agent's connection", () => {
       ["working", "ab"],
     ]);
     expect(ai?.[0]?.uri).toBe("file:///work");
-    const wrong: [string, number, string][] = [
+    const problems: [string, number, string][] = [
       ["other", 0, ""],
       ["ai", 9, ""],
       ["ai", 0, "x".repeat(161)],
     ];
-    for (const [slug, state, message] of wrong) {
+    for (const [slug, state, message] of problems) {
       expect(
         await report(slug, state, message).then(
           () => "stored",

@@ -71,7 +71,7 @@ test("[WN-11] a command in a container gets its input, writes to both outputs, a
   expect((await runCommand("cat", { env: BOX, input: much })).out === much).toBe(true);
 });
 
-test("[WN-11] on a terminal it has the client's size and type, and signals reach it", async () => {
+test("[WN-11] a command on a terminal has the client's size and type, and receives signals", async () => {
   const pty = { rows: 33, cols: 101, term: "vt220" };
   const result = await runCommand("sleep 0.2; stty size; echo $TERM; exit 3", {
     env: { SLIPWAY_CONTAINER: "box" },

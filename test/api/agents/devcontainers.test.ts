@@ -127,8 +127,8 @@ describe("devcontainers", () => {
     const id = await findId("race");
     const gate = Promise.withResolvers<void>();
     setup.docker.hold = (call) => (call === "POST /containers/create" ? gate.promise : undefined);
-    const asked = await Promise.all([recreate(id), recreate(id), recreate(id)]);
-    expect(asked.map(({ status }) => status).sort()).toEqual([202, 409, 409]);
+    const requested = await Promise.all([recreate(id), recreate(id), recreate(id)]);
+    expect(requested.map(({ status }) => status).sort()).toEqual([202, 409, 409]);
     using socket = await setup.world.owner.socket(path("containers/watch"));
     gate.resolve();
     await awaitListing(socket, id, (one) => one?.status === "running");
@@ -170,7 +170,7 @@ describe("devcontainers", () => {
 
   test("[CO-11] a deleted one is stopped, removed and not listed, until its file changes; a failure leaves it in error", async () => {
     const config = setup.write("waste/.devcontainer.json", "{}");
-    const made = setup.docker.put("made", { labels: labels(join(setup.world.home, "waste"), config) });
+    const built = setup.docker.put("made", { labels: labels(join(setup.world.home, "waste"), config) });
     const id = await findId("waste");
     setup.docker.refuse = (call) => (call.startsWith("DELETE") ? { status: 500, message: "device busy" } : undefined);
     const failed = await remove(id);
@@ -183,9 +183,9 @@ describe("devcontainers", () => {
       error: expect.stringMatching(/device busy/),
     });
     setup.docker.refuse = () => undefined;
-    made.running = true;
+    built.running = true;
     expect((await remove(id)).status).toBe(204);
-    expect(setup.docker.calls.slice(-3)).toContain(`DELETE /containers/${made.id}`);
+    expect(setup.docker.calls.slice(-3)).toContain(`DELETE /containers/${built.id}`);
     expect(await findDevcontainer("waste")).toBeUndefined();
     expect((await remove(id)).status).toBe(404);
     const later = Date.now() / 1000 + 5;

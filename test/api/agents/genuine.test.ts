@@ -1,9 +1,9 @@
-// The server's functions in a workspace whose agent uses only the private network: the same as with our daemon.
+// A genuine agent, which uses only the private network, supports the same features as Slipway's daemon.
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessOutput } from "#schema/agents/agent-files.ts";
-import type { ListeningPorts } from "#schema/workspaces/listening-port.ts";
+import type { ListeningPorts } from "#schema/workspaces/startProgram-port.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
@@ -16,7 +16,7 @@ const context = () => getContext(world.server);
 const agent = (): string => world.seeded.agent_id;
 
 /** Starts a program of the workspace and returns the port it listens on. */
-const listening = async (program: string): Promise<{ port: number } & Disposable> => {
+const startProgram = async (program: string): Promise<{ port: number } & Disposable> => {
   writeFileSync(join(world.home, "listen.mjs"), program);
   const terminal = await TestTerminal.open(world, { command: `exec ${process.execPath} listen.mjs` });
   const shown = await terminal.until(/port=(\d+);/);
@@ -37,11 +37,11 @@ describe("a genuine agent", () => {
   });
 
   test("[TN-10] serves its ports, its programs' pages and the tools of chats", async () => {
-    using program = await listening(
+    using program = await startProgram(
       `const s = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (r) => new Response("from " + new URL(r.url).pathname) });
        console.log("port=" + s.port + ";");`,
     );
-    const { ports } = await world.owner.get<ListeningPorts>(world.path("listening-ports"));
+    const { ports } = await world.owner.get<ListeningPorts>(world.path("startProgram-ports"));
     expect(ports.map(({ port }) => port)).toContain(program.port);
     const { agentHttp } = context();
     const page = await agentHttp.request(agent(), { method: "GET", path: "/inside", port: program.port });
@@ -55,36 +55,36 @@ describe("a genuine agent", () => {
   });
 
   test("[TN-10] gets TLS from the server if a program requires it", async () => {
-    using program = await listening(
+    using program = await startProgram(
       `import { spawnSync } from "node:child_process";
        spawnSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=app", "-keyout", "key.pem", "-out", "cert.pem"]);
        const s = Bun.serve({ port: 0, hostname: "127.0.0.1", tls: { key: Bun.file("key.pem"), cert: Bun.file("cert.pem") }, fetch: () => new Response("secret ".repeat(20000)) });
        console.log("port=" + s.port + ";");`,
     );
-    const asked = { method: "GET", path: "/", port: program.port, tls: true };
-    const page = await context().agentHttp.request(agent(), asked);
+    const requested = { method: "GET", path: "/", port: program.port, tls: true };
+    const page = await context().agentHttp.request(agent(), requested);
     expect((await page.text(1_000_000)).length).toBe(7 * 20_000);
-    using plain = await listening(
+    using plain = await startProgram(
       `const s = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("") }); console.log("port=" + s.port + ";");`,
     );
-    const refused = context().agentHttp.request(agent(), { ...asked, port: plain.port });
+    const refused = context().agentHttp.request(agent(), { ...requested, port: plain.port });
     await expect(refused).rejects.toMatchObject({ failure: "refused" });
   });
 
-  test("[TN-2][TN-10] refuses ports that are not offered, and is refused with its state once it is disconnected", async () => {
+  test("[TN-2][TN-10] refuses ports that are not offered", async () => {
     await expect(context().dialer.dial(agent(), 5)).rejects.toMatchObject({ failure: "refused" });
     await expect(context().dialer.dial(agent(), 70_000)).rejects.toMatchObject({ failure: "refused" });
   });
 
-  test("[TN-12] that is killed and restarts is reached immediately; connections to the previous one break", async () => {
+  test("[TN-12] is reached immediately after it was killed and restarted; connections to the previous process break", async () => {
     const before = await context().dialer.dial(agent(), 4);
     await world.replace();
-    const { ports } = await world.owner.get<ListeningPorts>(world.path("listening-ports"));
+    const { ports } = await world.owner.get<ListeningPorts>(world.path("startProgram-ports"));
     expect(Array.isArray(ports)).toBe(true);
     expect(await before.closed).toMatchObject({ failure: "closed" });
   });
 
-  test("[TN-12] of a build that is no longer the latest is disconnected immediately", async () => {
+  test("[TN-12] is disconnected immediately when its build is no longer the latest", async () => {
     const { dialer, topics } = context();
     const stream = await dialer.dial(agent(), 4);
     topics.publish("agent_gone", agent(), {});

@@ -80,13 +80,13 @@ test("[GK-4] users see the public key and regenerate the pair, their own or as t
   expect((await getKeyPair(server, agent_token)).public_key).toBe(second.public_key);
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   expect(await admin.get<GitSshKey>(`/api/v2/users/${owner_id}/gitsshkey`)).toEqual(second);
-  const stranger = new Client(server.url, (await seedUser(server)).token);
+  const outsider = new Client(server.url, (await seedUser(server)).token);
   const keeper = new Client(server.url, (await seedUser(server, { roles: ["user-admin"] })).token);
   for (const call of [
     (client: Client) => client.get(`/api/v2/users/${owner_id}/gitsshkey`),
     (client: Client) => client.put(`/api/v2/users/${owner_id}/gitsshkey`),
   ]) {
-    expect(await awaitStatus(call(stranger))).toBe(404);
+    expect(await awaitStatus(call(outsider))).toBe(404);
     expect(await awaitStatus(call(keeper))).toBe(403);
   }
   expect((await getKeyPair(server, agent_token)).public_key).toBe(second.public_key);

@@ -111,7 +111,7 @@ describe("signing in", () => {
     expect((await at.signIn("i-1")).status).toBe(404);
   });
 
-  test("[II-9] an instance is the workspace's that named it first: no other gets its machine, also while that one is stopped", async () => {
+  test("[II-9] an instance belongs to the workspace that named it first, even while that one is stopped", async () => {
     await using at = await open();
     const bob = await seedAgent(at.server, { agent: { instance_id: "i-1" } });
     const { session_token } = (await at.signIn("i-1")).body;
@@ -131,7 +131,7 @@ describe("signing in", () => {
     expect(await at.works(eve.agent_token)).toBe(false);
   });
 
-  test("[II-7] is open to anonymous callers, under both names of each cloud; an invalid identity is 401 and names the cloud", async () => {
+  test("[II-7] is available to anonymous callers under both names of each cloud; an invalid identity returns 401 and names the cloud", async () => {
     await using at = await open();
     await seedAgent(at.server, { agent: { instance_id: "" } });
     const client = new Client(at.server.url);

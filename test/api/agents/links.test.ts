@@ -52,7 +52,7 @@ test("[AP-3] an address that an app sends is dropped if it is code", async () =>
     const report = { app_slug: "web", state: "working", message: "m\u202ex", uri };
     await agent.patch<unknown>("/api/v2/workspaceagents/me/app-status", report);
     const { apps } = await owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${seeded.agent_id}`);
-    const said = apps[0]?.statuses[0];
-    expect([uri, said?.uri, said?.message]).toEqual([uri, CODE.includes(uri) ? "" : uri, "mx"]);
+    const text = apps[0]?.statuses[0];
+    expect([uri, text?.uri, text?.message]).toEqual([uri, CODE.includes(uri) ? "" : uri, "mx"]);
   }
 });

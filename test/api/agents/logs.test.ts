@@ -243,9 +243,9 @@ describe("reading", () => {
   test("[LG-18] a caller who may not see the workspace gets 404, as for a missing agent", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    const stranger = new Client(server.url, (await seedUser(server)).token);
-    const there = await stranger.fetch("GET", toLogsPath(seeded));
-    const nowhere = await stranger.fetch("GET", `/api/v2/workspaceagents/${crypto.randomUUID()}/logs`);
+    const outsider = new Client(server.url, (await seedUser(server)).token);
+    const there = await outsider.fetch("GET", toLogsPath(seeded));
+    const nowhere = await outsider.fetch("GET", `/api/v2/workspaceagents/${crypto.randomUUID()}/logs`);
     expect([there.status, nowhere.status]).toEqual([404, 404]);
     expect(await there.json()).toEqual(await nowhere.json());
     expect((await agentClient(server, seeded).fetch("GET", toLogsPath(seeded))).status).toBe(401);

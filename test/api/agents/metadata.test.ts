@@ -91,9 +91,9 @@ test("[MD-3] many watchers cost one timer and leave nothing behind", async () =>
 test("[MD-4] users without access get 404; a newer build ends the streams, and so does a client that sends a message", async () => {
   await using server = await startTestServer({ clock: new ManualClock() });
   const seeded = await seedAgent(server, { metadata: METADATA });
-  const stranger = new Client(server.url, (await seedUser(server)).token);
+  const outsider = new Client(server.url, (await seedUser(server)).token);
   for (const kind of ["watch-metadata", "watch-metadata-ws"]) {
-    expect((await stranger.fetch("GET", toAgentPath(seeded, kind))).status).toBe(404);
+    expect((await outsider.fetch("GET", toAgentPath(seeded, kind))).status).toBe(404);
   }
   const talker = await open(server, seeded);
   talker.send("hello");

@@ -71,10 +71,10 @@ describe("listening ports", () => {
     expect(await fetchStatus(world.owner.withToken(owner.token))).toBe(200);
     expect(await fetchStatus(world.owner.withToken(undefined))).toBe(401);
     const never = await seedAgent(world.server);
-    const asked = new Client(world.server.url, never.owner_token).get(
+    const requested = new Client(world.server.url, never.owner_token).get(
       `/api/v2/workspaceagents/${never.agent_id}/listening-ports`,
     );
-    const error = (await asked.catch((thrown: unknown) => thrown)) as ApiError;
+    const error = (await requested.catch((thrown: unknown) => thrown)) as ApiError;
     expect(error).toBeInstanceOf(ApiError);
     expect([error.status, error.body.message]).toEqual([400, 'The agent is not connected: its state is "connecting".']);
   });
@@ -116,7 +116,7 @@ describe("the daemon's HTTP API", () => {
     const part = await agentHttp.request(world.seeded.agent_id, { method: "GET", path });
     expect(part.headers.get("x-file-size")).toBe("200000");
     expect((await part.text()).length).toBe(50_000);
-    const wrong: [string, string, number][] = [
+    const problems: [string, string, number][] = [
       ["GET", "read-file?path=nothing", 404],
       ["GET", "read-file?path=folder", 400],
       ["GET", "read-file?path=/dev/zero", 400],
@@ -125,8 +125,8 @@ describe("the daemon's HTTP API", () => {
       ["GET", "resolve-path?path=nowhere", 404],
       ["GET", "resolve-path?path=folder/loop", 400],
     ];
-    for (const [method, asked, status] of wrong)
-      expect([asked, (await request(method, asked)).status]).toEqual([asked, status]);
+    for (const [method, requested, status] of problems)
+      expect([requested, (await request(method, requested)).status]).toEqual([requested, status]);
     expect((await request("POST", "list-directory", { json: { path: 7 } })).status).toBe(400);
   });
 

@@ -273,7 +273,7 @@ describe("calling", () => {
     const { agent } = connection;
     await agent.getServiceBanner({});
     const before = await getAgent(server, seeded);
-    const wrong: (() => Promise<unknown>)[] = [
+    const problems: (() => Promise<unknown>)[] = [
       () => agent.updateStartup({ startup: { version: "latest" } }),
       () => agent.updateStartup({ startup: { version: "v1.2.3", subsystems: [9 as Startup_Subsystem] } }),
       () => agent.updateStartup({}),
@@ -285,7 +285,7 @@ describe("calling", () => {
       () => agent.scriptCompleted({ timing: { scriptId: uuidToBytes(NIL_UUID) } }),
       () => agent.batchCreateLogs({ logSourceId: uuidToBytes(crypto.randomUUID()), logs: [{ output: "x" }] }),
     ];
-    for (const call of wrong)
+    for (const call of problems)
       expect(
         await call().then(
           () => "accepted",

@@ -13,10 +13,15 @@ const server = await forFile(startTestServer({ clock: systemClock }));
 
 const WISH = { name: "devcontainer", directory: "/workspaces/app", architecture: "amd64", operatingSystem: "linux" };
 
-const make = async (agent: RpcAgent["agent"], wish: Parameters<RpcAgent["agent"]["createSubAgent"]>[0] = WISH) => {
-  const { agent: made, appCreationErrors } = await agent.createSubAgent(wish);
-  if (!made) throw new Error("no agent came");
-  return { id: uuidFromBytes(made.id), token: uuidFromBytes(made.authToken), name: made.name, appCreationErrors };
+const make = async (agent: RpcAgent["agent"], request: Parameters<RpcAgent["agent"]["createSubAgent"]>[0] = WISH) => {
+  const { agent: created, appCreationErrors } = await agent.createSubAgent(request);
+  if (!created) throw new Error("no agent came");
+  return {
+    id: uuidFromBytes(created.id),
+    token: uuidFromBytes(created.authToken),
+    name: created.name,
+    appCreationErrors,
+  };
 };
 const show = (seeded: SeededAgent, id: string) =>
   new Client(server.url, seeded.owner_token).get<WorkspaceAgent>(`/api/v2/workspaceagents/${id}`);
@@ -101,9 +106,9 @@ describe("a child agent", () => {
   });
 
   test("[SA-3] can be deleted by its parent alone: not listed, its token revoked, its connection closed", async () => {
-    const [seeded, stranger] = [await seedAgent(server), await seedAgent(server)];
+    const [seeded, outsider] = [await seedAgent(server), await seedAgent(server)];
     await using parent = await connectAgent(server, seeded.agent_token);
-    await using other = await connectAgent(server, stranger.agent_token);
+    await using other = await connectAgent(server, outsider.agent_token);
     const child = await make(parent.agent);
     const inside = await connectAgent(server, child.token);
     await inside.agent.getServiceBanner({});

@@ -21,8 +21,12 @@ test("[TM-17] a ticket opens one agent's terminal for a minute, from any page, a
   const fetchStatus = async (client: Client, body: object) => (await client.fetch("POST", TICKETS, body)).status;
   const open = async (path: string, ticket: string, headers: Record<string, string> = {}) => {
     const query = new URLSearchParams({ reconnect: uuid(), signed_token: ticket });
-    const asked = handshake(`${path}?${query}`, { Host: server.url.host, Origin: "https://pages.example", ...headers });
-    return (await call(server.url, asked))?.status;
+    const requested = handshake(`${path}?${query}`, {
+      Host: server.url.host,
+      Origin: "https://pages.example",
+      ...headers,
+    });
+    return (await call(server.url, requested))?.status;
   };
 
   const ticket = await ticketFor(owner, agent.agent_id);
@@ -38,8 +42,8 @@ test("[TM-17] a ticket opens one agent's terminal for a minute, from any page, a
   for (const url of ["", "nowhere", "javascript:1", server.url.origin, toSocketUrl(other.agent_id)]) {
     expect([url, await fetchStatus(owner, { url, agentID: agent.agent_id })]).toEqual([url, 400]);
   }
-  const stranger = new Client(server.url, (await seedUser(server)).token);
-  expect(await fetchStatus(stranger, { url: toSocketUrl(agent.agent_id), agentID: agent.agent_id })).toBe(404);
+  const outsider = new Client(server.url, (await seedUser(server)).token);
+  expect(await fetchStatus(outsider, { url: toSocketUrl(agent.agent_id), agentID: agent.agent_id })).toBe(404);
 
   clock.advance(61_000);
   expect(await open(terminal(agent.agent_id), ticket)).toBe(401);

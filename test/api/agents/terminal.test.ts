@@ -19,7 +19,7 @@ const open = (options: Parameters<typeof TestTerminal.open>[1] = {}) => TestTerm
 const READY = /# $|\$ $/;
 
 /** Returns the process ID that a command has written into this file of the home folder. */
-const pidIn = (name: string): number => Number(readFileSync(join(world.home, name), "utf8"));
+const readPid = (name: string): number => Number(readFileSync(join(world.home, name), "utf8"));
 
 describe("a terminal", () => {
   test("[TM-1] is a login shell with a known terminal type and a UTF-8 character set, in the agent's folder", async () => {
@@ -44,15 +44,15 @@ describe("a terminal", () => {
     using terminal = await open();
     await terminal.until(READY);
     terminal.sendInput({ data: "echo $$ > shell; (echo $BASHPID > sleeper; exec sleep 1000)\n" });
-    await untilHolds(() => isAlive(pidIn("sleeper")));
-    const sleeper = pidIn("sleeper");
+    await untilHolds(() => isAlive(readPid("sleeper")));
+    const sleeper = readPid("sleeper");
     terminal.clearOutput();
     terminal.sendInput({ data: "\x03" });
     await terminal.until(/\^C/);
     terminal.sendInput({ data: "echo still $((1+1)) here\n" });
     await terminal.until(/still 2 here/);
     expect(isAlive(sleeper)).toBe(false);
-    expect(isAlive(pidIn("shell"))).toBe(true);
+    expect(isAlive(readPid("shell"))).toBe(true);
     terminal.sendInput({ data: "exit\n" });
     await terminal.socket.closed;
   });
@@ -105,7 +105,7 @@ describe("a terminal", () => {
       data: "sleep 1000 & echo $! > job; (trap '' HUP; exec sleep 1000) & echo $! > stubborn; echo ok$((1+1))\n",
     });
     await terminal.until(/ok2/);
-    const jobs = [pidIn("job"), pidIn("stubborn")];
+    const jobs = [readPid("job"), readPid("stubborn")];
     expect(jobs.map(isAlive)).toEqual([true, true]);
     terminal.sendInput({ data: "disown -a; exit\n" });
     expect(await terminal.socket.closed).toMatchObject({ code: 1000 });
@@ -134,9 +134,9 @@ describe("a slow reader", () => {
     const query = new URLSearchParams({ reconnect: uuid(), command: "echo $$ > loud; exec yes" });
     await using slow = await BareSocket.open(world.server.url, world.path(`pty?${query}`), world.seeded.owner_token);
     await waitUntilStalled();
-    expect(isAlive(pidIn("loud"))).toBe(true);
+    expect(isAlive(readPid("loud"))).toBe(true);
     slow.send(JSON.stringify({ data: "\x03" }));
-    await untilHolds(() => !isAlive(pidIn("loud")));
+    await untilHolds(() => !isAlive(readPid("loud")));
   });
 });
 
@@ -195,13 +195,13 @@ describe("failures", () => {
     expect(await fetchStatus(`reconnect=${uuid()}&backend_type=tmux`)).toBe(400);
     expect(await fetchStatus(`reconnect=${uuid()}&backend_type=screen&container=one`)).toBe(400);
     expect(await fetchStatus(`reconnect=${uuid()}&height=0`)).toBe(400);
-    const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
-    expect(await fetchStatus(`reconnect=${uuid()}`, world.owner.withToken(stranger.token))).toBe(404);
-    const looker = await seedUser(world.server, {
+    const outsider = await seedUser(world.server, { organization_id: world.seeded.organization_id });
+    expect(await fetchStatus(`reconnect=${uuid()}`, world.owner.withToken(outsider.token))).toBe(404);
+    const templateAdmin = await seedUser(world.server, {
       organization_id: world.seeded.organization_id,
       roles: ["template-admin"],
     });
-    expect(await fetchStatus(`reconnect=${uuid()}`, world.owner.withToken(looker.token))).toBe(404);
+    expect(await fetchStatus(`reconnect=${uuid()}`, world.owner.withToken(templateAdmin.token))).toBe(404);
     expect(await fetchStatus(`reconnect=${uuid()}`, world.owner.withToken(undefined))).toBe(401);
     expect(await fetchStatus(`reconnect=${uuid()}`, world.owner.withToken(world.seeded.agent_token))).toBe(401);
   });
@@ -212,7 +212,7 @@ describe("failures", () => {
     ["a list", "[1]", 1008],
     ["random bytes", new Uint8Array(300).fill(0xfe), 1008],
     ["broken JSON", '{"data": }', 1008],
-    ["bytes that are no UTF-8", Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d), 1008],
+    ["invalid UTF-8", Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d), 1008],
     ["an object without end", `{"data":"${"x".repeat(1_100_000)}`, 1009],
   ];
   test.each(nonsense)(
@@ -265,11 +265,14 @@ describe("failures", () => {
     const session = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
     const url = new URL(world.path("pty"), world.server.url).href;
     const agentID = /[0-9a-f-]{36}/.exec(url)?.[0];
-    const asked = await session.post<{ signed_token: string }>("/api/v2/applications/reconnecting-pty-signed-token", {
-      url,
-      agentID,
-    });
-    const path = (rest: string) => world.path(`${rest}&signed_token=${asked.signed_token}`);
+    const requested = await session.post<{ signed_token: string }>(
+      "/api/v2/applications/reconnecting-pty-signed-token",
+      {
+        url,
+        agentID,
+      },
+    );
+    const path = (rest: string) => world.path(`${rest}&signed_token=${requested.signed_token}`);
     using terminal = await TestTerminal.open(
       { owner: new Client(world.server.url), path },
       { command: "echo up; cat" },

@@ -191,8 +191,8 @@ test("[AG-29] a copy of the token takes nothing over while the daemon is connect
     stdio: ["ignore", "ignore", "pipe"],
   });
   const reader = copied.stderr.getReader();
-  let said = "";
-  while (!said.includes("not connected")) said += new TextDecoder().decode((await reader.read()).value);
+  let message = "";
+  while (!message.includes("not connected")) message += new TextDecoder().decode((await reader.read()).value);
   // Chats and terminals of the owner still run in the workspace.
   using ours = await TestTerminal.open({ owner: clients.owner, path: agentPath }, { command: "pwd; cat" });
   expect(await ours.until(/\//)).not.toContain(home.path);

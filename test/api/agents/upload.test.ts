@@ -79,7 +79,7 @@ test("[PT-8] too many unfinished uploads to one workspace are refused until some
   await until(async () => (await uploadFile({ name: "accepted", replace: "true" }, "x")).status === 201);
 });
 
-test("[PT-8] a file whose sender loses access before its end is not stored", async () => {
+test("[PT-8] a file whose sender loses access during the upload is not stored", async () => {
   const { seeded, server, home } = world;
   const bob = await seedUser(server, { organization_id: seeded.organization_id });
   const { requests, store } = getContext(server);
@@ -112,8 +112,8 @@ test("[PT-8] rejects names with folders, files above 32 MiB, names of existing f
   expect(streamed.status).toBe(413);
   const neverConnected = await seedAgent(world.server);
   expect((await uploadFile({ name: "a" }, "x", neverConnected)).status).toBe(400);
-  const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
-  const { status } = await world.owner.withToken(stranger.token).fetch("POST", world.path("files?name=a"));
+  const outsider = await seedUser(world.server, { organization_id: world.seeded.organization_id });
+  const { status } = await world.owner.withToken(outsider.token).fetch("POST", world.path("files?name=a"));
   expect(status).toBe(404);
   expect(readdirSync(world.home)).toEqual(before);
 });
@@ -147,8 +147,8 @@ test("[PT-10] folders are listed, files are read as bytes, and a file is uploade
   );
   expect(statuses.slice(0, 2)).toEqual([404, 404]);
   expect(statuses.every((status) => status >= 400 && status < 500)).toBe(true);
-  const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
-  const { status } = await world.owner.withToken(stranger.token).fetch("GET", world.path("files"));
+  const outsider = await seedUser(world.server, { organization_id: world.seeded.organization_id });
+  const { status } = await world.owner.withToken(outsider.token).fetch("GET", world.path("files"));
   expect(status).toBe(404);
 });
 

@@ -44,10 +44,10 @@ const awaitLeft = (world: GatewayWorld, count: number) =>
 /** Calls the model and disconnects when this text has arrived. Returns the provider's side of the call. */
 const takeAndLeave = async (world: GatewayWorld, text: string, max_tokens?: number): Promise<ModelCall> => {
   const leaving = new AbortController();
-  const asked = callModel(world, { signal: leaving.signal, max_tokens });
+  const requested = callModel(world, { signal: leaving.signal, max_tokens });
   const call = await world.upstream.next();
   call.sendRaw(delta(text));
-  const reader = (await asked).body?.getReader();
+  const reader = (await requested).body?.getReader();
   for (let size = 0; size < text.length; ) size += (await reader?.read())?.value?.length ?? 0;
   leaving.abort();
   return call;
@@ -81,10 +81,10 @@ testInside(
     expect(await listUsage(world)).toEqual([reported]);
 
     const early = new AbortController();
-    const asked = callModel(world, { signal: early.signal }).catch(() => undefined);
+    const requested = callModel(world, { signal: early.signal }).catch(() => undefined);
     const unanswered = await world.upstream.next();
     early.abort();
-    await asked;
+    await requested;
     await awaitLeft(world, 1);
     report(unanswered, 7);
     await until(async () => (await listUsage(world)).length === 2);
@@ -114,10 +114,10 @@ test("[GW-5] [GW-19] when the report does not arrive within a minute, the reserv
   expect(cut?.input_tokens).toBeGreaterThan(1_000);
 
   const early = new AbortController();
-  const asked = callModel(world, { signal: early.signal }).catch(() => undefined);
+  const requested = callModel(world, { signal: early.signal }).catch(() => undefined);
   const unanswered = await world.upstream.next();
   early.abort();
-  await asked;
+  await requested;
   await passMinute(2);
   await unanswered.gone;
   expect((await listUsage(world))[0]).toMatchObject({ outcome: "aborted", output_tokens: 9, is_estimated: true });
@@ -140,7 +140,7 @@ test("[GW-19] a caller can leave 16 answers to be read; beyond that the reserved
   expect((await listUsage(world)).filter(({ output_tokens }) => output_tokens === 100)).toHaveLength(16);
 });
 
-test("[GW-19] a model without a price on a server of one's own is free immediately, and its call is estimated from the text", async () => {
+test("[GW-19] a model without a price on a self-hosted model server is free immediately, and its call is estimated from the text", async () => {
   await using world = await openGatewayWorld();
   await addModel(world, "openai-compat");
   const call = await takeAndLeave(world, "x".repeat(400), 60_000);
@@ -176,9 +176,9 @@ test("[GW-5] [GW-11] a truncated response is charged by estimate; one without a 
 test("[GW-5] implausible figures are replaced by estimates, and sums remain sums", async () => {
   await using world = await openGatewayWorld();
   await addModel(world, "openai", PRICE);
-  const asked = callModel(world);
+  const requested = callModel(world);
   (await world.upstream.next()).answer(200, '{"choices":[],"usage":{"prompt_tokens":1e300,"completion_tokens":1e300}}');
-  expect((await asked).status).toBe(200);
+  expect((await requested).status).toBe(200);
   expect(await row(world, "ok")).toMatchObject({ is_estimated: true, output_tokens: 0 });
   const { total } = await world.owner.get<AiUsage>("/api/v2/ai/usage?by=model");
   expect(total.total_cost_micros).toBeGreaterThan(1_000);
@@ -198,21 +198,21 @@ test("[GW-3] no provider header leaks its key or redirects elsewhere, and a redi
     "x-kept": "yes",
   };
   for (const status of [200, 400]) {
-    const asked = callModel(world);
+    const requested = callModel(world);
     (await world.upstream.next()).answer(status, { echo: MODEL_KEY, choices: [], usage: USAGE }, odd);
-    const { headers } = await asked;
-    expect(await (await asked).text()).not.toContain(MODEL_KEY);
+    const { headers } = await requested;
+    expect(await (await requested).text()).not.toContain(MODEL_KEY);
     expect(headers.get("x-kept")).toBe("yes");
     expect(Object.keys(odd).filter((name) => name !== "x-kept" && headers.has(name))).toEqual([]);
   }
-  const asked = fetch(`${world.base}/openai/v1/chat/completions`, {
+  const requested = fetch(`${world.base}/openai/v1/chat/completions`, {
     method: "POST",
     redirect: "manual",
     headers: { authorization: `Bearer ${world.token}` },
     body: toBody(),
   });
   (await world.upstream.next()).answer(307, "", odd);
-  const redirected = await asked;
+  const redirected = await requested;
   expect([redirected.status, redirected.headers.get("location")]).toEqual([502, null]);
   expect(await redirected.json()).toMatchObject({ error: { code: "provider_redirects" } });
   expect(JSON.stringify(await listGatewayCalls(world.owner))).not.toContain(MODEL_KEY);

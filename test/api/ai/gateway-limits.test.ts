@@ -32,7 +32,7 @@ describe("providers that fail", () => {
       { provider_id: provider.id, model: "c" },
     ];
     await putGatewaySettings(world.owner, { names: [{ name: "best", targets }] });
-    const asked = openai(world).chat.completions.create({
+    const requested = openai(world).chat.completions.create({
       model: "best",
       messages: [{ role: "user", content: "hello" }],
     });
@@ -42,7 +42,7 @@ describe("providers that fail", () => {
     const third = await world.upstream.next();
     expect(third.body.model).toBe("c");
     third.answer(200, { model: "c", choices: [], usage: USAGE });
-    expect((await asked).usage).toMatchObject(USAGE);
+    expect((await requested).usage).toMatchObject(USAGE);
     expect(await listGatewayCalls(world.owner)).toMatchObject([
       { asked_model: "best", model: "c", outcome: "ok", output_tokens: 3 },
     ]);
@@ -78,7 +78,7 @@ describe("providers that fail", () => {
   test("[GW-2] a server that does not report usage is called as the caller asked, and the usage is estimated", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai-compat");
-    const asked = openai(world).chat.completions.create({
+    const requested = openai(world).chat.completions.create({
       model: "test-model",
       stream: true,
       messages: [{ role: "user", content: "hello" }],
@@ -87,7 +87,7 @@ describe("providers that fail", () => {
     const call = await world.upstream.next();
     expect(call.body.stream_options).toBeUndefined();
     call.sendRaw(delta("some words of an answer")).sendRaw("data: [DONE]\n\n").end();
-    for await (const part of await asked) expect(part.choices).toHaveLength(1);
+    for await (const part of await requested) expect(part.choices).toHaveLength(1);
     const [row] = await listGatewayCalls(world.owner);
     expect(row).toMatchObject({ outcome: "ok", is_estimated: true });
     expect(row?.output_tokens).toBeGreaterThan(0);
@@ -99,7 +99,7 @@ describe("providers that fail", () => {
       await using world = await openGatewayWorld();
       await addModel(world, "anthropic", PRICE);
       const leaving = new AbortController();
-      const asked = fetch(`${world.base}/anthropic/v1/messages`, {
+      const requested = fetch(`${world.base}/anthropic/v1/messages`, {
         method: "POST",
         signal: leaving.signal,
         headers: { "x-api-key": world.token },
@@ -114,7 +114,7 @@ describe("providers that fail", () => {
       call.sendRaw(
         `event: message_start\ndata: ${JSON.stringify({ type: "message_start", message: { usage: { input_tokens: 50, output_tokens: 1 } } })}\n\n`,
       );
-      await (await asked).body?.getReader().read();
+      await (await requested).body?.getReader().read();
       leaving.abort();
       await until(() => getContext(world.server).ledger.answers.draining === 1);
       call.sendRaw(`data: ${JSON.stringify({ type: "message_delta", usage: { output_tokens: 40 } })}\n\n`).end();
@@ -126,7 +126,7 @@ describe("providers that fail", () => {
   test("[GW-5] a stream that breaks off ends the caller's too, and is recorded as failed", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai", PRICE);
-    const asked = openai(world).chat.completions.create({
+    const requested = openai(world).chat.completions.create({
       model: "test-model",
       stream: true,
       messages: [{ role: "user", content: "hello" }],
@@ -134,7 +134,7 @@ describe("providers that fail", () => {
     const call = await world.upstream.next();
     call.sendRaw(delta("half an ans"));
     const reading = (async () => {
-      for await (const part of await asked) expect(part.choices).toHaveLength(1);
+      for await (const part of await requested) expect(part.choices).toHaveLength(1);
     })();
     call.tear();
     await reading.catch(() => {});
@@ -189,8 +189,8 @@ describe("limits", () => {
     void world.upstream.answerAll((call) => call.answer(200, { choices: [], usage: { prompt_tokens: 1 } }));
     const ask = async (model: string): Promise<string> => {
       const messages = [{ role: "user" as const, content: "hello" }];
-      const asked = openai(world).chat.completions.create({ model, messages });
-      return asked.then(() => "ok").catch(({ status, code }) => `${status} ${code}`);
+      const requested = openai(world).chat.completions.create({ model, messages });
+      return requested.then(() => "ok").catch(({ status, code }) => `${status} ${code}`);
     };
     expect(await ask("o1-pro")).toBe("ok");
     await limit(world, 100_000_000);

@@ -81,7 +81,7 @@ describe("SDKs", () => {
   test("[GW-1] [GW-2] [GW-5] OpenAI's streams chat completions, and the ledger has their usage", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai", PRICE);
-    const asked = openai(world).chat.completions.create({
+    const requested = openai(world).chat.completions.create({
       model: "test-model",
       stream: true,
       messages: [{ role: "user", content: "hello" }],
@@ -90,7 +90,7 @@ describe("SDKs", () => {
     expect(call.headers.get("authorization")).toBe(`Bearer ${MODEL_KEY}`);
     expect(call.body).toMatchObject({ model: "test-model", stream_options: { include_usage: true } });
     call.sendRaw(delta("Hel")).sendRaw(delta("lo"));
-    const stream = await asked;
+    const stream = await requested;
     const texts: string[] = [];
     call.sendRaw(chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }));
     call
@@ -128,7 +128,7 @@ describe("SDKs", () => {
       odd: [1],
       messages: [{ role: "user", content: "hello" }],
     };
-    const asked = fetch(`${world.base}/openai/v1/chat/completions?beta=1`, {
+    const requested = fetch(`${world.base}/openai/v1/chat/completions?beta=1`, {
       method: "POST",
       headers: {
         authorization: `Bearer ${world.token}`,
@@ -146,7 +146,7 @@ describe("SDKs", () => {
     expect(call.headers.get("x-portkey-custom-host")).toBeUndefined();
     const sent = `: a comment\r\n\r\n${delta("ü")}${chunk({ choices: [], usage: USAGE })}data: [DONE]\n\n`;
     call.sendRaw(sent).end();
-    expect(await (await asked).text()).toBe(sent);
+    expect(await (await requested).text()).toBe(sent);
   });
 
   test.each(STREAMS)(
@@ -187,7 +187,7 @@ describe("SDKs", () => {
     await using world = await openGatewayWorld();
     await addModel(world, "anthropic", PRICE);
     const client = anthropic(world);
-    const asked = client.messages.create(
+    const requested = client.messages.create(
       {
         model: "test-model",
         max_tokens: 64,
@@ -216,7 +216,7 @@ describe("SDKs", () => {
         "anthropic-ratelimit-requests-remaining": "9",
       },
     );
-    const { data, response } = await asked.withResponse();
+    const { data, response } = await requested.withResponse();
     expect(data.content).toMatchObject([{ type: "text", text: "hi" }]);
     expect(response.headers.get("anthropic-ratelimit-requests-remaining")).toBe("9");
     expect(response.headers.get("anthropic-organization-id")).toBeNull();
@@ -235,7 +235,7 @@ describe("SDKs", () => {
     await using world = await openGatewayWorld();
     await addModel(world, "google");
     const client = new GoogleGenAI({ apiKey: world.token, httpOptions: { baseUrl: `${world.base}/google` } });
-    const asked = client.models.generateContent({ model: "test-model", contents: "hello" });
+    const requested = client.models.generateContent({ model: "test-model", contents: "hello" });
     const call = await world.upstream.next();
     expect(call.path).toBe("/google/v1beta/models/test-model:generateContent");
     expect(call.headers.get("x-goog-api-key")).toBe(MODEL_KEY);
@@ -243,7 +243,7 @@ describe("SDKs", () => {
       candidates: [{ content: { role: "model", parts: [{ text: "hi" }] }, finishReason: "STOP" }],
       usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 6 },
     });
-    expect((await asked).text).toBe("hi");
+    expect((await requested).text).toBe("hi");
     expect(await listGatewayCalls(world.owner)).toMatchObject([{ input_tokens: 4, output_tokens: 6, outcome: "ok" }]);
   });
 
@@ -268,14 +268,14 @@ describe("SDKs", () => {
       const answer = await callModel(query, headers);
       expect([answer.status, await answer.text()]).toEqual([status, expect.stringContaining(words)]);
     }
-    const asked = callModel("?alt=json&prettyPrint=false");
+    const requested = callModel("?alt=json&prettyPrint=false");
     const call = await world.upstream.next();
     expect(call.path).toEndWith(":generateContent?alt=json&prettyPrint=false");
     call.answer(200, { candidates: [], usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 0 } });
-    expect((await asked).status).toBe(200);
+    expect((await requested).status).toBe(200);
   });
 
-  test("[GW-2] a body that a provider could read otherwise is refused, and a token in an address counts for Google alone", async () => {
+  test("[GW-2] a body that a provider could read differently is refused, and a token in an address counts for Google alone", async () => {
     await using world = await openGatewayWorld();
     const models = {
       google: "/google/v1beta/models/test-model:generateContent",
@@ -304,17 +304,17 @@ describe("SDKs", () => {
       expect([body, answer.status, await answer.text()]).toEqual([body, 400, expect.stringContaining(words)]);
     }
     expect((await callModel(models.openai, chat, `?key=${world.token}`)).status).toBe(401);
-    const asked = callModel(models.google, { contents, model: "models/test-model" }, `?key=${world.token}`);
+    const requested = callModel(models.google, { contents, model: "models/test-model" }, `?key=${world.token}`);
     const call = await world.upstream.next();
     expect(call.path).toEndWith(":generateContent");
     call.answer(200, { candidates: [], usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 0 } });
-    expect((await asked).status).toBe(200);
+    expect((await requested).status).toBe(200);
   });
 
-  test("[GW-2] an answer keeps the server's own headers, instructs no proxy or node, and is no page", async () => {
+  test("[GW-2] an answer keeps the server's own headers, instructs no proxy or node, and is not an HTML page", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai-compat");
-    const asked = fetch(`${world.base}/openai/v1/chat/completions`, {
+    const requested = fetch(`${world.base}/openai/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${world.token}` },
       body: JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "hello" }] }),
@@ -339,7 +339,7 @@ describe("SDKs", () => {
         "surrogate-control": "max-age=600",
       },
     );
-    const { headers } = await asked;
+    const { headers } = await requested;
     expect(Object.fromEntries(headers)).toMatchObject({
       "content-type": "text/plain; charset=utf-8",
       "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -419,8 +419,8 @@ describe("who may call", () => {
     const client = openai(world);
     const create = (model: string) =>
       client.chat.completions.create({ model, messages: [{ role: "user", content: "hello" }] });
-    const awaitRejection = (asked: PromiseLike<unknown>) =>
-      asked.then(
+    const awaitRejection = (requested: PromiseLike<unknown>) =>
+      requested.then(
         () => undefined,
         (error) => error as object,
       );

@@ -40,9 +40,9 @@ const callModel = (content = PROMPT, token = world.token): Promise<Response> =>
   });
 /** Makes one complete call; the server registers its end before the caller does. */
 const callOnce = async (content?: string, token?: string) => {
-  const asked = callModel(content, token);
+  const requested = callModel(content, token);
   (await upstream.next()).sendRaw(delta(ANSWER)).sendRaw(delta(MODEL_KEY)).end();
-  await (await asked).text();
+  await (await requested).text();
   const [newest] = await listGatewayCalls(owner);
   if (!newest) throw new Error("the ledger is empty");
   return newest;
@@ -122,11 +122,11 @@ test("[GW-15] the recorded size of a call is bounded; calls that fail or break o
   expect(prompt_bytes).toBeGreaterThan(2 * MAX_RECORDED_BYTES);
   expect(Buffer.byteLength(prompt)).toBeLessThan(MAX_RECORDED_BYTES + 100);
   expect(prompt).toMatch(/first x{1000,}\n\[\d+ bytes are not recorded\]\nx{1000,} last/);
-  const asked = callModel();
+  const requested = callModel();
   const flood = await upstream.next();
   for (let i = 0; i < 3; i++) flood.sendRaw(delta("y".repeat(MAX_RECORDED_BYTES / 2)));
   flood.end();
-  const answered = await (await asked).text();
+  const answered = await (await requested).text();
   const [flooded] = await listGatewayCalls(owner);
   expect(await read(flooded?.id ?? 0)).toMatchObject({
     answer: answered.slice(0, MAX_RECORDED_BYTES),

@@ -64,9 +64,9 @@ testInside(
       // Without a token, because the template's own address must not receive it.
       OPENAI_BASE_URL: "https://own.example/v1",
     });
-    const asked = callModel(found.ANTHROPIC_BASE_URL, found.ANTHROPIC_AUTH_TOKEN);
+    const requested = callModel(found.ANTHROPIC_BASE_URL, found.ANTHROPIC_AUTH_TOKEN);
     (await world.upstream.next()).answer(200, { usage: { input_tokens: 1, output_tokens: 2 } });
-    expect((await asked).status).toBe(200);
+    expect((await requested).status).toBe(200);
     expect(await listGatewayCalls(world.owner)).toMatchObject([
       { workspace_id: world.workspace.id, workspace_name: "dev" },
     ]);
@@ -99,10 +99,10 @@ testInside("[GW-7] the token is revoked with the build; it is not stored and is 
 testInside("[GW-13] a call in progress ends when its workspace stops", async () => {
   await using world = await openWorkspace();
   const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.environment();
-  const asked = callModel(base, token);
+  const requested = callModel(base, token);
   await world.upstream.next();
   await createBuild(world.owner, world.workspace.id, "stop");
-  expect((await asked).status).toBe(401);
+  expect((await requested).status).toBe(401);
   await awaitBuild(world.owner, world.workspace.id);
 });
 
@@ -111,21 +111,24 @@ testInside("[GW-16] a workspace's token is valid while its owner is a member of 
   const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.environment();
   await world.owner.post("/api/v2/organizations", { name: "other" });
   await world.owner.post("/api/v2/organizations/other/members/me");
-  const asked = callModel(base, token);
+  const requested = callModel(base, token);
   await world.upstream.next();
   await world.owner.delete("/api/v2/organizations/default/members/me");
-  expect((await asked).status).toBe(401);
+  expect((await requested).status).toBe(401);
   expect((await callModel(base, token)).status).toBe(403);
 });
 
-testInside("[GW-3] [GW-7] none of it exists while it is disabled, and the provider's key never does", async () => {
-  await using world = await openWorkspace();
-  expect(JSON.stringify(await world.environment())).not.toContain(MODEL_KEY);
-  await putGatewaySettings(world.owner, { in_workspaces: false });
-  expect(Object.keys(await world.environment())).toEqual(["OPENAI_BASE_URL"]);
-  await putGatewaySettings(world.owner, { enabled: false });
-  expect(Object.keys(await world.environment())).toEqual(["OPENAI_BASE_URL"]);
-});
+testInside(
+  "[GW-3] [GW-7] there is no token while the gateway is disabled, and the provider's key never appears",
+  async () => {
+    await using world = await openWorkspace();
+    expect(JSON.stringify(await world.environment())).not.toContain(MODEL_KEY);
+    await putGatewaySettings(world.owner, { in_workspaces: false });
+    expect(Object.keys(await world.environment())).toEqual(["OPENAI_BASE_URL"]);
+    await putGatewaySettings(world.owner, { enabled: false });
+    expect(Object.keys(await world.environment())).toEqual(["OPENAI_BASE_URL"]);
+  },
+);
 
 test("[GW-4] a name for one template works for its workspaces and for no user's token", async () => {
   await using world = await openWorkspace();
@@ -134,7 +137,7 @@ test("[GW-4] a name for one template works for its workspaces and for no user's 
   await putGatewaySettings(world.owner, { names: [Object.assign(name, { template_ids: [world.template_id] })] });
   expect((await callModel(`${world.base}/anthropic`, world.token)).status).toBe(404);
   const { ANTHROPIC_AUTH_TOKEN } = await world.environment();
-  const asked = callModel(`${world.base}/anthropic`, ANTHROPIC_AUTH_TOKEN);
+  const requested = callModel(`${world.base}/anthropic`, ANTHROPIC_AUTH_TOKEN);
   (await world.upstream.next()).answer(200, {});
-  expect((await asked).status).toBe(200);
+  expect((await requested).status).toBe(200);
 });

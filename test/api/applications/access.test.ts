@@ -110,7 +110,7 @@ describe("an app or a port", () => {
     expect(got.path).toBe("/api/v2/users/me");
     expect(await to(`${good}:1234`)).toBe(200);
     expect(await to(good.toUpperCase())).toBe(200);
-    const wrong = [
+    const problems = [
       ...["apps.example.test", "x.apps.example.test", `a.${good}`, `${good}.evil.example`, `evil${good.slice(5)}x`],
       ...[
         good.replace("apps.", "apps-"),
@@ -119,7 +119,7 @@ describe("an app or a port", () => {
       ],
       ...[`-${good}`, good.replace("--ada", "----ada"), good.replace("--ada", "--ada-")],
     ];
-    for (const host of wrong) expect([host, await to(host)]).toEqual([host, 421]);
+    for (const host of problems) expect([host, await to(host)]).toEqual([host, 421]);
   });
 
   test("[AX-5] explains only to users of the workspace why it is unreachable, as a page or as JSON", async () => {
@@ -128,9 +128,9 @@ describe("an app or a port", () => {
     });
     const { cast, token } = other;
     const openApp = async (who: CallerName = "owner") => {
-      const asked = { token: cast.clients[who].token };
-      const answer = await other.get(other.path("mine"), asked);
-      const html = await other.get(other.path("mine"), { ...asked, headers: page });
+      const requested = { token: cast.clients[who].token };
+      const answer = await other.get(other.path("mine"), requested);
+      const html = await other.get(other.path("mine"), { ...requested, headers: page });
       expect(answer.status).toBe(html.status);
       return { status: answer.status, ...((await answer.json()) as { message: string }), html: await html.text() };
     };
@@ -149,7 +149,7 @@ describe("an app or a port", () => {
     expect(await openApp()).toMatchObject({ status: 503, message: "The workspace cannot be reached." });
     await cast.clients.owner.put(`${cast.path}/dormant`, { dormant: true });
     expect(await openApp()).toMatchObject({ status: 503, message: "The workspace is dormant." });
-    const stranger = await openApp("member");
-    expect(stranger).toMatchObject({ status: 404, message: "Nothing to open here." });
+    const outsider = await openApp("member");
+    expect(outsider).toMatchObject({ status: 404, message: "Nothing to open here." });
   });
 });

@@ -4,7 +4,7 @@ import type { AppPlace } from "#domain/applications/find.ts";
 import { AppActivity } from "#src/api/applications/activity.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
-test("[AX-14] traffic is reported once a minute per workspace, a person's ports separately; traffic of anonymous visitors to ports moves no deadline", () => {
+test("[AX-14] traffic is reported once a minute per workspace, a person's ports separately; anonymous visitors to ports do not extend the deadline", () => {
   const clock = new ManualClock();
   const reports: string[] = [];
   const extendDeadline = (id: string, _kind: string, { reason, by }: { reason: string; by?: { name: string } }) => {

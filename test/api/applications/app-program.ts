@@ -44,8 +44,10 @@ const server = Bun.serve({
       if (path === "/refuse") return new Response("no sockets here", { status: 418 });
       const protocol = request.headers.get("sec-websocket-protocol")?.split(",")[0];
       const headers = protocol ? { "sec-websocket-protocol": protocol } : undefined;
-      const asked = { path: url.pathname + url.search, headers: Object.fromEntries(request.headers) };
-      return self.upgrade(request, { data: asked as never, headers }) ? undefined : new Response("?", { status: 400 });
+      const requested = { path: url.pathname + url.search, headers: Object.fromEntries(request.headers) };
+      return self.upgrade(request, { data: requested as never, headers })
+        ? undefined
+        : new Response("?", { status: 400 });
     }
     if (path === "/bytes" && request.method === "HEAD") {
       return new Response(null, { headers: { "content-length": query.get("n") ?? "" } });

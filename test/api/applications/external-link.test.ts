@@ -1,7 +1,7 @@
 // External apps that receive a key: who gets one, what it allows, and when it ends.
 import { describe, expect, test } from "bun:test";
 import { uuidFromBytes } from "#base/ids.ts";
-import { linkTarget } from "#base/links/external-link.ts";
+import { parseLinkTarget } from "#base/links/external-link.ts";
 import { insertAgentApp } from "#db/agents/apps.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
@@ -64,7 +64,7 @@ describe("the link of an external app", () => {
     });
   });
 
-  test("[AX-18] gets none for a scheme that is not allowed, for a web page, and without a placeholder for one", async () => {
+  test("[AX-18] gets no key for a scheme that is not allowed, for a web page, or without a placeholder", async () => {
     expect(await getRejection(owner, "bridge")).toEqual([403, expect.stringContaining("external_app_schemes")]);
     for (const slug of ["page", "plain", "inside"]) {
       expect([slug, ...(await getRejection(owner, slug))]).toEqual([
@@ -76,7 +76,7 @@ describe("the link of an external app", () => {
     expect((await getRejection(owner, "nothing"))[0]).toBe(404);
   });
 
-  test("[AX-18] gets none if a program in the workspace declared the app, however it was created", async () => {
+  test("[AX-18] gets no key if a program in the workspace declared the app", async () => {
     await using parent = await connectAgent(server, cast.token);
     const { agent: child, appCreationErrors } = await parent.agent.createSubAgent({
       name: "devcontainer",
@@ -107,7 +107,7 @@ describe("the link of an external app", () => {
 });
 
 describe("its key", () => {
-  test("[ID-28] gives access to its workspace and nothing else of its user", async () => {
+  test("[ID-28] gives access to its workspace and to nothing else of its user", async () => {
     const other = await createWorkspace(owner, cast.template_id, "other");
     const other_agent = (await awaitBuild(owner, other.id)).latest_build.resources[0]?.agents?.[0];
     const client = owner.withToken(await newKey());
@@ -215,6 +215,6 @@ test.each([
     { scheme: "jetbrains-gateway", authority: "connect", hosts: ["a.example:1", "b.example"] },
   ],
   ["not a link", undefined],
-])("[AX-18] %s says where it leads", (link, target) => {
-  expect(linkTarget(link)).toEqual(target);
+])("[AX-18] %s shows its destination", (link, target) => {
+  expect(parseLinkTarget(link)).toEqual(target);
 });

@@ -44,7 +44,7 @@ describe("an app", () => {
     expect([based.status, based.headers.get("location")]).toEqual([307, `${world.path("based")}?folder=/home`]);
   });
 
-  test("[AX-20] that leads back to the server is detected after a few rounds", async () => {
+  test("[AX-20] that leads back to the server is detected after a few hops", async () => {
     const { port } = world.server.url;
     const shared = { agent_name: "dev", port: Number(port), protocol: "http", share_level: "public" };
     await world.owner.post(`${world.cast.path}/port-share`, shared);
@@ -210,7 +210,7 @@ describe("an app", () => {
 });
 
 describe("an administrator", () => {
-  test("[AX-8] may give people's own apps the server's origin, and no one else's", async () => {
+  test("[AX-8] may give users' own apps the server's origin, but not apps of other users", async () => {
     await using lenient = await startAppWorld({
       apps: (port) => [{ slug: "open", url: `http://localhost:${port}/`, share: "public" }],
       env: { SLIPWAY_PATH_APPS_SAME_ORIGIN: "true" },

@@ -61,16 +61,16 @@ export const loadApp = async (
 ): Promise<Load> => {
   const known: { asked: LoadRequest; wanted: Answer }[] = [];
   const unsteady: string[] = [];
-  for (const asked of asks) {
-    const wanted = await sendRequest(direct, asked);
-    if (differ(wanted, await sendRequest(direct, asked)) === undefined) known.push({ asked, wanted });
-    else unsteady.push(asked.path);
+  for (const requested of asks) {
+    const wanted = await sendRequest(direct, requested);
+    if (differ(wanted, await sendRequest(direct, requested)) === undefined) known.push({ asked: requested, wanted });
+    else unsteady.push(requested.path);
   }
   const different: string[] = [];
   let [answers, bytes, next] = [0, 0, 0];
-  const begun = performance.now();
+  const started = performance.now();
   const work = async (): Promise<void> => {
-    while (performance.now() - begun < ms) {
+    while (performance.now() - started < ms) {
       const { asked, wanted } = known[next++ % known.length] as (typeof known)[number];
       const got = await sendRequest(through, asked).catch(
         (error: unknown): Answer => ({ status: 0, headers: String(error), body: new Uint8Array() }),
@@ -82,7 +82,7 @@ export const loadApp = async (
     }
   };
   await Promise.all(Array.from({ length: connections }, work));
-  return { answers, bytes, seconds: (performance.now() - begun) / 1000, different, unsteady };
+  return { answers, bytes, seconds: (performance.now() - started) / 1000, different, unsteady };
 };
 
 /** Opens an app's WebSocket. */
@@ -118,7 +118,7 @@ export const echoBytes = async (side: Target, path: string, total: number, size:
   const message = (n: number): Buffer => noise.subarray(n % 256, (n % 256) + size);
   const count = Math.ceil(total / size);
   let [sent, got] = [0, 0];
-  const begun = performance.now();
+  const started = performance.now();
   await new Promise<void>((resolve, reject) => {
     const send = (): void => {
       while (sent < count && sent - got < MAX_IN_FLIGHT) socket.send(message(sent++) as Buffer<ArrayBuffer>);
@@ -134,7 +134,7 @@ export const echoBytes = async (side: Target, path: string, total: number, size:
     send();
   });
   socket.close();
-  return (performance.now() - begun) / 1000;
+  return (performance.now() - started) / 1000;
 };
 
 /** Returns a process's resident memory in MiB. */

@@ -45,9 +45,9 @@ describe("on the user's own machine", () => {
     expect(third.status).toBe(200);
     expect(third.headers.get("content-security-policy")).toBeNull();
     expect((await world.get(world.path("mine", "/deep"), { token: world.token })).status).toBe(200);
-    const stranger = await world.get(world.path("open", "/x"), { headers: page });
-    expect([stranger.status, parseLocation(stranger).host]).toEqual([307, APP.replace("mine", "open")]);
-    expect(parseLocation(stranger).search).toBe("");
+    const outsider = await world.get(world.path("open", "/x"), { headers: page });
+    expect([outsider.status, parseLocation(outsider).host]).toEqual([307, APP.replace("mine", "open")]);
+    expect(parseLocation(outsider).search).toBe("");
   });
 
   test("[AX-21] the session at localhost and at 127.0.0.1 is checked before a person must sign in", async () => {
@@ -127,9 +127,9 @@ describe("where apps have no hosts", () => {
     const cookie = `service_session_token=${far.token}`;
     const getPage = (rest: string, headers: Record<string, string> = {}) =>
       far.get(far.path("mine", rest), { headers: { ...page, cookie, ...headers } });
-    const asked = await getPage("/deep?a=1");
-    const text = await asked.text();
-    expect([asked.status, text]).toEqual([403, expect.stringContaining("This app needs its own host name")]);
+    const requested = await getPage("/deep?a=1");
+    const text = await requested.text();
+    expect([requested.status, text]).toEqual([403, expect.stringContaining("This app needs its own host name")]);
     expect(text).toContain("wildcard_access_url");
     const href = /<a href="([^"]+)">Open anyway/.exec(text)?.[1]?.replaceAll("&amp;", "&") ?? "";
     const chosen = await far.get(href, { headers: { ...page, cookie } });

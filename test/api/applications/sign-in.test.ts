@@ -23,8 +23,8 @@ const world = await forFile(
 const toAppUrl = (app: string, path = "/"): string => `http://${world.host(app)}:${world.server.url.port}${path}`;
 const authRedirect = (
   redirect_uri: string,
-  asked: { token?: string | undefined; headers?: Record<string, string> } = {},
-) => world.get(`/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri })}`, asked);
+  requested: { token?: string | undefined; headers?: Record<string, string> } = {},
+) => world.get(`/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri })}`, requested);
 /** Returns where the server redirects the caller, as path and query of the app's host. */
 const getAppRedirect = async (app: string, path = "/", token: string | undefined = world.token): Promise<string> => {
   const answer = await authRedirect(toAppUrl(app, path), { token });
@@ -36,7 +36,7 @@ const getAppRedirect = async (app: string, path = "/", token: string | undefined
 const parseCookie = (response: Response): string => response.headers.getSetCookie()[0]?.split(";")[0] ?? "";
 
 describe("signing in to an app", () => {
-  test("[AX-13] leads from the app through the server back to the app, with a cookie for this host alone", async () => {
+  test("[AX-13] redirects from the app through the server back to the app, with a cookie for this host alone", async () => {
     const first = await world.at("mine", "/deep?x=1", { headers: page });
     const server = new URL(first.headers.get("location") ?? "");
     const session = { cookie: `service_session_token=${world.token}`, ...page };
@@ -132,15 +132,15 @@ describe("signing in to an app", () => {
 
   test("[AX-13] redirects a person without a session to the sign-in page first; a program gets 401", async () => {
     const answer = await authRedirect(toAppUrl("mine"), { headers: page });
-    const asked = `/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri: toAppUrl("mine") })}`;
-    const expected = `/login?${new URLSearchParams({ redirect: asked })}`;
+    const requested = `/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri: toAppUrl("mine") })}`;
+    const expected = `/login?${new URLSearchParams({ redirect: requested })}`;
     expect([answer.status, answer.headers.get("location")]).toEqual([307, expected]);
     expect((await authRedirect(toAppUrl("mine"))).status).toBe(401);
   });
 
   test("[AX-12] never sends a key to anything but an app's host", async () => {
     const host = new URL(toAppUrl("mine")).host;
-    const wrong = [
+    const problems = [
       ...["/", "//evil.example", "https:evil.example", "\\\\evil.example", "/\\evil.example", "javascript:alert(1)"],
       ...[
         `https://${host}@evil.example/`,
@@ -180,7 +180,7 @@ describe("signing in to an app", () => {
       ],
       ...[`http://${host}:80/`, `${world.server.url.origin}/`, `data:text/html,${host}`, `http://[::1]/`],
     ];
-    for (const uri of wrong) {
+    for (const uri of problems) {
       const answer = await authRedirect(uri, { token: world.token });
       expect([uri, answer.status, answer.headers.get("location")]).toEqual([uri, 400, null]);
     }

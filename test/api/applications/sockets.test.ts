@@ -146,7 +146,7 @@ describe("a WebSocket", () => {
     });
   });
 
-  test("[AX-28] visitors without an account have a limited number, of which one app can have three quarters, and can reload", async () => {
+  test("[AX-28] anonymous visitors have a limited number of sockets, of which one app can use three quarters, and can reload", async () => {
     // The longer a message may be, the fewer sockets there are.
     const env = { SLIPWAY_APP_MESSAGE_MB: "1024" };
     await using small = await startAppWorld({
@@ -240,8 +240,8 @@ describe("a WebSocket", () => {
 
   test("[AX-10] a decompression bomb ends its own connection", async () => {
     using connection = new RawConnection(world.server.url);
-    const asked = { ...withToken(world.token), "Sec-WebSocket-Extensions": "permessage-deflate" };
-    connection.send(handshake(world.path("mine", "/"), asked));
+    const requested = { ...withToken(world.token), "Sec-WebSocket-Extensions": "permessage-deflate" };
+    connection.send(handshake(world.path("mine", "/"), requested));
     expect(await connection.until((text) => text.includes("\r\n\r\n"))).toStartWith("HTTP/1.1 101");
     const before = process.memoryUsage.rss();
     connection.send(frame(2, deflateRawSync(Buffer.alloc(50 << 20, 97)), { reserved: 0x40 }));
@@ -267,8 +267,8 @@ describe("a WebSocket", () => {
     }
     const own = await connect(world.path("mine"), { cookie, origin });
     own.socket.close();
-    const stranger = await connect(world.path("open"), { origin: "https://anybody.example" });
-    stranger.socket.close();
+    const outsider = await connect(world.path("open"), { origin: "https://anybody.example" });
+    outsider.socket.close();
     expect(await getConnectError(world.path("mine"), { origin })).not.toBe("opened");
   });
 });
@@ -310,11 +310,11 @@ describe("open connections", () => {
     const share = { agent_name: "dev", port: world.app.port, protocol: "http" };
     await world.owner.post(`${world.cast.path}/port-share`, { ...share, share_level: "public" });
     const port = String(world.app.port);
-    const stranger = await openBoth(port, undefined);
+    const outsider = await openBoth(port, undefined);
     const member = await openBoth(port, world.cast.clients.member.token);
     const mine = await connect(world.path(port), withToken(world.token));
     await world.owner.post(`${world.cast.path}/port-share`, { ...share, share_level: "authenticated" });
-    expect(await stranger.ended).toEqual(LOST as never);
+    expect(await outsider.ended).toEqual(LOST as never);
     await world.owner.fetch("DELETE", `${world.cast.path}/port-share`, { agent_name: "dev", port: world.app.port });
     expect(await member.ended).toEqual(LOST as never);
     mine.socket.send("still here");

@@ -58,16 +58,18 @@ describe("a body", () => {
   });
 
   test("[AX-15] reaches the right one of hundreds of concurrent requests while others stall", async () => {
-    const late = new AbortController();
-    const stalled = Array.from({ length: 5 }, () => requestApp("/stall", { signal: late.signal }).catch(() => "cut"));
+    const timeout = new AbortController();
+    const stalled = Array.from({ length: 5 }, () =>
+      requestApp("/stall", { signal: timeout.signal }).catch(() => "cut"),
+    );
     const paths = Array.from({ length: 300 }, (_, i) => `/n/${i}?${"q".repeat(i + 1)}`);
     const answers = await Promise.all(paths.map(async (path) => (await (await requestApp(path)).json()) as Echo));
     expect(answers.map(({ path }) => path)).toEqual(paths);
-    late.abort();
+    timeout.abort();
     expect(await Promise.all(stalled)).toEqual(Array.from({ length: 5 }, () => "cut"));
   });
 
-  test("[AX-27] that its app does not read counts until it ends: too many of a person are refused, and others get theirs in the same and other workspaces", async () => {
+  test("[AX-27] that its app does not read is counted until it ends: too many of one user are refused, and other users are unaffected", async () => {
     await using other = await startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] });
     const upload = ({ get, path, token }: typeof world) =>
       get(path("mine", "/digest"), { token, method: "POST", body: "a small one" });
@@ -89,7 +91,7 @@ describe("a body", () => {
     await until(async () => (await upload(world)).status === 200);
   });
 
-  test("[AX-27] that hardly arrives is ended once half of the memory for bodies is taken, by visitors with any number of addresses", async () => {
+  test("[AX-27] that arrives very slowly is ended when half of the memory for bodies is in use, even if visitors use many addresses", async () => {
     const clock = new ManualClock();
     await using other = await startAppWorld({
       clock,
@@ -123,7 +125,7 @@ describe("a body", () => {
     for (const one of slow) one[Symbol.dispose]();
   });
 
-  test("[AX-27] counts no longer once its app has read it", async () => {
+  test("[AX-27] is no longer counted once its app has read it", async () => {
     for (let i = 0; i < 300; i += 1) {
       const body = new Blob(["x".repeat(100_000)]).stream();
       const answer = await requestApp("/digest", { method: "POST", body });
@@ -149,11 +151,11 @@ testNeeding([needs.openssl], "[AX-3] a port that speaks TLS is reached with any 
   const folder = mkdtempSync(join(tmpdir(), "slipway-cert-"));
   const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
   writeFileSync(key, "");
-  const made = Bun.spawnSync([
+  const created = Bun.spawnSync([
     ...[needs.openssl.file, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=app"],
     ...["-keyout", key, "-out", cert],
   ]);
-  expect(made.exitCode).toBe(0);
+  expect(created.exitCode).toBe(0);
   await using secure = await startApp(["0", cert, key]);
   const { token } = world;
   for (const app of [`${secure.port}s`]) {
@@ -167,7 +169,7 @@ testNeeding([needs.openssl], "[AX-3] a port that speaks TLS is reached with any 
     for await (const part of bytes.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
     expect(size).toBe(8 * MiB);
   }
-  // A port that does not use TLS leads to a proper error.
+  // A port that does not use TLS results in a clear error.
   expect((await world.get(world.path(`${world.app.port}s`), { token })).status).toBe(502);
   rmSync(folder, { recursive: true });
 });

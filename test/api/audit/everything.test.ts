@@ -110,8 +110,8 @@ describeInside("everything that changes something", () => {
     const headers = { "x-request-id": request_id, "user-agent": "everything/1.0" };
     const token = things.caller ?? town.tokens[caller];
     const response = await callAs(town, operation, row, token, things, {}, headers);
-    const said = await response.text();
-    if (!response.ok) throw new Error(`${response.status} ${said}`);
+    const message = await response.text();
+    if (!response.ok) throw new Error(`${response.status} ${message}`);
     const entries = await listEntries(request_id);
     expect(entries.map(({ action, resource_type }) => `${action} ${resource_type}`).sort()).toEqual(
       is.split(", ").sort(),

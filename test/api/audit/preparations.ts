@@ -12,8 +12,8 @@ const ada = (town: Town): Client => new Client(town.server.url, town.tokens.ada)
 const newVersion = async (town: Town, more: object = {}): Promise<string> => {
   const { template, file } = town.things;
   const body = { template_id: template, storage_method: "file", file_id: file, provisioner: "echo", ...more };
-  const made = await adminClient(town).post<{ id: string }>("/api/v2/organizations/default/templateversions", body);
-  return made.id;
+  const created = await adminClient(town).post<{ id: string }>("/api/v2/organizations/default/templateversions", body);
+  return created.id;
 };
 
 const usable = async (town: Town): Promise<string> => {
@@ -67,22 +67,22 @@ export const PREPARATIONS = {
   /** It has a deadline. */
   running: async (town) => {
     const template = await seedTemplate(town.server);
-    const made = await createWorkspace(ada(town), template.template_id, "timed", { ttl_ms: 8 * HOUR });
-    await awaitBuild(ada(town), made.id);
-    return { workspace: made.id, later: new Date(town.clock.now() + 2 * HOUR).toISOString() };
+    const created = await createWorkspace(ada(town), template.template_id, "timed", { ttl_ms: 8 * HOUR });
+    await awaitBuild(ada(town), created.id);
+    return { workspace: created.id, later: new Date(town.clock.now() + 2 * HOUR).toISOString() };
   },
   stopped: async (town) => {
     const template = await seedTemplate(town.server);
-    const made = await createWorkspace(ada(town), template.template_id, "sleeper");
-    await awaitBuild(ada(town), made.id);
-    await createBuild(ada(town), made.id, "stop");
-    await awaitBuild(ada(town), made.id);
-    return { workspace: made.id };
+    const created = await createWorkspace(ada(town), template.template_id, "sleeper");
+    await awaitBuild(ada(town), created.id);
+    await createBuild(ada(town), created.id, "stop");
+    await awaitBuild(ada(town), created.id);
+    return { workspace: created.id };
   },
   pendingBuild: async (town) => {
     const template = await seedTemplate(town.server, { ...ECHO, provisioner: "external" });
-    const made = await createWorkspace(ada(town), template.template_id, "waits");
-    return { workspacebuild: made.latest_build.id };
+    const created = await createWorkspace(ada(town), template.template_id, "waits");
+    return { workspacebuild: created.latest_build.id };
   },
   /** Its turn was ended. */
   idleChat: async (town) => {

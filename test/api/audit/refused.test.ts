@@ -70,7 +70,7 @@ test("[AU-16] [AU-9] forbidden: a member tries to change a template", async () =
   expect(entries[0]?.resource_link).toBe(`/templates/${entries[0]?.resource_target}`);
 });
 
-test("[AU-16] hidden: others try to stop, share and open a workspace that returns 404 for them", async () => {
+test("[AU-16] other users who try to stop, share or open a workspace get 404", async () => {
   const path = `/workspaces/${workspace.id}`;
   const [status, [stopped]] = await requestWithEntries(bob.client, "POST", `${path}/builds`, { transition: "stop" });
   expect(status).toBe(404);
@@ -94,7 +94,7 @@ test("[AU-16] hidden: others try to stop, share and open a workspace that return
   expect(opened).toMatchObject({ action: "create", resource_type: "port_share", resource_target: "dev" });
 });
 
-test("[AU-16] permitted, but not now or not this way: a conflict, a wrong password", async () => {
+test("[AU-16] permitted, but not in this state or form: a conflict, a wrong password", async () => {
   const deadline = "2040-01-01T00:00:00Z";
   const [late, [extended]] = await requestWithEntries(ann.client, "PUT", `/workspaces/${workspace.id}/extend`, {
     deadline,
@@ -135,7 +135,7 @@ test("[AU-17] missing resources, reads and creations are not recorded", async ()
     expect(await requestWithEntries(who, method, path, body)).toEqual([status, []]);
 });
 
-test("[AU-17] a suspended account is treated as anonymous: no entry", async () => {
+test("[AU-17] an attempt with a suspended account leaves no entry", async () => {
   const { client } = await newPerson(world.admin, "carl");
   await world.admin.put("/api/v2/users/carl/status/suspend");
   expect(await requestWithEntries(client, "PATCH", `/templates/${template}`, { description: "mine" })).toEqual([

@@ -50,8 +50,8 @@ testInside("[AU-4] records command-line actions without a user, and says how the
   await accounts.create({ username: "ann", email: "ann@example.com", password: "correct-horse-battery", roles: [] });
   await accounts.setSuspended("ann", true);
   await accounts.setPassword("ann", "another-long-Secret");
-  const made = await accounts.createToken("root", { name: "ci" });
-  await accounts.revokeToken(made.id);
+  const created = await accounts.createToken("root", { name: "ci" });
+  await accounts.revokeToken(created.id);
   const rows = eyes.query("select action, resource_type, resource_target from audit_logs order by key").values();
   expect(rows).toEqual([
     ["create", "user", "root"],
@@ -64,7 +64,7 @@ testInside("[AU-4] records command-line actions without a user, and says how the
   const how = "select distinct user_id, ip, user_agent, json_extract(additional_fields, '$.by') from audit_logs";
   expect(eyes.query(how).values()).toEqual([[null, null, "slipway", "command line"]]);
   const all = JSON.stringify(eyes.query("select * from audit_logs").all());
-  for (const secret of ["correct-horse", "another-long", "$argon2", made.token.slice(11)])
+  for (const secret of ["correct-horse", "another-long", "$argon2", created.token.slice(11)])
     expect(all).not.toContain(secret);
 });
 

@@ -99,8 +99,8 @@ test("[BU-4] each SDK raises its own error for a used-up budget, with the amount
   await addModel(world, "google");
   const once = { maxRetries: 0 } as const;
   const messages = [{ role: "user" as const, content: "hello" }];
-  const catchError = async (asked: Promise<unknown>) =>
-    (await asked.catch((error) => error)) as Error & { status: number };
+  const catchError = async (requested: Promise<unknown>) =>
+    (await requested.catch((error) => error)) as Error & { status: number };
   const all = [
     catchError(
       new OpenAI({ baseURL: `${base}/openai/v1`, apiKey: token, ...once }).chat.completions.create({

@@ -88,14 +88,14 @@ test("[BD-3] a build is 404 if not visible, 403 if visible but forbidden, and 40
   const owner = await seedUser(server, { organization_id });
   const mine = admin.withToken(owner.token);
   const { id, latest_build } = await createWorkspace(mine, template_id);
-  const stranger = admin.withToken((await seedUser(server, { organization_id })).token);
+  const outsider = admin.withToken((await seedUser(server, { organization_id })).token);
   const build = `/api/v2/workspacebuilds/${latest_build.id}`;
   for (const path of [build, `${build}/logs`, `${build}/parameters`, `${build}/resources`, `${build}/timings`]) {
-    expect([path, await awaitStatus(stranger.get(path))]).toEqual([path, 404]);
+    expect([path, await awaitStatus(outsider.get(path))]).toEqual([path, 404]);
     expect([path, await awaitStatus(mine.get(path))]).toEqual([path, 200]);
   }
-  expect(await awaitStatus(createBuild(stranger, id, "stop"))).toBe(404);
-  expect(await awaitStatus(stranger.patch(`${build}/cancel`))).toBe(404);
+  expect(await awaitStatus(createBuild(outsider, id, "stop"))).toBe(404);
+  expect(await awaitStatus(outsider.patch(`${build}/cancel`))).toBe(404);
   expect(await awaitStatus(mine.patch(`${build}/cancel`))).toBe(403);
   expect(await awaitStatus(mine.patch(`${build}/cancel?expect_status=soon`))).toBe(400);
   const asks: [Client, object, number][] = [

@@ -14,7 +14,7 @@ const withSize = (words: string): string =>
 const builds = async (client: Client, id: string) =>
   (await client.get<Build[]>(`/api/v2/workspaces/${id}/builds`)).map(({ transition }) => transition).toReversed();
 
-test("[WK-31] one call stops and starts with another version and other values; a workspace that is stopped is only started", async () => {
+test("[WK-31] a restart with another version and other values is one call; a stopped workspace is only started", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const template = await makeTemplate(admin, withSize(""));

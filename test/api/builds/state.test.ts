@@ -72,7 +72,7 @@ test("[BD-5] not while a build is active", async () => {
   expect(await awaitStatus(world.admin.put(at, { state: "" }))).toBe(409);
 });
 
-test("[BD-6] a build gets another state, and logs more on request", async () => {
+test("[BD-6] a build's state is replaced, and more is logged on request", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { template_id, organization_id } = await seedTemplate(server, {

@@ -113,7 +113,7 @@ test("[CH-53] an answer that does not end is ended, is not asked for again, and 
   const { owner, models } = world;
   const { id } = await createChat(world, "repeat it forever");
   const call = await models.next();
-  for (let said = 0; said < 6; said++) call.say("word ".repeat(200_000));
+  for (let output = 0; output < 6; output++) call.say("word ".repeat(200_000));
   const read = () => owner.get<Chat>(`/api/v2/chats/${id}`);
   await until(async () => (await read()).status === "error");
   expect((await read()).last_error?.message).toContain("longer than a message can be, and was ended");

@@ -29,14 +29,14 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is compacted for the model an
   await awaitIdle(4);
   await sendMessage(world, chat.id, "third question");
 
-  const asked = await nextCall();
-  expect(isSummary(asked)).toBe(true);
-  expect(toRequestText(asked)).toContain("first answer");
-  expect(toRequestText(asked)).not.toContain("third question");
+  const requested = await nextCall();
+  expect(isSummary(requested)).toBe(true);
+  expect(toRequestText(requested)).toContain("first answer");
+  expect(toRequestText(requested)).not.toContain("third question");
   await follower.until(({ events }) =>
     events.some((one) => one.type === "message_part" && one.message_part.part.tool_name === "chat_summarized"),
   );
-  finish(asked, "SUMMARY ONE", 50);
+  finish(requested, "SUMMARY ONE", 50);
   const shortened = await nextCall();
   // Consecutive user messages are merged in a request.
   expect(rolesIn(shortened)).toBe("system user");
@@ -120,9 +120,9 @@ test("[CM-6] [RM-9] between the steps of one turn a history is compacted at most
   };
   step(await world.upstream.next(), 600);
   for (const round of [1, 2, 3]) {
-    const asked = await world.upstream.next();
-    expect([round, isSummary(asked)]).toEqual([round, true]);
-    finish(asked, `SUMMARY ${round}`, 10);
+    const requested = await world.upstream.next();
+    expect([round, isSummary(requested)]).toEqual([round, true]);
+    finish(requested, `SUMMARY ${round}`, 10);
     const call = await world.upstream.next();
     expect(rolesIn(call)).toBe("system user");
     expect(toRequestText(call)).toContain(`SUMMARY ${round}`);

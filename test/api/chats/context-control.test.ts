@@ -44,20 +44,20 @@ test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy an
   ] as const) {
     expect([body, (await compact(body)).status]).toEqual([body, status]);
   }
-  const begun = (await (await compact({ instructions: "Dwell on the borrow checker." })).json()) as Chat;
-  expect(begun).toMatchObject({ id: chat.id, status: "running" });
-  const asked = await nextCall();
+  const started = (await (await compact({ instructions: "Dwell on the borrow checker." })).json()) as Chat;
+  expect(started).toMatchObject({ id: chat.id, status: "running" });
+  const requested = await nextCall();
   expect([
-    isSummary(asked),
-    toRequestText(asked).includes("Dwell on the borrow checker."),
-    toRequestText(asked).includes("the first answer"),
+    isSummary(requested),
+    toRequestText(requested).includes("Dwell on the borrow checker."),
+    toRequestText(requested).includes("the first answer"),
   ]).toEqual([true, true, true]);
   await follower.until(({ events }) =>
     events.some((one) => one.type === "message_part" && one.message_part.part.tool_name === "chat_summarized"),
   );
   // A message sent in the meantime waits for the end, and is answered from the summary.
   expect((await sendMessage(world, chat.id, "go on")).queued).toBe(true);
-  finish(asked, "SUMMARY ONE");
+  finish(requested, "SUMMARY ONE");
   const shortened = await nextCall();
   expect(rolesIn(shortened)).toBe("system user");
   expect(messagesIn(shortened)[1]?.content).toMatch(/SUMMARY ONE[\s\S]*Keep it in Rust\./);
@@ -151,13 +151,13 @@ test("[CM-10] a cleared chat starts over for its model and stays complete for pe
 
   // A later summary contains nothing from before, nor does the rest of the history.
   expect((await owner.fetch("POST", `${path}/compact`, {})).status).toBe(200);
-  const asked = await nextCall();
+  const requested = await nextCall();
   expect([
-    isSummary(asked),
-    toRequestText(asked).includes("swordfish"),
-    toRequestText(asked).includes("I am new here"),
+    isSummary(requested),
+    toRequestText(requested).includes("swordfish"),
+    toRequestText(requested).includes("I am new here"),
   ]).toEqual([true, false, true]);
-  finish(asked, "NOTES");
+  finish(requested, "NOTES");
   await follower.until((one) => isWaiting(one) && one.history.length === 7);
   await sendMessage(world, chat.id, "And now?");
   const short = await nextCall();

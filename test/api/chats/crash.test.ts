@@ -56,10 +56,10 @@ test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queue
   expect(await loadHistory(client, ids.idle ?? "")).toEqual(["user: say: all is well", "assistant: all is well"]);
   using asking = await Follower.open(client, ids.asking ?? "");
   await asking.until(({ status }) => status === "requires_action");
-  const asked = asking.events.flatMap((event) =>
+  const requested = asking.events.flatMap((event) =>
     event.type === "action_required" ? event.action_required.tool_calls : [],
   );
-  const results = asked.map(({ tool_call_id }) => ({ tool_call_id, output: "yes" }));
+  const results = requested.map(({ tool_call_id }) => ({ tool_call_id, output: "yes" }));
   expect((await client.fetch("POST", `/api/v2/chats/${ids.asking}/tool-results`, { results })).status).toBe(204);
   await asking.until(({ status }) => status === "waiting");
   using hanging = await Follower.open(client, ids.hanging ?? "");

@@ -64,10 +64,10 @@ describe("uploading", () => {
 
   test("[FL-2] wrong organizations, types, names, sizes and contents are refused", async () => {
     await using world = await openChatWorld();
-    const stranger = (await seedUser(world.server)).organization_id;
+    const outsider = (await seedUser(world.server)).organization_id;
     const cases: [string | Uint8Array, Upload, number][] = [
       ["a", { organization: "word" }, 400],
-      ["a", { organization: stranger }, 403],
+      ["a", { organization: outsider }, 403],
       ["a", { type: "text/html" }, 400],
       ["a", { type: "image/svg+xml" }, 400],
       ["a", { disposition: null }, 400],

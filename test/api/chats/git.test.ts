@@ -119,7 +119,7 @@ testNeeding(
 
 testNeeding(
   [needs.git],
-  "[GS-6] is for who may read the chat and use its workspace, and says before the upgrade why it cannot be; it ends with the right and with the agent",
+  "[GS-6] requires access to the chat and its workspace, is refused with a reason before the upgrade, and ends when the access or the agent ends",
   async () => {
     const { id, call } = await openChat(world);
     call.finish();

@@ -125,14 +125,14 @@ test("[CH-33] creating runs its checks in order, and a refusal changes nothing",
   const large = { ...good, content: toTextContent("x".repeat(262_144)) };
   expect((await world.owner.fetch("POST", "/api/v2/chats", large)).status).toBe(413);
   expect(await titles(world)).toEqual([]);
-  const made = await createChat(world, "one two three four five six seven", {
+  const created = await createChat(world, "one two three four five six seven", {
     client_type: "ui",
     plan_mode: "plan",
     reasoning_effort: "high",
     labels: { "a.b/c": "x:y, z" },
     system_prompt: "Be brief.",
   });
-  expect(made).toMatchObject({
+  expect(created).toMatchObject({
     title: "one two three four five six…",
     client_type: "ui",
     plan_mode: "plan",

@@ -23,22 +23,22 @@ testInside(
     await turn();
     const me = await owner.get<User>("/api/v2/users/me");
     const { store } = getOwnerContext(server, me.id);
-    const asked: string[] = [];
+    const requests: string[] = [];
     const { get, all } = store;
     const noting =
       <T>(ask: (query: Query<T>) => Promise<T>) =>
       (query: Query<T>): Promise<T> => {
         // Notification settings are queried by every sender of notifications.
-        if (!String(query.params[0]).startsWith("notif")) asked.push(query.sql);
+        if (!String(query.params[0]).startsWith("notif")) requests.push(query.sql);
         return ask.call(store, query);
       };
     Object.assign(store, { get: noting(get as never), all: noting(all as never) });
     await sendMessage(world, id, "two");
     await turn();
-    const ofSettings = asked.filter((sql) => /from "settings"/.test(sql));
+    const ofSettings = requests.filter((sql) => /from "settings"/.test(sql));
     expect(ofSettings.filter((sql) => sql.includes("chat_usage_limit")).length).toBe(2);
     expect(ofSettings.filter((sql) => sql.includes("json_each")).length).toBe(1);
-    const ofMembers = asked.filter(
+    const ofMembers = requests.filter(
       (sql) => !sql.includes('"settings"') && /"(?:organization|group)_members"/.test(sql),
     );
     // Whether the owner may still use models is queried before the step, which may only run tools, and before each call.

@@ -38,7 +38,7 @@ test("[CH-41] two answers to the same calls: one is accepted, the other is refus
   expect(call.request.messages.filter(({ role }) => role === "tool").length).toBe(1);
 });
 
-test("[CH-41] an interrupt races the end of the answer: the text is stored once, whichever was first", async () => {
+test("[CH-41] the text is stored once when an interrupt races with the end of the answer", async () => {
   await using world = await openChatWorld();
   for (let round = 0; round < 10; round++) {
     const { id } = await createChat(world, "go");
@@ -55,7 +55,7 @@ test("[CH-41] an interrupt races the end of the answer: the text is stored once,
   }
 });
 
-test("[CH-41] archive races send: never both", async () => {
+test("[CH-41] a racing archive and send never both succeed", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "go");
   using follower = await Follower.open(world.owner, id);
@@ -110,7 +110,7 @@ const storesMessages = (sql: string) => sql.startsWith('insert into "messages"')
 const aRound = (world: ChatWorld, id: string) => world.owner.get<Chat>(`/api/v2/chats/${id}`);
 const toChatPath = (id: string) => `/api/v2/chats/${id}`;
 
-testInside("[CH-41] an edit races the commit of a step: before or after it, no old message is left", async () => {
+testInside("[CH-41] no old message remains when an edit races with the commit of a step", async () => {
   await using world = await openChatWorld();
   for (const first of ["step", "edit"] as const) {
     const { id } = await createChat(world, "go");
@@ -142,43 +142,46 @@ testInside("[CH-41] an edit races the commit of a step: before or after it, no o
   }
 });
 
-testInside("[CH-41] the deadline races the results: one of them answers the calls, the other is too late", async () => {
-  const clock = new ManualClock();
-  await using world = await openChatWorld({ clock });
-  const { chats, scheduler } = getContext(world.server);
-  const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
-  for (const first of ["results", "deadline"] as const) {
-    const { id } = await createChat(world, "go", { unsafe_dynamic_tools });
-    using follower = await Follower.open(world.owner, id);
-    (await world.models.next()).callTool("c", "ask").finish("tool_calls");
-    await follower.until(({ status }) => status === "requires_action");
-    const one = { tool_call_id: "c", output: "an answer" };
-    const gate = hold(world, storesMessages);
-    let outcome: Promise<unknown>;
-    if (first === "results") {
-      // Not as a request, which would time out.
-      outcome = chats.ask(id, "completeAction", { results: [{ ...one, is_error: false }] });
-      await gate.reached;
-      clock.leap(DEADLINE_MS + 1);
-    } else {
-      clock.leap(DEADLINE_MS + 1);
-      await gate.reached;
-      outcome = world.owner
-        .fetch("POST", `${toChatPath(id)}/tool-results`, { results: [one] })
-        .then(({ status }) => status);
+testInside(
+  "[CH-41] the deadline and the results race: one of them answers the calls, and the other is ignored",
+  async () => {
+    const clock = new ManualClock();
+    await using world = await openChatWorld({ clock });
+    const { chats, scheduler } = getContext(world.server);
+    const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
+    for (const first of ["results", "deadline"] as const) {
+      const { id } = await createChat(world, "go", { unsafe_dynamic_tools });
+      using follower = await Follower.open(world.owner, id);
+      (await world.models.next()).callTool("c", "ask").finish("tool_calls");
+      await follower.until(({ status }) => status === "requires_action");
+      const one = { tool_call_id: "c", output: "an answer" };
+      const gate = hold(world, storesMessages);
+      let outcome: Promise<unknown>;
+      if (first === "results") {
+        // Not as a request, which would time out.
+        outcome = chats.ask(id, "completeAction", { results: [{ ...one, is_error: false }] });
+        await gate.reached;
+        clock.leap(DEADLINE_MS + 1);
+      } else {
+        clock.leap(DEADLINE_MS + 1);
+        await gate.reached;
+        outcome = world.owner
+          .fetch("POST", `${toChatPath(id)}/tool-results`, { results: [one] })
+          .then(({ status }) => status);
+      }
+      await aRound(world, id);
+      gate.release();
+      expect(await outcome).toBe(first === "results" ? null : 409);
+      await scheduler.tick();
+      const call = await world.models.next();
+      const answers = call.request.messages.filter(({ role }) => role === "tool");
+      expect(answers.length).toBe(1);
+      expect(JSON.stringify(answers).includes("an answer")).toBe(first === "results");
+      call.finish();
+      await follower.until(({ status }) => status === "waiting");
     }
-    await aRound(world, id);
-    gate.release();
-    expect(await outcome).toBe(first === "results" ? null : 409);
-    await scheduler.tick();
-    const call = await world.models.next();
-    const answers = call.request.messages.filter(({ role }) => role === "tool");
-    expect(answers.length).toBe(1);
-    expect(JSON.stringify(answers).includes("an answer")).toBe(first === "results");
-    call.finish();
-    await follower.until(({ status }) => status === "waiting");
-  }
-});
+  },
+);
 
 testInside.each(["promote", "finish"])(
   "[CH-41] promote against the end of the turn, %s first: every queued message is sent once",

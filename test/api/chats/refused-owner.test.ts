@@ -38,7 +38,7 @@ const readStored = async (server: TestServer, id: string) => {
   return { status: chat?.status, message: chat?.last_error?.message, queued: queue.length };
 };
 
-const WAYS: readonly [name: string, end: (begun: Begun) => Promise<unknown>, message: RegExp][] = [
+const WAYS: readonly [name: string, end: (started: Begun) => Promise<unknown>, message: RegExp][] = [
   [
     "is removed from the organization",
     ({ admin, organization_id, user_id }) =>
@@ -65,14 +65,14 @@ const WAYS: readonly [name: string, end: (begun: Begun) => Promise<unknown>, mes
 ];
 
 test.each(WAYS)(
-  "[CH-51] a turn stops and says why, and nothing queued begins, when its owner %s",
+  "[CH-51] a turn stops with a reason, and no queued message starts, when its owner %s",
   async (_, end, message) => {
     await using world = await openChatWorld();
     const { server, models } = world;
-    const begun = await beginTurn(server, models);
-    await end(begun);
-    await until(async () => (await readStored(server, begun.id)).status === "error");
-    expect(await readStored(server, begun.id)).toEqual({
+    const started = await beginTurn(server, models);
+    await end(started);
+    await until(async () => (await readStored(server, started.id)).status === "error");
+    expect(await readStored(server, started.id)).toEqual({
       status: "error",
       message: expect.stringMatching(message),
       queued: 1,
@@ -124,7 +124,7 @@ test("[CH-51] a node that missed the event refuses the next tool call and the ne
   expect(await loadHistory(owner, id)).toHaveLength(2);
 });
 
-test("[CH-51] a server that starts afterwards neither continues the turn nor begins the next", async () => {
+test("[CH-51] a server that starts later neither continues the turn nor starts the next one", async () => {
   using folder = tempDirectory();
   const directory = folder.path;
   const before = new ScriptedModels();

@@ -6,22 +6,22 @@ import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-fram
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 const createWorld = (messages: (WebSocketMessage | undefined)[]) => {
-  const said: string[] = [];
+  const texts: string[] = [];
   const over = Promise.withResolvers<void>();
-  const asked = { count: 0 };
+  const requested = { count: 0 };
   const client = { full: false, waiting: 0 };
   const frames = {
     next: async () => {
-      asked.count += 1;
+      requested.count += 1;
       if (messages.length === 0) await new Promise(() => {});
       return messages.shift();
     },
-    send: async (message: WebSocketMessage) => void said.push(`daemon: ${message.kind}`),
-    reset: () => said.push("daemon: reset"),
+    send: async (message: WebSocketMessage) => void texts.push(`daemon: ${message.kind}`),
+    reset: () => texts.push("daemon: reset"),
   };
   const socket = {
     transmit: (data: string) => {
-      said.push(data);
+      texts.push(data);
       client.waiting = client.full ? 1 : 0;
       return client.full ? -1 : 1;
     },
@@ -29,18 +29,18 @@ const createWorld = (messages: (WebSocketMessage | undefined)[]) => {
       return client.waiting;
     },
     close: (code: number, reason: string) => {
-      said.push(`${code} ${reason}`);
+      texts.push(`${code} ${reason}`);
       over.resolve();
     },
     closeSlow: () => {
-      said.push("too slow");
+      texts.push("too slow");
       over.resolve();
     },
   };
   const clock = new ManualClock();
   const relay = new Relay(clock, frames as unknown as WebSocketFrames);
   const runRelay = () => relay.run(socket as unknown as Socket, (one) => (one.kind === "text" ? one.text : undefined));
-  return { said, over: over.promise, asked, client, clock, relay, run: runRelay };
+  return { said: texts, over: over.promise, asked: requested, client, clock, relay, run: runRelay };
 };
 
 const text = (words: string): WebSocketMessage => ({ kind: "text", text: words });

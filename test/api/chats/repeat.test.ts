@@ -10,9 +10,9 @@ test("[CH-40] create, send and tool results with a key happen once, however ofte
   const headers = { "Idempotency-Key": "one" };
   const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
   const body = { organization_id, content: toTextContent("hello"), unsafe_dynamic_tools };
-  const made = await Promise.all([1, 2, 3].map(() => owner.post<Chat>("/api/v2/chats", body, { headers })));
-  const [{ id } = { id: "" }] = made;
-  expect(new Set(made.map((chat) => chat.id)).size).toBe(1);
+  const created = await Promise.all([1, 2, 3].map(() => owner.post<Chat>("/api/v2/chats", body, { headers })));
+  const [{ id } = { id: "" }] = created;
+  expect(new Set(created.map((chat) => chat.id)).size).toBe(1);
   expect((await owner.get<Chat[]>("/api/v2/chats")).length).toBe(1);
   using follower = await Follower.open(owner, id);
   const call = await world.models.next();

@@ -79,8 +79,8 @@ testInside("[RT-1] inactive chats are archived, unless pinned, active, or with a
   expect(getArchived(await look(silent))).toBe(false);
   await set("auto_archive_days", 3);
   // The sub-chat gets a message in the name of its owner, whose session has expired.
-  const said = { content: [{ type: "text" as const, text: "more" }], created_by: world.user_id, patch: {} };
-  const send = { ...said, model_config_id: null, reasoning_effort: "", behavior: "queue" as const };
+  const message = { content: [{ type: "text" as const, text: "more" }], created_by: world.user_id, patch: {} };
+  const send = { ...message, model_config_id: null, reasoning_effort: "", behavior: "queue" as const };
   await getContext(world.server).chats.ask(child, "send", send);
   // The running one has also been inactive for days, and is retried.
   let call = await world.models.next();

@@ -101,7 +101,7 @@ test("[FS-4] a search is refused without text, with too many words, and alongsid
 test("[FS-5] users find their own chats, in list order, with the list's other filters, and by messages of sub-chats", async () => {
   await using world = await openChatWorld();
   const context = getContext(world.server);
-  const stranger = new Client(world.server.url, (await seedUser(world.server)).token);
+  const outsider = new Client(world.server.url, (await seedUser(world.server)).token);
   const ids: string[] = [];
   for (const text of ["zebra one", "zebra two", "zebra three"]) {
     const { id } = await createChat(world, text);
@@ -109,7 +109,7 @@ test("[FS-5] users find their own chats, in list order, with the list's other fi
     ids.push(id);
   }
   const [one = "", two = "", three = ""] = ids;
-  expect(await find(stranger, "zebra")).toEqual([]);
+  expect(await find(outsider, "zebra")).toEqual([]);
   expect(await find(world.owner, "zebra")).toEqual([three, two, one]);
   await world.owner.patch(`/api/v2/chats/${one}`, { pin_order: 1 });
   expect(await find(world.owner, "zebra")).toEqual([one, three, two]);
@@ -321,11 +321,11 @@ test("[FS-8] wildcards in a title are ordinary characters", async () => {
 /** More chats than are looked into one by one, and words that are in all of them, in the oldest alone, in other users' alone, in few. */
 const seedMany = async (world: ChatWorld) => {
   const { store } = getContext(world.server);
-  const stranger = await seedUser(world.server);
+  const outsider = await seedUser(world.server);
   const COUNT = 300;
   const OLDEST = 30;
   const many = (word: string, count: number) => Array.from({ length: count }, () => word);
-  const made: { id: string; pin_order: number; updated_at: number; archived: boolean; texts: string[] }[] = [];
+  const created: { id: string; pin_order: number; updated_at: number; archived: boolean; texts: string[] }[] = [];
   const statements: Statement[] = [];
   const insertTexts = async (texts: readonly string[], more: Record<string, unknown> = {}): Promise<string> => {
     const key = await store.reserve("chats", 1);
@@ -340,12 +340,12 @@ const seedMany = async (world: ChatWorld) => {
       last_model_config_id: uuid(),
       created_at: key,
       // Two at a time moved in the same moment.
-      updated_at: 1_000 + (made.length >> 1),
+      updated_at: 1_000 + (created.length >> 1),
       snapshot_version: 1,
       history_version: 1,
       ...more,
     };
-    const said = texts.map((text, index) => ({
+    const message = texts.map((text, index) => ({
       id: index + 1,
       role: "user",
       visibility: "both",
@@ -353,7 +353,7 @@ const seedMany = async (world: ChatWorld) => {
     }));
     statements.push(
       insertChat({ ...chat, part: toShard(chat.owner_id) }),
-      ...indexMessages(key, said),
+      ...indexMessages(key, message),
       indexTitle(key, chat.title),
     );
     return chat.id;
@@ -373,13 +373,13 @@ const seedMany = async (world: ChatWorld) => {
       texts.push("seldom");
       await insertTexts(["seldom"], { parent_chat_id: id, root_chat_id: id });
     }
-    made.push({ id, pin_order, updated_at, archived, texts });
+    created.push({ id, pin_order, updated_at, archived, texts });
   }
   for (let index = 0; index < 3; index++) {
-    await insertTexts([...many("elsewhere", 700), "everywhere", "seldom"], { owner_id: stranger.user_id });
+    await insertTexts([...many("elsewhere", 700), "everywhere", "seldom"], { owner_id: outsider.user_id });
   }
   await store.commit(statements);
-  const order = made
+  const order = created
     .filter(({ archived }) => !archived)
     .sort((a, b) => {
       if (a.pin_order > 0 !== b.pin_order > 0) return a.pin_order > 0 ? -1 : 1;

@@ -19,8 +19,8 @@ import { until } from "#test/support/until.ts";
 
 /** Adds another person; in the same organization by default. */
 const addPerson = async (world: ChatWorld, organization_id: string | undefined = world.organization_id) => {
-  const made = await seedUser(world.server, organization_id === "" ? {} : { organization_id });
-  return { ...made, client: new Client(world.server.url, made.token) };
+  const created = await seedUser(world.server, organization_id === "" ? {} : { organization_id });
+  return { ...created, client: new Client(world.server.url, created.token) };
 };
 const toChatPath = (id: string) => `/api/v2/chats/${id}`;
 const share = (world: ChatWorld, id: string, user_roles: Record<string, string>, group_roles = {}) =>
@@ -95,7 +95,7 @@ test("[CH-50] a user who was removed from the organization can read, unshare and
   expect(await fetchStatus(world.owner, "PATCH", toChatPath(id), { archived: true })).toBe(204);
 });
 
-test("[CS-2] a reader changes nothing: 403, and 404 for users without access; the owner's read cursor is unchanged", async () => {
+test("[CS-2] a reader cannot change anything (403), users without access get 404, and the owner's read cursor is unchanged", async () => {
   await using world = await openChatWorld();
   const [bob, eve] = [await addPerson(world), await addPerson(world)];
   const { id } = await createChat(world, "hello");
@@ -276,7 +276,7 @@ test("[CS-7] files of a shared chat can be read, others of its owner cannot", as
   expect(await fetchStatus(bob.client, "POST", "/api/v2/chats", stolen)).toBe(400);
 });
 
-test("[CS-8] by-workspace returns the newest chat that the caller may read, also a shared one", async () => {
+test("[CS-8] by-workspace returns the newest chat that the caller can read, including shared ones", async () => {
   await using world = await openChatWorld();
   const bob = await addPerson(world);
   const { id } = await createChat(world, "hello");

@@ -141,8 +141,8 @@ describeInside("the specification", () => {
       expect((await answer("PATCH", `${path}/messages/${first}`, bad))[0]).toBe(400);
       expect((await answer("POST", CHATS, { organization_id, ...bad }))[0]).toBe(400);
     }
-    for (const wish of [{ plan_mode: "x" }, { reasoning_effort: "x" }, { model_config_id: crypto.randomUUID() }]) {
-      expect((await answer("POST", `${path}/messages`, { content: toTextContent("a"), ...wish }))[0]).toBe(400);
+    for (const request of [{ plan_mode: "x" }, { reasoning_effort: "x" }, { model_config_id: crypto.randomUUID() }]) {
+      expect((await answer("POST", `${path}/messages`, { content: toTextContent("a"), ...request }))[0]).toBe(400);
     }
     expect((await answer("POST", CHATS, { content: toTextContent("a") }))[0]).toBe(400);
     expect((await answer("DELETE", `${path}/queue/zero`))[0]).toBe(400);
@@ -166,11 +166,11 @@ describeInside("the specification", () => {
     const sent = await sendMessage(world, id, "c", { busy_behavior: "queue" });
     expect([sortedKeys(sent), sent.queued]).toEqual([["message", "messages", "queued", "warnings"], false]);
     // A turn interrupted before its model call never makes the call.
-    const asked = await world.models.next();
+    const requested = await world.models.next();
     const stopped = await world.owner.post<Chat>(`${path}/interrupt`);
     // Nothing had been said yet: it may already be idle when it is read.
     expect([stopped.id, ["interrupting", "waiting"].includes(stopped.status)]).toEqual([id, true]);
-    asked.finish();
+    requested.finish();
     await awaitTurn(id);
   });
 

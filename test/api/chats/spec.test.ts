@@ -48,9 +48,9 @@ describeInside("the specification", () => {
 
   test("[CH-43] a chat has the specification's members in every response and event; missing values are absent", async () => {
     using watch = await world.owner.socket(`${CHATS}/watch`);
-    const made = await createChat(world);
-    expect(keys(made)).toEqual(ALWAYS);
-    expect(made).toMatchObject({
+    const built = await createChat(world);
+    expect(keys(built)).toEqual(ALWAYS);
+    expect(built).toMatchObject({
       archived: false,
       has_unread: false,
       shared: false,
@@ -73,16 +73,16 @@ describeInside("the specification", () => {
     expect([keys(created), created.kind, keys(created.chat)]).toEqual([["chat", "kind"], "created", ALWAYS]);
     const call = await world.models.next();
     const [listed] = await world.owner.get<Chat[]>(CHATS);
-    expect([keys(listed as Chat), keys(await read(made.id))]).toEqual([ALWAYS, ALWAYS]);
+    expect([keys(listed as Chat), keys(await read(built.id))]).toEqual([ALWAYS, ALWAYS]);
     call.fail("rate_limit", { provider: "acme", status_code: 429, retryable: false });
-    using follower = await Follower.open(world.owner, made.id);
+    using follower = await Follower.open(world.owner, built.id);
     await follower.until(({ events }) => events.some(({ type }) => type === "error"));
-    const failed = await read(made.id);
+    const failed = await read(built.id);
     expect(keys(failed)).toEqual([...ALWAYS, "last_error"].sort());
     expect(failed.last_error).toEqual({
       kind: "rate_limit",
       message: expect.any(String),
-      detail: "The script says so.",
+      detail: "A scripted failure.",
       provider: "acme",
       retryable: false,
       status_code: 429,
@@ -163,8 +163,8 @@ describeInside("the specification", () => {
     const parts = live.map(({ role, part }) => ({ role, ...part }));
     expect(parts).toContainEqual({ role: "assistant", type: "reasoning", text: "hm", created_at: TIME } as never);
     expect(parts).toContainEqual({ role: "assistant", type: "reasoning", text: "", completed_at: TIME } as never);
-    const begun = { role: "assistant", type: "tool-call", tool_call_id: "c", tool_name: "execute", args_delta: "{}" };
-    expect(parts).toContainEqual(begun as never);
+    const started = { role: "assistant", type: "tool-call", tool_call_id: "c", tool_name: "execute", args_delta: "{}" };
+    expect(parts).toContainEqual(started as never);
     expect(parts).toContainEqual({ role: "assistant", ...assistant.content[2] } as never);
     for (const event of follower.events) expect(event.chat_id).toBe(id);
   });
@@ -232,8 +232,8 @@ describeInside("the specification", () => {
     expect([sent.queued, sent.queued_message?.content[0]?.text]).toEqual([true, "four"]);
     (await world.models.next()).callTool("c", "ask").finish("tool_calls");
     await follower.until(({ status }) => status === "requires_action");
-    const asked = (await snapshot(id)).map(({ type }) => type);
-    expect(asked.slice(-4)).toEqual(["queue_update", "status", "action_required", "preview_reset"]);
+    const requested = (await snapshot(id)).map(({ type }) => type);
+    expect(requested.slice(-4)).toEqual(["queue_update", "status", "action_required", "preview_reset"]);
     await world.owner.post(`${CHATS}/${id}/tool-results`, { results: [{ tool_call_id: "c", output: null }] });
     (await world.models.next()).finish();
     (await world.models.next()).finish();

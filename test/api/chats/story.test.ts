@@ -110,15 +110,15 @@ test("[CH-24] client tools: requested with their arguments, answered, invalid an
   using follower = await Follower.open(world.owner, id);
   (await world.models.next()).callTool("c1", "ask", { q: 1 }).finish("tool_calls");
   await follower.until(({ events }) => events.some(({ type }) => type === "action_required"));
-  const asked = { tool_calls: [{ tool_call_id: "c1", tool_name: "ask", args: '{"q":1}' }] };
-  expect(follower.events.find(({ type }) => type === "action_required")).toMatchObject({ action_required: asked });
+  const requested = { tool_calls: [{ tool_call_id: "c1", tool_name: "ask", args: '{"q":1}' }] };
+  expect(follower.events.find(({ type }) => type === "action_required")).toMatchObject({ action_required: requested });
   const kinds: string[] = [];
   let event: WatchEvent;
   do {
     event = await watch.json<WatchEvent>();
     kinds.push(`${event.kind} ${event.chat.status}`);
   } while (event.kind !== "action_required");
-  expect(event).toMatchObject(asked);
+  expect(event).toMatchObject(requested);
   expect(kinds.slice(-2)).toEqual(["status_change requires_action", "action_required requires_action"]);
   const answer = (results: unknown) => world.owner.fetch("POST", `/api/v2/chats/${id}/tool-results`, { results });
   expect((await answer([])).status).toBe(400);
@@ -179,9 +179,9 @@ test("[CH-27] unread is what the owner has not followed; archived chats are sile
   const path = `/api/v2/chats/${id}`;
   const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
   {
-    using stranger = await Follower.open(admin, id);
+    using outsider = await Follower.open(admin, id);
     (await world.models.next()).say("a").finish();
-    await stranger.until(({ status }) => status === "waiting");
+    await outsider.until(({ status }) => status === "waiting");
   }
   expect((await world.owner.get<Chat>(path)).has_unread).toBe(true);
   const unread = (q: string) => world.owner.get<Chat[]>(`/api/v2/chats?q=has_unread:${q}`);

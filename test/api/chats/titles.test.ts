@@ -30,7 +30,7 @@ const openWorld = async (options: { clock?: ManualClock } = {}) => {
 };
 type TitleWorld = Awaited<ReturnType<typeof openWorld>>;
 const read = (world: ChatWorld, id: string) => world.owner.get<Chat>(`/api/v2/chats/${id}`);
-/** Answers the calls of a turn and of what follows it. */
+/** Answers the calls of a turn and of the following turns. */
 const answerAll = async (world: TitleWorld, id: string, answers: { turn: string; label: string; summary?: string }) => {
   (await world.take("turn")).say(answers.turn).finish();
   (await world.take("label")).say(answers.label).finish();
@@ -42,8 +42,8 @@ const answerAll = async (world: TitleWorld, id: string, answers: { turn: string;
 test("[TT-1] a chat gets its title during its first turn, then a label and a summary; watchers are notified and it keeps its place in the list", async () => {
   await using world = await openWorld();
   using watch = await world.owner.socket("/api/v2/chats/watch");
-  const made = await createChat(world, PROMPT);
-  expect(made.title).toBe("please find out why the nightly…");
+  const created = await createChat(world, PROMPT);
+  expect(created.title).toBe("please find out why the nightly…");
   const turn = await world.take("turn");
   const kinds: string[] = [];
   const awaitEvent = async (kind: string) => {
@@ -56,7 +56,7 @@ test("[TT-1] a chat gets its title during its first turn, then a label and a sum
   };
   await answer("title", ' "Nightly  deployment failure" ');
   await awaitEvent("title_change");
-  expect(await read(world, made.id)).toMatchObject({ title: "Nightly deployment failure", status: "running" });
+  expect(await read(world, created.id)).toMatchObject({ title: "Nightly deployment failure", status: "running" });
 
   turn.say("It is the certificate: it ran out on Monday. I have renewed it, and now a job looks every day.").finish();
   await answer("label", "renewed the certificate");
@@ -66,11 +66,11 @@ test("[TT-1] a chat gets its title during its first turn, then a label and a sum
   expect(kinds.filter((kind) => kind !== "status_change")).toEqual([
     ...["created", "title_change", "summary_change", "chat_summary_change"],
   ]);
-  const chat = await read(world, made.id);
+  const chat = await read(world, created.id);
   expect([chat.title, chat.last_turn_summary, chat.summary]).toEqual([
     ...["Nightly deployment failure", "renewed the certificate", "The certificate had run out. It was renewed."],
   ]);
-  const row = await getContext(world.server).chats.ask(made.id, "snapshot", {});
+  const row = await getContext(world.server).chats.ask(created.id, "snapshot", {});
   expect(row.picture.status).toBe("waiting");
 });
 

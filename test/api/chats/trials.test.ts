@@ -68,22 +68,22 @@ testInside(
     await using world = await openTrialWorld();
     const { admin, models, path, id, chat, answerIn } = world;
     using news = await admin.socket("/api/v2/chats/watch");
-    const made = await admin.post<Trial>(path, {
+    const created = await admin.post<Trial>(path, {
       ways: [{ prompt: "write one" }, { prompt: "write two" }],
       check_command: "echo run >> runs; grep -q two answer && echo found || { echo missing; exit 3; }",
     });
-    expect(made).toMatchObject({ status: "running", chat_id: chat.id, workspace_id: id, error: "" });
-    expect(made.ways.map((way) => `${way.number} ${way.status} ${way.workspace_name}`)).toEqual([
+    expect(created).toMatchObject({ status: "running", chat_id: chat.id, workspace_id: id, error: "" });
+    expect(created.ways.map((way) => `${way.number} ${way.status} ${way.workspace_name}`)).toEqual([
       ...["1 waiting dev-way-1", "2 waiting dev-way-2"],
     ]);
     const calls = [await models.next(), await models.next()];
     expect(calls.map(({ prompt }) => prompt).sort()).toEqual(["write one", "write two"]);
     // Each has the chat's history up to that point.
     for (const call of calls) expect(JSON.stringify(call.request)).toContain("good day");
-    expect(await world.wayStates(made)).toEqual(["working", "working"]);
+    expect(await world.wayStates(created)).toEqual(["working", "working"]);
     for (const call of calls) write(call);
     for (const call of [await models.next(), await models.next()]) call.say("done").finish();
-    const ready = await world.become(made, "ready");
+    const ready = await world.become(created, "ready");
     expect(ready.ways.map(({ status, check, changes }) => ({ status, check, changes }))).toMatchObject([
       {
         status: "failed",
@@ -96,7 +96,7 @@ testInside(
     expect([answerIn(first?.workspace_id ?? ""), answerIn(second?.workspace_id ?? ""), answerIn(id)]).toEqual([
       ...["one\n", "two\n", "none\n"],
     ]);
-    const { folders } = await admin.get<TrialDiff>(`${path}/${made.id}/ways/2/diff`);
+    const { folders } = await admin.get<TrialDiff>(`${path}/${created.id}/ways/2/diff`);
     expect(folders.map(({ unified_diff }) => unified_diff.split("\n").slice(-4))).toEqual([
       ["@@ -1 +1 @@", "-none", "+two", ""],
     ]);
@@ -104,9 +104,9 @@ testInside(
     const copy = await admin.get<Chat>(`/api/v2/chats/${second?.chat_id}`);
     expect(copy).toMatchObject({ workspace_id: second?.workspace_id, title: `${chat.title} (way 2)` });
 
-    const keeping = await admin.post<Trial>(`${path}/${made.id}/keep`, { way: 2 });
+    const keeping = await admin.post<Trial>(`${path}/${created.id}/keep`, { way: 2 });
     expect(keeping).toMatchObject({ status: "keeping", kept_way: 2 });
-    const kept = await world.become(made, "kept");
+    const kept = await world.become(created, "kept");
     expect(kept.ways.map(({ deleted, error }) => ({ deleted, error }))).toEqual([
       { deleted: true, error: "" },
       { deleted: true, error: "" },
@@ -178,11 +178,11 @@ testInside(
       "409: Ways cannot be tried in this workspace. Snapshots are not available for this template",
     );
     late.finish();
-    const stranger = new Client(
+    const outsider = new Client(
       server.url,
       (await seedUser(server, { organization_id: speaker.organization_id })).token,
     );
-    expect(await getRejection(body, path, stranger)).toStartWith("404");
+    expect(await getRejection(body, path, outsider)).toStartWith("404");
     expect((await admin.get<Trials>(path)).trials).toEqual([]);
     expect((await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`)).snapshots).toEqual([]);
 
@@ -255,25 +255,25 @@ testInside(
     await using world = await openTrialWorld({ permission_mode: "ask" });
     const { admin, path, id, answerIn } = world;
     await configureAgent(world, "test");
-    const made = await admin.post<Trial>(path, {
+    const created = await admin.post<Trial>(path, {
       ways: [
         { prompt: "say nothing to do", coding_agent: "test" },
         { prompt: "edit answer two\nsay done", coding_agent: "test" },
       ],
       check_command: "grep -q two answer",
     });
-    await until(async () => (await world.wayStates(made)).join() === "failed,needs_you");
-    const chat_id = made.ways[1]?.chat_id ?? "";
-    const [asked] = await listPendingCalls(admin, chat_id);
-    const answers = [{ tool_call_id: asked?.tool_call_id, decision: "allow" }];
+    await until(async () => (await world.wayStates(created)).join() === "failed,needs_you");
+    const chat_id = created.ways[1]?.chat_id ?? "";
+    const [requested] = await listPendingCalls(admin, chat_id);
+    const answers = [{ tool_call_id: requested?.tool_call_id, decision: "allow" }];
     await admin.post<unknown>(`/api/v2/chats/${chat_id}/permissions`, { answers });
-    const ready = await world.become(made, "ready");
+    const ready = await world.become(created, "ready");
     expect(ready.ways.map(({ status, changes, coding_agent }) => [status, changes?.files, coding_agent])).toEqual([
       ["failed", 0, "test"],
       ["passed", 1, "test"],
     ]);
-    await admin.post<Trial>(`${path}/${made.id}/keep`, { way: 2 });
-    await world.become(made, "kept");
+    await admin.post<Trial>(`${path}/${created.id}/keep`, { way: 2 });
+    await world.become(created, "kept");
     expect(answerIn(id)).toBe("two\n");
     const chat = await admin.get<Chat>(`/api/v2/chats/${chat_id}`);
     expect([chat.workspace_id, chat.coding_agent, chat.archived]).toEqual([id, "test", false]);

@@ -67,7 +67,7 @@ test("[CG-3] one browser's requests are one visit; an anonymous visitor's is ano
   expect([port?.target, port?.user?.username]).toEqual([String(world.app.port), "ada"]);
 });
 
-test("[CG-3] a visit ends after fifteen minutes without a request, at its last one; then a new one starts", () => {
+test("[CG-3] after fifteen minutes without a request, a visit ends with its last request, and the next request starts a new visit", () => {
   const clock = new ManualClock();
   const events: string[] = [];
   const begin = ({ target }: { target: string }) => {

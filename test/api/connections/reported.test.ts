@@ -110,8 +110,8 @@ test("[CG-4] an agent's clock is used if it is within an hour, and nothing start
   const seeded = await seedAgent(server);
   const now = clock.now();
   for (const at of [now - 60_000, now + 60_000, now - 2 * 3_600_000]) await reportConnections(seeded, { at });
-  const begun = (await listConnections(seeded)).map(({ connect_time }) => Date.parse(connect_time) - now);
-  expect(begun.sort((a, b) => a - b)).toEqual([-60_000, 0, 0]);
+  const started = (await listConnections(seeded)).map(({ connect_time }) => Date.parse(connect_time) - now);
+  expect(started.sort((a, b) => a - b)).toEqual([-60_000, 0, 0]);
 });
 
 test("[CG-5] logs at most 300 connections per minute", async () => {

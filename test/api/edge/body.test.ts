@@ -36,7 +36,7 @@ describe("a body that is not a JSON object", () => {
     ["many parts", "multipart/form-data; boundary=x"],
     ["no type", ""],
     ["almost JSON", "application/jsonp"],
-  ])("[HT-5] %s is 415, whatever it holds", async (_name, type) => {
+  ])("[HT-5] %s is 415, whatever it contains", async (_name, type) => {
     const { status, body } = await post(Buffer.from(signIn(100)), type ? { "content-type": type } : {});
     expect(status).toBe(415);
     expect(body.message).toBe("The request body must be JSON.");
@@ -201,7 +201,7 @@ describe("a body that is too large", () => {
     return await readAnswer(connection);
   };
 
-  test("[HT-7] at the limit it is read; one byte more is 413 with the specification's message", async () => {
+  test("[HT-7] a body at the limit is read; one byte more is 413 with the specification's message", async () => {
     for (const send of [sendWithLength, sendChunked]) {
       expect((await send(signIn(MAX_PUBLIC_BYTES - 1)))?.status).toBe(401);
       expect((await send(signIn(MAX_PUBLIC_BYTES)))?.status).toBe(401);
@@ -212,7 +212,7 @@ describe("a body that is too large", () => {
   });
 
   test.each([5_000_000, 200_000_000, 50_000_000_000])(
-    "[HT-7] a declared length of %i is refused before any of it has come",
+    "[HT-7] a declared length of %i is refused before the first byte arrives",
     async (length) => {
       using connection = new RawConnection(server.url);
       connection.send(formatHead("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": length }));

@@ -147,7 +147,7 @@ describe("the check before parsing", () => {
   });
 });
 
-test("[HT-6] a deep body of strangers and of members is refused before it is compared with what the route takes", async () => {
+test("[HT-6] a deeply nested body is refused, from anonymous clients and members, before it is compared with what the route takes", async () => {
   const body = `{"x":${"[".repeat(32_000)}${"]".repeat(32_000)}}`;
   const headers = { "content-type": "application/json", "service-session-token": admin.token ?? "" };
   for (const path of ["/api/v2/users/login/passkey", "/api/v2/authcheck", "/api/v2/chats"]) {

@@ -87,11 +87,11 @@ test("[HT-10] headers sent a byte at a time time out", async () => {
   await using server = await startTestServer();
   using slow = new RawConnection(server.url);
   slow.send(half);
-  const begun = performance.now();
+  const started = performance.now();
   await until(() => {
     if (!slow.socket.closed) slow.send("a");
     return slow.socket.closed;
   });
-  expect(performance.now() - begun).toBeLessThan(20_000);
+  expect(performance.now() - started).toBeLessThan(20_000);
   expect(slow.received).toBe("");
 });

@@ -24,20 +24,20 @@ test.each(["/", "/swagger", "/swagger/ui.js", "/swagger/json", "/settings/tokens
     expect(plain.headers.get("content-encoding")).toBeNull();
     const body = await plain.bytes();
     const tags = [plain.headers.get("etag")];
-    for (const [asked, given] of [
+    for (const [requested, given] of [
       ["gzip", "gzip"],
       ["gzip, deflate, br, zstd", "br"],
       ["br;q=0.2, gzip;q=0.7", "gzip"],
       ["br;q=0, *;q=0.5", "gzip"],
     ] as const) {
-      const response = await get(path, { "accept-encoding": asked });
+      const response = await get(path, { "accept-encoding": requested });
       expect(response.headers.get("content-encoding")).toBe(given);
       expect(response.headers.get("vary")).toContain("accept-encoding");
       const bytes = await response.bytes();
       expect(bytes.length).toBeLessThan(body.length);
       expect(Buffer.compare(OPEN[given]?.(bytes) ?? bytes, body)).toBe(0);
       tags.push(response.headers.get("etag"));
-      const again = await get(path, { "accept-encoding": asked, "if-none-match": tags.at(-1) ?? "" });
+      const again = await get(path, { "accept-encoding": requested, "if-none-match": tags.at(-1) ?? "" });
       expect(again.status).toBe(304);
       expect((await again.bytes()).length).toBe(0);
     }

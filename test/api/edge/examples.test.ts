@@ -41,7 +41,7 @@ const send = async (
   more: Record<string, string> = {},
 ): Promise<Answer> => {
   const [method = "", route = ""] = operation.split(" ");
-  const ids = await loadIds((asked) => client.get(asked).catch(() => undefined), Date.now());
+  const ids = await loadIds((requested) => client.get(requested).catch(() => undefined), Date.now());
   const filled = withIds(structuredClone(document) as never, Object.assign(ids, more), [ANY_ID, ANY_TIME]);
   const [bare = "", query = ""] = route.split("?");
   const described = filled.paths[`/api/v2${bare}`]?.[method.toLowerCase()];
@@ -124,9 +124,9 @@ test("[HT-40] examples for agents work as sent", async () => {
 });
 
 test("[HT-40] examples of instance identities have the right form; only a cloud can sign one", async () => {
-  const stranger = new Client(server.url);
+  const outsider = new Client(server.url);
   const statuses = ["cloud-a", "aws", "cloud-b", "azure", "cloud-c", "google"].map(
-    async (cloud) => (await send(stranger, `POST /workspaceagents/${cloud}-instance-identity`)).status,
+    async (cloud) => (await send(outsider, `POST /workspaceagents/${cloud}-instance-identity`)).status,
   );
   expect(await Promise.all(statuses)).toEqual(Array(6).fill(401));
 });
@@ -200,14 +200,14 @@ test("[HT-40] examples for settings work as sent", async () => {
   expect(found).toEqual([]);
 });
 
-test("[HT-40] a template is created from the example of a version, once an archive was uploaded", async () => {
+test("[HT-40] a template is created with the example of a version after an archive is uploaded", async () => {
   const file_id = await uploadFiles(admin, { "template.yaml": ECHO });
   const path = { organization: "default" };
   const version = await send(admin, "POST /organizations/{organization}/templateversions", path, { file_id });
   const { id } = (await version.json()) as { id: string };
   await followImport(admin, id);
-  const made = await send(admin, "POST /organizations/{organization}/templates", path, { template_version_id: id });
-  const { id: template } = (await made.json()) as { id: string };
+  const built = await send(admin, "POST /organizations/{organization}/templates", path, { template_version_id: id });
+  const { id: template } = (await built.json()) as { id: string };
   const found: string[] = [];
   for (const operation of [
     "PATCH /templates/{template}",
@@ -215,5 +215,5 @@ test("[HT-40] a template is created from the example of a version, once an archi
     "POST /templates/{template}/versions/archive",
   ])
     found.push(...(await describeRejection(operation, await send(admin, operation, { template }))));
-  expect([version.status, made.status, found]).toEqual([201, 201, []]);
+  expect([version.status, built.status, found]).toEqual([201, 201, []]);
 });

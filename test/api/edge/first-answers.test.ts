@@ -65,13 +65,13 @@ test("[WB-77] a page includes its user's identity and the data of their lists, a
     headers: { "Service-Session-Token": token },
     signal: abort.signal,
   });
-  let said = "";
+  let message = "";
   for await (const bytes of stream.body ?? []) {
-    said += new TextDecoder().decode(bytes);
-    if (said.includes(renamed.id)) break;
+    message += new TextDecoder().decode(bytes);
+    if (message.includes(renamed.id)) break;
   }
   abort.abort();
-  expect(said).toMatch(usesActiveNodes ? /"type":"(changes|snapshot)"/ : /"type":"changes"/);
+  expect(message).toMatch(usesActiveNodes ? /"type":"(changes|snapshot)"/ : /"type":"changes"/);
 });
 
 test("[WB-77] anonymous callers, keys in a URL, and sign-in pages get the page alone", async () => {

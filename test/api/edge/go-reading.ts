@@ -45,7 +45,7 @@ export const findProblems = (value: unknown, schema: Schema | undefined, at = "$
       return findProblems(inner, next, `${at}.${key}`, known ? key : "");
     });
   }
-  if (has(({ type }) => type === "array") && branches.length === 1) return [`${at} is no list`];
+  if (has(({ type }) => type === "array") && branches.length === 1) return [`${at} is not a list`];
   if (typeof value === "number") return SPANS.test(name) && !Number.isInteger(value) ? [`${at} is ${value}`] : [];
   if (typeof value !== "string") return [];
   const onlyUuid =
@@ -55,7 +55,7 @@ export const findProblems = (value: unknown, schema: Schema | undefined, at = "$
     !has(({ type, format }) => type === "string" && format !== "date-time");
   if ((isUuidField || onlyUuid) && !isUuid(value)) return [`${at} is no UUID: ${JSON.stringify(value)}`];
   if ((DATES.test(name) || onlyDate) && !(DATE.test(value) && !Number.isNaN(Date.parse(value)))) {
-    return [`${at} is no date: ${JSON.stringify(value)}`];
+    return [`${at}is not a date: ${JSON.stringify(value)}`];
   }
   return SPANS.test(name) && has(({ type }) => type === "integer") ? [`${at} is a text: ${value}`] : [];
 };

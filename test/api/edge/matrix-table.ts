@@ -1,6 +1,6 @@
 // The authorization matrix's data about operations in addition to their declared `access` and `example`: bodies that work in the town, and
-// statuses that are not successes or do not follow from the access. Read by matrix-call.ts; test/security/RULES.md (SC) says when a row is needed. A row and a
-// declared access are checked against the specification (facts/platform 3.8), never against the code's behavior.
+// statuses that are not successes or do not follow from the access. Read by matrix-call.ts; test/security/RULES.md (SC) says when a row is
+// needed. A row and a declared access are checked against the specification (facts/platform 3.8), never against the code's behavior.
 import type { Access } from "#src/api/http/operation.ts";
 import type { MakerName } from "./matrix-world.ts";
 import { A, B, C, K, O, T, U, V, W } from "./paths.ts";
@@ -84,7 +84,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "DELETE /api/v2/groups/{group}": { fresh: "group" },
   [`PUT ${O}/chats/model-overrides/{context}`]: { path: { context: "compaction" } },
   [`POST ${O}/mcp-servers`]: { body: { slug: "{fresh}", url: "https://mcp.invalid/" }, fresh: "name" },
-  [`POST ${O}/mcp-servers/{mcp_server}/try`]: { why: "nothing answers there, and it says so" },
+  [`POST ${O}/mcp-servers/{mcp_server}/try`]: { why: "nothing answers there, and the error names it" },
   [`DELETE ${O}/mcp-servers/{mcp_server}`]: { fresh: "mcp" },
   [`GET ${O}/mcp-servers/{mcp_server}/oauth2/callback`]: { answers: 400, why: "no sign-in was begun" },
   [`DELETE ${O}/mcp-servers/{mcp_server}/oauth2`]: { answers: 404, why: "there is no sign-in to remove" },
@@ -212,8 +212,8 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`POST ${V}/archive`]: { answers: 400, why: "400: it is the active one" },
 
   [`GET ${V}/dynamic-parameters`]: { answers: 400 },
-  "POST /api/v2/repositories/read": { answers: 400, body: { repository: { url: "no link" } }, why: "400: it is no link" },
-  "POST /api/v2/repositories/prebuilds": { answers: 400, body: { url: "no link" }, why: "400: it is no link" },
+  "POST /api/v2/repositories/read": { answers: 400, body: { repository: { url: "no link" } }, why: "400: it is not a link" },
+  "POST /api/v2/repositories/prebuilds": { answers: 400, body: { url: "no link" }, why: "400: it is not a link" },
   "POST /api/v2/repositories/prebuilds/{prebuild}/build": { answers: 404, path: { prebuild: UNKNOWN_ID }, why: "404: there is no such prebuild" },
   "DELETE /api/v2/repositories/prebuilds/{prebuild}": { answers: 404, path: { prebuild: UNKNOWN_ID }, why: "404: there is no such prebuild" },
   "POST /api/v2/repositories/prebuilds/{prebuild}/push": { answers: 404, path: { prebuild: UNKNOWN_ID }, why: "404: the signature is the credential" },

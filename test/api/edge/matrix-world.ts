@@ -99,13 +99,13 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
 
   /** Adds a running workspace and returns the token of its agent. */
   const addWorkspace = async (owner: Client, name: string) => {
-    const made = await createWorkspace(owner, template.template_id, name);
-    const workspace = await awaitBuild(owner, made.id);
+    const created = await createWorkspace(owner, template.template_id, name);
+    const workspace = await awaitBuild(owner, created.id);
     const token = uuid();
     const set = "update agents set token_hash = ? where workspace_id = ? and name = 'dev'";
-    await store.commit([{ sql: set, rows: [[sha256(token), made.id]] }]);
+    await store.commit([{ sql: set, rows: [[sha256(token), created.id]] }]);
     const agent = workspace.latest_build.resources[0]?.agents?.[0]?.id ?? "none";
-    return { workspace: made.id, workspacebuild: workspace.latest_build.id, workspaceagent: agent, token };
+    return { workspace: created.id, workspacebuild: workspace.latest_build.id, workspaceagent: agent, token };
   };
 
   /** Adds a chat of ada with a first message and a queued one; its turn hangs forever. */
@@ -118,10 +118,10 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     return { chat: id, message: String(messages[0]?.id), queuedMessage: String(sent.queued_message.id) };
   };
 
-  let made = 0;
+  let created = 0;
   /** Adds an unused model provider with one model. */
   const addProvider = async () => {
-    const name = `spare${++made}`;
+    const name = `spare${++created}`;
     const kind = { provider: "openai-compat", display_name: name, base_url: "http://127.0.0.1:1/v1", api_key: "k" };
     const { id: provider } = await admin.post<{ id: string }>("/api/v2/chats/providers", kind);
     const model = { provider_id: provider, model: name, enabled: false, is_default: false };
@@ -139,7 +139,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
       scopes: [],
     };
     const { id } = await admin.post<{ id: string }>("/api/v2/organizations/default/mcp-servers", {
-      slug: `spare${++made}`,
+      slug: `spare${++created}`,
       url: "https://mcp.invalid/",
       auth_type: "oauth2",
       oauth2,
@@ -148,18 +148,18 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
   };
 
   const addSecret = async () => {
-    const secret = { name: `spare${++made}`, value: "of ada alone" };
+    const secret = { name: `spare${++created}`, value: "of ada alone" };
     return { secret: (await ada.post<{ name: string }>("/api/v2/users/me/secrets", secret)).name };
   };
 
   const addDeployKey = async () => {
-    const url = `https://git.invalid/acme/spare${++made}`;
+    const url = `https://git.invalid/acme/spare${++created}`;
     return { deploy_key: (await ada.post<{ id: string }>("/api/v2/users/me/deploy-keys", { url })).id };
   };
 
   /** Adds an application of the deployment, with a secret. */
   const addOAuth2App = async () => {
-    const app = { name: `spare${++made}`, callback_url: "https://app.invalid/" };
+    const app = { name: `spare${++created}`, callback_url: "https://app.invalid/" };
     const { id } = await admin.post<{ id: string }>("/api/v2/oauth2-provider/apps", app);
     const secret = await admin.post<{ id: string }>(`/api/v2/oauth2-provider/apps/${id}/secrets`);
     return { oauth2_app: id, oauth2_secret: secret.id };
@@ -168,7 +168,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
   /** Adds a grant of ada to an application. */
   const addGrant = async () => {
     const { oauth2_app } = await addOAuth2App();
-    const grant = (await addKey(people.ada.user_id, `spare${++made}`, "oauth2_provider_app")).id;
+    const grant = (await addKey(people.ada.user_id, `spare${++created}`, "oauth2_provider_app")).id;
     const now = clock.now();
     const about = { key_id: grant, app_id: oauth2_app, user_id: people.ada.user_id, scopes: ["all"], redirect_uri: "" };
     const times = { code_expires_at: now, created_at: now, updated_at: now, redeemed_at: now };
@@ -178,14 +178,14 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
 
   /** Adds a task of ada whose workspace exists and whose chat has not started. */
   const addTask = async () => {
-    const body = { input: "hang: on", name: `task${++made}`, template_id: template.template_id };
+    const body = { input: "hang: on", name: `task${++created}`, template_id: template.template_id };
     const task = await ada.post<{ id: string; workspace_id: { uuid: string } }>("/api/v2/tasks/me", body);
     await awaitBuild(ada, task.workspace_id.uuid);
     return { task: task.id };
   };
 
   const addSkill = async () => {
-    const skill = { name: `spare${++made}`, description: "d", content: "c" };
+    const skill = { name: `spare${++created}`, description: "d", content: "c" };
     return { skill: (await ada.post<{ id: string }>("/api/v2/users/me/skills", skill)).id };
   };
 
@@ -258,7 +258,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     ada: people.ada.token,
     admin: admin.token,
   };
-  const strangers: Record<(typeof STRANGERS)[number], string | undefined> = {
+  const outsiders: Record<(typeof STRANGERS)[number], string | undefined> = {
     none: undefined,
     expired,
     revoked: gone.token,
@@ -272,23 +272,23 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
 
   /** Objects that a call uses up, recreated for each allowed caller. */
   const makers = {
-    user: async () => ({ user: (await seedUser(server, { username: `spare${++made}`, organization_id })).user_id }),
-    key: async () => ({ key: (await addKey(people.ada.user_id, `spare${++made}`)).id }),
-    signin: async () => ({ session: (await addKey(people.ada.user_id, `spare${++made}`, "password")).id }),
+    user: async () => ({ user: (await seedUser(server, { username: `spare${++created}`, organization_id })).user_id }),
+    key: async () => ({ key: (await addKey(people.ada.user_id, `spare${++created}`)).id }),
+    signin: async () => ({ session: (await addKey(people.ada.user_id, `spare${++created}`, "password")).id }),
     session: async (who: CallerName) => {
       const id = userIds[who];
       return id
-        ? { caller: (await addKey(id, `spare${++made}`)).token }
+        ? { caller: (await addKey(id, `spare${++created}`)).token }
         : { caller: (await anybody.signIn(ADMIN.email, ADMIN.password)).token as string };
     },
     organization: async () => {
-      const name = `spare${++made}`;
+      const name = `spare${++created}`;
       await admin.post("/api/v2/organizations", { name });
       return { organization: name };
     },
     group: async () => {
       const { id } = await admin.post<{ id: string }>("/api/v2/organizations/default/groups", {
-        name: `spare${++made}`,
+        name: `spare${++created}`,
       });
       return { group: id };
     },
@@ -297,12 +297,12 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
       return { template: template_id, templateversion: version_id };
     },
     provisionerkey: async () => {
-      const name = `spare${++made}`;
+      const name = `spare${++created}`;
       await admin.post("/api/v2/organizations/default/provisionerkeys", { name });
       return { key: name };
     },
     workspace: async () => {
-      const workspacename = `spare${++made}`;
+      const workspacename = `spare${++created}`;
       return { workspacename, ...(await addWorkspace(ada, workspacename)) };
     },
     chat: addChat,
@@ -319,14 +319,14 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     deploykey: addDeployKey,
     oauth2app: addOAuth2App,
     grant: addGrant,
-    name: async () => ({ fresh: `spare${++made}` }),
+    name: async () => ({ fresh: `spare${++created}` }),
   } satisfies Record<string, (who: CallerName) => Promise<TestObjects>>;
 
   return {
     server,
     things,
     tokens,
-    strangers,
+    strangers: outsiders,
     makers,
     clock,
     operations: listOperations(await fetchDocument(server.url)),

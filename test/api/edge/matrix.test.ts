@@ -69,7 +69,7 @@ describeInside("the authorization matrix", () => {
     return known.content !== before.content;
   };
 
-  test.each(NAMES)("[SC-2] %s: who may not is refused, and nothing has changed", async (name) => {
+  test.each(NAMES)("[SC-2] %s: users without access are refused, and nothing has changed", async (name) => {
     const [operation, row, statuses] = [findOperation(name), getRow(name), listStatuses(name)];
     if (!operation) return;
     const seen: Record<string, unknown> = {};
@@ -96,7 +96,8 @@ describeInside("the authorization matrix", () => {
     }
     expect(seen).toEqual(expected);
   };
-  for (const name of NAMES) chooseTest(name)(`[SC-3] ${name}: who may is answered`, () => checkStatuses(name));
+  for (const name of NAMES)
+    chooseTest(name)(`[SC-3] ${name}: users with access get a response`, () => checkStatuses(name));
 
   // Runs last, because calling an operation without a row performs it.
   test("[SC-1] every operation has its row, and every row its operation", async () => {

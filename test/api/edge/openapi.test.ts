@@ -63,7 +63,7 @@ test("[HT-16] every parameter, answer and status is described", () => {
   ).toEqual([]);
 });
 
-test("[HT-16] it says who may call, that anonymous callers get 401, and how large a body may be", () => {
+test("[HT-16] it documents the callers, the 401 for anonymous callers, and the body limit", () => {
   expect(
     names(({ callers, described }) => callers.length > 0 !== "401" in described.responses && callers.length > 0),
   ).toEqual([]);
@@ -126,7 +126,7 @@ const misfits = (schema: Schema, value: unknown, at: string): string[] => {
   ];
 };
 
-test("[HT-16] no keywords of another schema language are left in it", () => {
+test("[HT-16] it contains no keywords of another schema language", () => {
   const words = new Set(["$id", "const", "patternProperties", "examples", "$schema", "anyOf-null"]);
   const found: string[] = [];
   const walk = (value: unknown, place: string): void => {
@@ -159,7 +159,7 @@ function* walkSchemas(value: unknown, place = ""): Generator<[place: string, sch
   }
 }
 
-test("[HT-41] `nullable` stands alongside a type, and defaults are of the type of their schema", () => {
+test("[HT-41] `nullable` accompanies a type, and defaults are of the type of their schema", () => {
   const untyped = [...walkSchemas(document)].filter(([, { nullable, type }]) => nullable !== undefined && !type);
   expect(untyped.map(([place]) => place)).toEqual([]);
   const strange = [...walkSchemas(document)].filter(

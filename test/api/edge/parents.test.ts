@@ -97,7 +97,7 @@ describeInside("children under another parent", () => {
     ]);
   });
 
-  test("[HT-14] the children are still there, under their own parents", async () => {
+  test("[HT-14] the children still exist under their parents", async () => {
     const reads = CASES.filter((name) => {
       const { answers, path } = getRow(name);
       return name.startsWith("GET ") && answers === undefined && path === undefined;

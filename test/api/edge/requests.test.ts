@@ -29,27 +29,27 @@ const createRequest = () => new Request("http://localhost/");
 
 test("[HT-23] of many simultaneous requests, some are answered in each turn of the event loop, in order of arrival", async () => {
   const requests = new Requests(new ManualClock(), 1_000);
-  const begun: number[] = [];
+  const started: number[] = [];
   const answer = (n: number) => async () => {
-    begun.push(n);
+    started.push(n);
     return new Response();
   };
   const crowd = Array.from({ length: 100 }, (_, n) => requests.run(createRequest(), answer(n)));
-  const seen: number[] = [begun.length];
-  while (begun.length < 100) {
+  const seen: number[] = [started.length];
+  while (started.length < 100) {
     await new Promise<void>((resolve) => setImmediate(resolve));
     // Later requests wait behind them.
     if (seen.length === 1) crowd.push(requests.run(createRequest(), answer(100)));
-    seen.push(begun.length);
+    seen.push(started.length);
   }
   await Promise.all(crowd);
   expect(seen[0]).toBe(32);
   expect(Math.max(...seen.map((count, i) => count - (seen[i - 1] ?? 0)))).toBe(32);
-  expect(begun).toEqual(Array.from({ length: 101 }, (_, n) => n));
+  expect(started).toEqual(Array.from({ length: 101 }, (_, n) => n));
   expect(requests.size).toBe(0);
   // A single request does not wait.
   await Promise.all([requests.run(createRequest(), answer(101))]);
-  expect(begun.at(-1)).toBe(101);
+  expect(started.at(-1)).toBe(101);
 });
 
 describe("the deadline of a request", () => {

@@ -42,11 +42,11 @@ testInside(
     });
     expect(context.requests.mismatches.count).toBe(1);
     expect(context.requests.mismatches.kept[0]).toMatchObject({ method: "GET", route: "/api/v2/audit" });
-    const said = lines.filter((line) => line.includes("does not fit"));
-    expect(said).toHaveLength(1);
-    expect(said[0]).toContain("audit_logs.0.action");
-    expect(said[0]?.length).toBeLessThan(1_000);
-    for (const value of ["polished", ADMIN.email, "second"]) expect(said[0]).not.toContain(value);
+    const message = lines.filter((line) => line.includes("does not fit"));
+    expect(message).toHaveLength(1);
+    expect(message[0]).toContain("audit_logs.0.action");
+    expect(message[0]?.length).toBeLessThan(1_000);
+    for (const value of ["polished", ADMIN.email, "second"]) expect(message[0]).not.toContain(value);
     expect(await context.metrics?.text()).toContain("slipway_http_response_mismatches_total 1");
   },
 );

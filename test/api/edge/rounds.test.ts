@@ -27,7 +27,7 @@ test("[SK-5] each of a thousand connections is pinged once in fifteen seconds, a
   expect(all.every(({ pings }) => pings === 4)).toBe(true);
 });
 
-test("[SK-5] a single connection is not pinged for a whole period; a closed one is pinged no more", () => {
+test("[SK-5] a single connection is not pinged for a whole period; a closed one is no longer pinged", () => {
   const clock = new ManualClock();
   const rounds = new PingTimer(clock);
   for (let again = 0; again < 3; again++) {

@@ -48,7 +48,7 @@ const HARMLESS_SETTINGS = [
 describeInside("keys with scopes", () => {
   let town: Town;
   let scopesOf: ReadonlyMap<string, ScopeNeed>;
-  const made = new Map<string, string>();
+  const created = new Map<string, string>();
   beforeAll(async () => {
     town = await openTown();
     scopesOf = readDeclaredScopes(town.server);
@@ -60,11 +60,11 @@ describeInside("keys with scopes", () => {
   /** Returns a token of ada or the admin with these scopes. */
   const createScopedToken = async (parent: string | undefined, scopes: readonly string[]): Promise<string> => {
     const name = `${parent} ${scopes.join()}`;
-    const known = made.get(name);
+    const known = created.get(name);
     if (known) return known;
     const client = new Client(town.server.url, parent);
     const { key } = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes, lifetime: "24h" });
-    made.set(name, key);
+    created.set(name, key);
     return key;
   };
 
@@ -107,7 +107,7 @@ describeInside("keys with scopes", () => {
   });
 
   test.each(["/api/v2/%61udit", "/api/v2/unheard-of", "/elsewhere/api/v2/workspaces"])(
-    "[ID-21] %s is no operation, so a key with scopes gets nothing from it",
+    "[ID-21] %s is not an operation, so a key with scopes gets nothing from it",
     async (path) => {
       const reader = new Client(
         town.server.url,

@@ -113,9 +113,9 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
   });
 });
 
-test("[HT-18] after a storm of connections none are left", async () => {
+test("[HT-18] no connection remains after many clients connect simultaneously", async () => {
   const { topics, agents } = getContext(server);
-  const heard = topics.size;
+  const receivedItems = topics.size;
   const follow = async (): Promise<void> => {
     const client = new Client(server.url, seeded.owner_token);
     for (let i = 0; i < 25; i++) {
@@ -127,12 +127,12 @@ test("[HT-18] after a storm of connections none are left", async () => {
   };
   await Promise.all(Array.from({ length: 8 }, follow));
   await awaitNoSockets();
-  expect(topics.size).toBe(heard);
+  expect(topics.size).toBe(receivedItems);
   expect(getContext(server).requests.size).toBe(0);
   expect(agents).toBeDefined();
 });
 
-test("[AX-28] closed sockets of visitors make room, and count among themselves until nothing of them can be in memory", async () => {
+test("[AX-28] closed sockets of visitors free their slots, and have a separate limit until their data has left memory", async () => {
   const clock = new ManualClock();
   // Messages so long that there are few visitors on a machine of any size.
   const sockets = new Sockets(clock, 100, undefined, 2 ** 40);

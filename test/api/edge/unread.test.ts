@@ -7,7 +7,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
 
-test("[HT-51] a person holds half of the slots; their next reader waits until one is free, and other people read", async () => {
+test("[HT-51] a user can occupy half of the slots; their next reader waits for a free one, and other users can read", async () => {
   const slots = new PageSlots(systemClock, 4);
   const [first, second] = [await slots.take("eve"), await slots.take("eve")];
   let isThird = false;
@@ -57,7 +57,7 @@ test("[HT-51] the waiting person with the fewest slots comes first", async () =>
   expect(started).toEqual(["carol", "eve"]);
 });
 
-test("[HT-51] a reader that has disconnected while it waited holds nothing", async () => {
+test("[HT-51] a reader that disconnected while it waited occupies no slot", async () => {
   const slots = new PageSlots(systemClock, 2);
   const free = await slots.take("eve");
   const leaving = new AbortController();

@@ -66,7 +66,7 @@ describe("times", () => {
     '"2030-01-31T09:30:00Z"',
     "Thu, 31 Jan 2030 09:30:00 GMT",
     "01/31/2030",
-  ])("[HT-28] %s is no time", async (deadline) => {
+  ])("[HT-28] %s is not a time", async (deadline) => {
     const path = "/api/v2/workspaces/6ba7b810-9dad-41d1-80b4-00c04fd430c8/extend";
     const { status, validations } = await request("PUT", path, { deadline });
     const detail = "must be a time as in RFC 3339, such as 2030-01-31T09:30:00Z";
@@ -97,7 +97,7 @@ describe("values of a fixed set", () => {
   );
 
   test.each(spots.map((spot) => [`${spot.operation.name} ${spot.name}`, spot] as const))(
-    "[HT-28] %s: another one is answered with those there are",
+    "[HT-28] %s: an unknown one is answered with the available ones",
     async (_name, { operation, name, values }) => {
       const body = { ...(exampleValue(operation.body as Schema) as object), [name]: "no such word" };
       const { status, validations } = await request(operation.method, pathTo(operation), body);
@@ -113,7 +113,7 @@ describe("values of a fixed set", () => {
 });
 
 test.each(["usage", "no-such-thing", "global_settings"])(
-  "[HT-14] /%s where an id ends the path is a route that is not there; further up it is an id of a wrong form",
+  "[HT-14] /%s at the end of a path is an unknown route; earlier in the path it is a malformed ID",
   async (word) => {
     for (const noun of ["workspaces", "templates", "chats", "workspacebuilds", "templateversions", "workspaceagents"]) {
       const { status, message } = await request("GET", `/api/v2/${noun}/${word}`);
@@ -150,7 +150,7 @@ describe("names and images", () => {
   };
 
   test.each(table(/^(name|username|display_name|title|token_name|slug)$/))(
-    "[HT-26] %s hides nothing and turns nothing",
+    "[HT-26] %s hides nothing and reorders nothing",
     async (_name, { operation, name }) => {
       for (const wrong of [
         "a\u0000b",
@@ -205,7 +205,7 @@ describe("names and images", () => {
   });
 
   test.each(table(/^icon$/))("[HT-27] %s is a picture's address", async (_name, { operation, name }) => {
-    const wrong = [
+    const problems = [
       "javascript:alert(1)",
       "/api/v2/users/logout",
       "//evil.example/x",
@@ -216,7 +216,7 @@ describe("names and images", () => {
       "https://user:secret@example.com/x.png",
       "https://user@example.com",
     ];
-    for (const icon of wrong) {
+    for (const icon of problems) {
       const { status, fields } = await request(
         operation.method,
         pathTo(operation),

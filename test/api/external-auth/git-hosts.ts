@@ -89,11 +89,11 @@ export const sshHost = async (
   // The folder of sshd's unprivileged process; normally only the system's start script creates it.
   if (userInfo().uid === 0) mkdirSync("/run/sshd", { recursive: true, mode: 0o755 });
   const user = await runProgram(["id", "-un"]);
-  let heard = "";
+  let received = "";
   const server = createServer((socket) => {
     const child = spawn(sshd, ["-i", "-e", "-f", config], { stdio: ["pipe", "pipe", "pipe"] });
     child.stderr.on("data", (text) => {
-      heard += text;
+      received += text;
     });
     child.stdin.on("error", () => {});
     socket.on("error", () => child.kill());
@@ -112,7 +112,7 @@ export const sshHost = async (
     configuration: (name: string) => `Host ${name}\n  HostName ${address}\n  Port ${port}\n  User ${user}\n`,
     url: (path: string) => `ssh://${user}@${address}:${port}${path}`,
     /** Returns sshd's output. */
-    log: () => heard,
+    log: () => received,
     [Symbol.dispose]: () => void server.close(),
   };
 };

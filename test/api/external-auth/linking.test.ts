@@ -50,9 +50,9 @@ test("[EA-5] signing in at the provider links an account; the page shows it, and
   expect(before.links).toEqual([]);
   expect(JSON.stringify(before)).not.toContain(CLIENT.secret);
   const { url } = await ann.post<{ url: string }>(`${EA}/git/start`);
-  const asked = Object.fromEntries(new URL(url).searchParams);
-  expect(asked).toMatchObject({ client_id: CLIENT.id, response_type: "code", scope: "read write", kept: "1" });
-  expect(asked).toMatchObject({
+  const requested = Object.fromEntries(new URL(url).searchParams);
+  expect(requested).toMatchObject({ client_id: CLIENT.id, response_type: "code", scope: "read write", kept: "1" });
+  expect(requested).toMatchObject({
     code_challenge_method: "S256",
     redirect_uri: new URL("/external-auth/git/callback", server.url).href,
   });
@@ -125,18 +125,18 @@ test("[EA-6] a device code links once the person has entered it; other users can
   const ann = new Client(server.url, (await seedUser(server)).token);
   const eve = new Client(server.url, (await seedUser(server)).token);
   const path = `${EA}/codes/device`;
-  const begun = await ann.get<ExternalAuthDevice>(path);
-  expect(begun).toMatchObject({
+  const started = await ann.get<ExternalAuthDevice>(path);
+  expect(started).toMatchObject({
     expires_in: 600,
     interval: 5,
     verification_uri: new URL("/device", provider.url).href,
   });
   const poll = (who: Client, { device_code }: ExternalAuthDevice) => awaitRejection(who.post(path, { device_code }));
-  expect(await poll(ann, begun)).toEqual({ status: 400, detail: "authorization_pending" });
-  provider.typeIn(begun.user_code);
-  expect((await poll(eve, begun)).status).toBe(400);
+  expect(await poll(ann, started)).toEqual({ status: 400, detail: "authorization_pending" });
+  provider.typeIn(started.user_code);
+  expect((await poll(eve, started)).status).toBe(400);
   expect(provider.countRequests("/token")).toBe(1);
-  expect((await poll(ann, begun)).status).toBe(200);
+  expect((await poll(ann, started)).status).toBe(200);
   expect(await ann.get<ExternalAuth>(`${EA}/codes`)).toMatchObject({ authenticated: true, device: true });
   const second = await ann.get<ExternalAuthDevice>(path);
   provider.typeIn(second.user_code, "denied");
@@ -182,16 +182,16 @@ testInside("[EA-8] a silent provider times out after ten seconds", async () => {
   await using server = await startWith([provider.setting("git")], { clock });
   const ann = new Client(server.url, (await seedUser(server)).token);
   const { code, state } = provider.agree((await ann.post<{ url: string }>(`${EA}/git/start`)).url);
-  const heard = Promise.withResolvers<void>();
+  const received = Promise.withResolvers<void>();
   provider.mishaps.push({
     path: "/token",
     answer: () => {
-      heard.resolve();
+      received.resolve();
       return new Response(new ReadableStream({ start: () => {} }));
     },
   });
   const answered = awaitRejection(ann.post(`${EA}/git/callback`, { code, state }));
-  await heard.promise;
+  await received.promise;
   clock.advance(10_000);
   expect((await answered).status).toBe(503);
 });

@@ -93,9 +93,13 @@ test("[EA-4] each type knows its addresses, on the public service and on a self-
 });
 
 test("[EA-5] the authorization URL keeps its own query and includes the challenge, but neither the verifier nor a secret", () => {
-  const made = provider({ auth_url: "https://h.example/a?tenant=7", scopes: ["a b", "c"] });
+  const created = provider({ auth_url: "https://h.example/a?tenant=7", scopes: ["a b", "c"] });
   const redirect = new URL("https://slipway.example/external-auth/hub/callback");
-  const url = authorizeUrl(made, { redirect, state: "s&t", verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" });
+  const url = authorizeUrl(created, {
+    redirect,
+    state: "s&t",
+    verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
+  });
   expect(Object.fromEntries(url.searchParams)).toEqual({
     tenant: "7",
     response_type: "code",

@@ -52,8 +52,8 @@ const signIn = async (device: Authenticator, lies: Lies = {}): Promise<number> =
 test("[PK-1] a passkey is registered after a confirmation, named, listed and deleted; the first comes with recovery codes", async () => {
   const { client } = await newPerson(world.admin, "pia");
   const device = new Authenticator(ORIGIN);
-  const begun = await client.post<PasskeyChallenge>(`${MINE}/start`);
-  expect(begun.options).toMatchObject({
+  const started = await client.post<PasskeyChallenge>(`${MINE}/start`);
+  expect(started.options).toMatchObject({
     rp: { id: "slipway.example", name: "Slipway" },
     user: { name: "pia@example.com" },
     authenticatorSelection: { residentKey: "required", userVerification: "required" },
@@ -201,9 +201,9 @@ test("[PK-5] a passkey confirms the identity of its own session's user", async (
   clock.advance(15 * 60_000);
   expect(await awaitRejection(client.post(`${MINE}/start`))).toMatchObject({ status: 403, fields: ["confirmation"] });
   const confirm = "/api/v2/users/me/confirm/passkey";
-  const asked = await client.post<PasskeyChallenge>(`${confirm}/start`);
-  const credential = device.get(asked.options);
-  expect(await awaitRejection(ned.client.post(confirm, { challenge: asked.challenge, credential }))).toMatchObject({
+  const requested = await client.post<PasskeyChallenge>(`${confirm}/start`);
+  const credential = device.get(requested.options);
+  expect(await awaitRejection(ned.client.post(confirm, { challenge: requested.challenge, credential }))).toMatchObject({
     status: 400,
   });
   const own = await client.post<PasskeyChallenge>(`${confirm}/start`);
@@ -229,16 +229,16 @@ test("[PK-6] passkeys require a host name with TLS, or localhost", async () => {
 
 test("[IV-4] an invited person signs up with a passkey and no password, and gets recovery codes", async () => {
   const people = [{ email: "key@example.com", name: "Key Holder" }];
-  const made = await world.admin.post<Invited>("/api/v2/invitations", { people });
-  const token = new URL(made.invitations[0]?.link ?? "").hash.slice(1);
+  const created = await world.admin.post<Invited>("/api/v2/invitations", { people });
+  const token = new URL(created.invitations[0]?.link ?? "").hash.slice(1);
   const device = new Authenticator(ORIGIN);
-  const begun = { token, username: "key-holder" };
+  const started = { token, username: "key-holder" };
   const { challenge, options } = await world.anybody.post<PasskeyChallenge>(
     "/api/v2/invitations/accept/passkey/start",
-    begun,
+    started,
   );
   const passkey = { challenge, name: "laptop", credential: device.create(options) };
-  const accept = (body: object) => world.anybody.fetch("POST", "/api/v2/invitations/accept", { ...begun, ...body });
+  const accept = (body: object) => world.anybody.fetch("POST", "/api/v2/invitations/accept", { ...started, ...body });
   expect((await accept({ passkey, password: PASSWORD })).status).toBe(400);
   expect((await accept({ passkey: { ...passkey, challenge: "made-up" } })).status).toBe(400);
   const done = await accept({ passkey });

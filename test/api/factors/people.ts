@@ -55,13 +55,13 @@ export const enrollApp = async (
   clock: ManualClock,
   client: Client,
 ): Promise<{ app: App; recovery_codes: string[] }> => {
-  const begun = await client.post<TotpEnrolment>("/api/v2/users/me/factors/totp");
-  const app = new App(clock, begun.secret);
-  const made = await client.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/totp/confirm", {
-    enrolment: begun.enrolment,
+  const started = await client.post<TotpEnrolment>("/api/v2/users/me/factors/totp");
+  const app = new App(clock, started.secret);
+  const created = await client.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/totp/confirm", {
+    enrolment: started.enrolment,
     code: app.code(),
   });
-  return { app, recovery_codes: made.recovery_codes };
+  return { app, recovery_codes: created.recovery_codes };
 };
 
 export const createEnrolledPerson = async (
@@ -90,9 +90,9 @@ export const finishLogin = async (anybody: Client, challenge: string, code: stri
 
 /** Returns status and named fields of an error; status 200 if there was none. */
 export const awaitRejection = (
-  asked: Promise<unknown>,
+  requested: Promise<unknown>,
 ): Promise<{ status: number; fields: string[]; body?: Generic }> =>
-  asked.then(
+  requested.then(
     () => ({ status: 200, fields: [] }),
     (error) => {
       if (!(error instanceof ApiError)) throw error;

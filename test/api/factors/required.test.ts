@@ -12,8 +12,8 @@ import { awaitRejection, createEnrolledPerson, enrollApp, openWorld } from "./pe
 test("[FA-10] if everyone needs a second factor, users without one can only enroll one", async () => {
   await using world = await openWorld({ SLIPWAY_REQUIRE_SECOND_FACTOR: "everyone" });
   const { admin, clock } = world;
-  const asked = await awaitRejection(admin.get("/api/v2/workspaces"));
-  expect(asked).toMatchObject({ status: 403, fields: ["second_factor"] });
+  const requested = await awaitRejection(admin.get("/api/v2/workspaces"));
+  expect(requested).toMatchObject({ status: 403, fields: ["second_factor"] });
   for (const [method, path] of [
     ["GET", "/users"],
     ["POST", "/users"],

@@ -55,18 +55,18 @@ test("[FA-1] codes are those of RFC 6238", () => {
 test("[FA-2] an app is enrolled by its QR code and a first code; until then nothing changes", async () => {
   const { admin, anybody, clock } = world;
   const { client } = await newPerson(admin, "tess");
-  const begun = await client.post<TotpEnrolment>("/api/v2/users/me/factors/totp");
-  expect(begun.secret).toMatch(/^[A-Z2-7]{32}$/);
-  expect(begun.uri).toStartWith(`otpauth://totp/Slipway%20(127.0.0.1):tess%40example.com?secret=${begun.secret}&`);
-  expect(begun.qr_svg).toStartWith("<svg");
+  const started = await client.post<TotpEnrolment>("/api/v2/users/me/factors/totp");
+  expect(started.secret).toMatch(/^[A-Z2-7]{32}$/);
+  expect(started.uri).toStartWith(`otpauth://totp/Slipway%20(127.0.0.1):tess%40example.com?secret=${started.secret}&`);
+  expect(started.qr_svg).toStartWith("<svg");
   expect(await fetchStatus(anybody, "POST", "/users/login", { email: "tess@example.com", password: PASSWORD })).toBe(
     201,
   );
 
-  const app = new App(clock, begun.secret);
+  const app = new App(clock, started.secret);
   const confirm = (code: string) =>
     client.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/totp/confirm", {
-      enrolment: begun.enrolment,
+      enrolment: started.enrolment,
       code,
     });
   expect(await awaitRejection(confirm(app.code(5)))).toMatchObject({ status: 400, fields: ["code"] });
@@ -82,10 +82,10 @@ test("[FA-2] an app is enrolled by its QR code and a first code; until then noth
 test("[FA-2] an enrollment belongs to the user who started it, and expires", async () => {
   const { admin, clock } = world;
   const [one, other] = [await newPerson(admin, "tim"), await newPerson(admin, "tom")];
-  const begun = await one.client.post<TotpEnrolment>("/api/v2/users/me/factors/totp");
-  const app = new App(clock, begun.secret);
+  const started = await one.client.post<TotpEnrolment>("/api/v2/users/me/factors/totp");
+  const app = new App(clock, started.secret);
   const confirm = (by: typeof one) =>
-    by.client.post("/api/v2/users/me/factors/totp/confirm", { enrolment: begun.enrolment, code: app.code() });
+    by.client.post("/api/v2/users/me/factors/totp/confirm", { enrolment: started.enrolment, code: app.code() });
   expect(await awaitRejection(confirm(other))).toMatchObject({ status: 400 });
   clock.advance(16 * 60_000);
   await one.client.post("/api/v2/users/me/confirm", { password: PASSWORD });
@@ -281,8 +281,8 @@ test("[FA-9] changing sign-in methods requires a confirmation within the last 15
   const { app, recovery_codes } = await enrollApp(clock, client);
   // A session from before the factor, and a token: neither has verified it.
   for (const by of [weak, client.withToken(key)]) {
-    const asked = await awaitRejection(by.post("/api/v2/users/me/factors/recovery-codes"));
-    expect(asked).toMatchObject({ status: 403, fields: ["confirmation"] });
+    const requested = await awaitRejection(by.post("/api/v2/users/me/factors/recovery-codes"));
+    expect(requested).toMatchObject({ status: 403, fields: ["confirmation"] });
     const change = { old_password: PASSWORD, password: "quite-another-secret" };
     expect(await awaitRejection(by.put("/api/v2/users/me/password", change))).toMatchObject({
       fields: ["confirmation"],

@@ -15,7 +15,7 @@ import { fetchStatus } from "../users/people.ts";
 let world: World;
 let organization_id: string;
 let template_id: string;
-let stranger: Client;
+let outsider: Client;
 const clients: Record<string, Client> = {};
 const ids: Record<string, string> = {};
 const O = "/api/v2/organizations/default";
@@ -32,7 +32,7 @@ beforeAll(async () => {
     clients[name] = world.admin.withToken(token);
     ids[name] = user_id;
   }
-  stranger = world.admin.withToken((await seedUser(world.server, { username: "eve" })).token);
+  outsider = world.admin.withToken((await seedUser(world.server, { username: "eve" })).token);
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
@@ -78,9 +78,9 @@ test("[GR-2] people who manage members create and change groups; members see the
   expect(await fetchStatus(clientOf("ada"), "DELETE", path)).toBe(403);
   expect(await fetchStatus(clientOf("ada"), "POST", "/organizations/default/groups", { name: "mine" })).toBe(403);
   for (const [method, body] of [["GET"], ["PATCH", {}], ["DELETE"]] as const) {
-    expect([method, await fetchStatus(stranger, method, path, body)]).toEqual([method, 404]);
+    expect([method, await fetchStatus(outsider, method, path, body)]).toEqual([method, 404]);
   }
-  expect((await stranger.get<Group[]>("/api/v2/groups")).map(({ name }) => name)).toEqual(["Everyone"]);
+  expect((await outsider.get<Group[]>("/api/v2/groups")).map(({ name }) => name)).toEqual(["Everyone"]);
   const own = await clientOf("ada").get<Group[]>("/api/v2/groups?has_member=me&organization=default");
   expect(own.map(({ name }) => name)).toEqual(["Everyone", group.name]);
   expect((await world.admin.get<Group[]>(`/api/v2/groups?group_ids=${group.id}`)).map(({ id }) => id)).toEqual([

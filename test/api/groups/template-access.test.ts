@@ -112,7 +112,7 @@ test("[TA-3] people from outside, unknown groups and roles are refused by name, 
   const eve = await seedUser(world.server, { username: "eve" });
   const path = `/api/v2/templates/${template.id}/acl`;
   const before = await world.admin.get<object>(path);
-  const wrong = [
+  const problems = [
     { user_perms: { [eve.user_id]: "use" } },
     { user_perms: { [uuid()]: "use" } },
     { user_perms: { ada: "use" } },
@@ -121,7 +121,7 @@ test("[TA-3] people from outside, unknown groups and roles are refused by name, 
     { group_perms: { [uuid()]: "use" } },
     { groups: {} },
   ];
-  for (const body of wrong) {
+  for (const body of problems) {
     const response = await world.admin.fetch("PATCH", path, { ...body });
     const { validations = [] } = (await response.json()) as { validations?: { field: string }[] };
     const [[field, roles = {}] = ["", {}]] = Object.entries(body);

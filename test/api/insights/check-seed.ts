@@ -38,21 +38,21 @@ export const checkSeed = async (seed: number, people = 500, offsets = ZONE_OFFSE
       const to = open ? Math.floor(NOW / HOUR) * HOUR + HOUR : midnight - drawBelow(DAYS - length + 1) * DAY;
       const from = (open ? midnight : to) - length * DAY;
       const templates = hours === 0 ? undefined : month.templates.filter(() => random() < 0.6);
-      const asked = { from, to, templates: templates?.length ? templates : undefined };
+      const requested = { from, to, templates: templates?.length ? templates : undefined };
       const interval = random() < 0.5 ? "day" : "week";
       const edges: number[] = [];
       for (let at = from; at < to; at += interval === "day" ? DAY : 7 * DAY) edges.push(at);
       edges.push(to);
-      const args = { ...asked, open: to > NOW, interval, edges };
-      expect(await report("user_activity", args)).toEqual(computeActivity(month, asked));
-      expect(await report("user_latency", args)).toEqual(computeLatency(month, asked));
-      expect(await report("templates", args)).toEqual(computeTemplates(month, { ...asked, interval, edges }));
+      const args = { ...requested, open: to > NOW, interval, edges };
+      expect(await report("user_activity", args)).toEqual(computeActivity(month, requested));
+      expect(await report("user_latency", args)).toEqual(computeLatency(month, requested));
+      expect(await report("templates", args)).toEqual(computeTemplates(month, { ...requested, interval, edges }));
       const days = Array.from({ length: 61 }, (_, i) => midnight - (60 - i) * DAY);
       const dates = days.map((at) => new Date(at + hours * HOUR).toISOString().slice(0, 10));
       const dayEdges = [...days, midnight + DAY];
       const ofDays = { from: days[0] as number, to: midnight + DAY, open: true, edges: dayEdges, dates };
-      expect(await report("daus", { ...ofDays, templates: asked.templates, tz_hour_offset: hours })).toEqual({
-        ...computeDaus(month, dayEdges, dates, asked.templates),
+      expect(await report("daus", { ...ofDays, templates: requested.templates, tz_hour_offset: hours })).toEqual({
+        ...computeDaus(month, dayEdges, dates, requested.templates),
         tz_hour_offset: hours,
       });
     }

@@ -17,18 +17,18 @@ const nearest = (values: readonly number[], share: number): number | null =>
 
 type SeededBuild = { at: number; how: "worked" | "failed" | "canceled"; took: number; template: string };
 
-const toFigures = (made: readonly SeededBuild[]) => {
-  const times = made.filter(({ how }) => how === "worked").map(({ took }) => took);
+const toFigures = (created: readonly SeededBuild[]) => {
+  const times = created.filter(({ how }) => how === "worked").map(({ took }) => took);
   return {
-    builds: made.length,
-    failed: made.filter(({ how }) => how === "failed").length,
-    canceled: made.filter(({ how }) => how === "canceled").length,
+    builds: created.length,
+    failed: created.filter(({ how }) => how === "failed").length,
+    canceled: created.filter(({ how }) => how === "canceled").length,
     p50_ms: nearest(times, 0.5),
     p95_ms: nearest(times, 0.95),
   };
 };
 
-testInside(`[IN-14] builds by day, week and template agree with their slow re-computation (seed ${SEED})`, async () => {
+testInside(`[IN-14] builds by day, week and template agree with their slow recomputation (seed ${SEED})`, async () => {
   await using world = await openInsights();
   const { server, store, admin, seeded } = world;
   const draw = createDrawer(SEED);
@@ -40,7 +40,7 @@ testInside(`[IN-14] builds by day, week and template agree with their slow re-co
       return { workspace_id, template_id };
     }),
   );
-  const made: SeededBuild[] = [];
+  const created: SeededBuild[] = [];
   for (let i = 0; i < 200; i++) {
     const { workspace_id, template_id } = rows[draw(2)] ?? { workspace_id: "", template_id: "" };
     const [at, took] = [FROM - DAY + draw(9 * DAY), 1 + draw(90_000)];
@@ -50,11 +50,11 @@ testInside(`[IN-14] builds by day, week and template agree with their slow re-co
     const { organization_id } = seeded;
     const build = { workspace_id, organization_id, build_number: i + 100, at, took, how, transition, isKeptReady };
     await seedBuild(store, build);
-    if (transition === "start" && !isKeptReady) made.push({ at, how, took, template: template_id });
+    if (transition === "start" && !isKeptReady) created.push({ at, how, took, template: template_id });
   }
   const to = FROM + 7 * DAY + 11 * 3_600_000;
   const within = (from: number, until: number) =>
-    toFigures(made.filter(({ at }) => at >= from && at < Math.min(until, to)));
+    toFigures(created.filter(({ at }) => at >= from && at < Math.min(until, to)));
   const { report } = await admin.get<BuildInsights>(`/api/v2/insights/builds?${RANGE}&interval=day`);
   expect(report).toMatchObject(within(FROM, to));
   expect(report.intervals.length).toBe(8);
@@ -65,14 +65,14 @@ testInside(`[IN-14] builds by day, week and template agree with their slow re-co
   expect(report.templates.length).toBe(2);
   for (const { template_id, ...figures } of report.templates) {
     expect(figures).toMatchObject(
-      toFigures(made.filter(({ at, template }) => template === template_id && at >= FROM && at < to)),
+      toFigures(created.filter(({ at, template }) => template === template_id && at >= FROM && at < to)),
     );
   }
   const [first] = rows;
   const weeks = await admin.get<BuildInsights>(
     `/api/v2/insights/builds?${RANGE}&interval=week&template_ids=${first?.template_id}`,
   );
-  const own = made.filter(({ template }) => template === first?.template_id);
+  const own = created.filter(({ template }) => template === first?.template_id);
   expect(weeks.report.templates.map(({ template_id }) => template_id)).toEqual([first?.template_id ?? ""]);
   expect(weeks.report.intervals.map(({ builds }) => builds)).toEqual(
     [0, 7].map(
@@ -81,7 +81,7 @@ testInside(`[IN-14] builds by day, week and template agree with their slow re-co
   );
 });
 
-testInside(`[IN-15] what chats used by day and model agrees with its slow re-computation (seed ${SEED})`, async () => {
+testInside(`[IN-15] usage of chats by day and model agrees with its slow recomputation (seed ${SEED})`, async () => {
   await using world = await openInsights();
   const { store, admin } = world;
   const draw = createDrawer(SEED + 1);

@@ -27,7 +27,7 @@ test.each([
   [Math.floor(Math.random() * 2 ** 31), 60],
   [Math.floor(Math.random() * 2 ** 31), 8],
 ])(
-  "[IN-6] a month of seed %i with %i people in three zones: every figure agrees with the slow re-computation",
+  "[IN-6] a month of seed %i with %i people in three zones: every figure agrees with the slow recomputation",
   (seed, people) => checkSeed(seed, people, people > 100 ? 2 : undefined),
 );
 

@@ -19,7 +19,7 @@ testInside("[IN-8] a range that is not whole days is refused, and the parameter 
   await using world = await openInsights();
   const { admin } = world;
   const [start, end] = ["start_time=2030-01-15T00:00:00Z", "end_time=2030-01-16T00:00:00Z"];
-  const wrong: [string, string][] = [
+  const problems: [string, string][] = [
     [end, "start_time"],
     [start, "end_time"],
     [`start_time=x&${end}`, "start_time"],
@@ -38,7 +38,7 @@ testInside("[IN-8] a range that is not whole days is refused, and the parameter 
     [`${start}&${end}&template_ids=x`, "template_ids"],
     [`${start}&${end}&colour=red`, "colour"],
   ];
-  const refused = REPORTS.flatMap((path) => wrong.map(([query, field]) => ({ path, query, field })));
+  const refused = REPORTS.flatMap((path) => problems.map(([query, field]) => ({ path, query, field })));
   await Promise.all(
     refused.map(async ({ path, query, field }) => {
       const failure = await catchApiError(
@@ -189,7 +189,7 @@ testInside("[IN-7] sixty days and today, at any offset; a template's own counts 
   }
 });
 
-testInside("[IN-9] each report is limited to its roles, and everyone else gets 403", async () => {
+testInside("[IN-9] each report is limited to its roles, and all other users get 403", async () => {
   await using world = await openInsights();
   const { server, admin, store, seeded } = world;
   const { organization_id } = seeded;

@@ -12,11 +12,11 @@ const isWithin = (at: number, { from, to }: { from: number; to: number }): boole
 };
 
 /** Returns the minutes in the range and of the templates, each once. */
-const minutesIn = (month: Month, asked: ReportQuery): Minute[] => {
+const minutesIn = (month: Month, requested: ReportQuery): Minute[] => {
   const once = new Map<string, Minute>();
   for (const one of month.minutes) {
-    if (!isWithin(one.minute * 60_000, asked)) continue;
-    if (asked.templates && !asked.templates.includes(one.template)) continue;
+    if (!isWithin(one.minute * 60_000, requested)) continue;
+    if (requested.templates && !requested.templates.includes(one.template)) continue;
     once.set(`${one.user} ${one.template} ${one.app} ${one.minute}`, one);
   }
   return [...once.values()];
@@ -41,8 +41,8 @@ const countCapped = (minutes: Minute[]): number => {
 
 const head = ({ from, to }: ReportQuery) => ({ start_time: toRfc3339(from), end_time: toRfc3339(to) });
 
-export const computeActivity = (month: Month, asked: ReportQuery) => {
-  const minutes = minutesIn(month, asked);
+export const computeActivity = (month: Month, requested: ReportQuery) => {
+  const minutes = minutesIn(month, requested);
   const users = [...Map.groupBy(minutes, ({ user }) => user)].map(([user_id, own]) => ({
     user_id,
     username: month.people.find(({ id }) => id === user_id)?.username,
@@ -51,7 +51,7 @@ export const computeActivity = (month: Month, asked: ReportQuery) => {
     template_ids: templatesIn(own),
   }));
   users.sort((a, b) => (a.user_id < b.user_id ? -1 : 1));
-  return { report: { ...head(asked), template_ids: templatesIn(minutes), users } };
+  return { report: { ...head(requested), template_ids: templatesIn(minutes), users } };
 };
 
 /** Returns the value at a rank of sorted values, interpolated between two if needed. */
@@ -62,13 +62,13 @@ const rank = (sorted: number[], share: number): number => {
   return below + (above - below) * (at - Math.floor(at));
 };
 
-export const computeLatency = (month: Month, asked: ReportQuery) => {
-  const minutes = minutesIn(month, asked);
+export const computeLatency = (month: Month, requested: ReportQuery) => {
+  const minutes = minutesIn(month, requested);
   const key = ({ template, at }: Sample): string => `${template} ${Math.floor(at / HALF_HOUR)}`;
   const byUser = Map.groupBy(month.samples, ({ user }) => user);
   const users = [...Map.groupBy(minutes, ({ user }) => user)].map(([user_id, own]) => {
     const samples = (byUser.get(user_id) ?? []).filter(
-      (one) => isWithin(one.at, asked) && (!asked.templates || asked.templates.includes(one.template)),
+      (one) => isWithin(one.at, requested) && (!requested.templates || requested.templates.includes(one.template)),
     );
     const medians = [...Map.groupBy(samples, key).values()].map((inBucket) => {
       const sorted = inBucket.map(({ ms }) => ms).sort((a, b) => a - b);
@@ -84,7 +84,7 @@ export const computeLatency = (month: Month, asked: ReportQuery) => {
     };
   });
   users.sort((a, b) => (a.user_id < b.user_id ? -1 : 1));
-  return { report: { ...head(asked), template_ids: templatesIn(minutes), users } };
+  return { report: { ...head(requested), template_ids: templatesIn(minutes), users } };
 };
 
 /** Counts buckets with use that directly follow one without. */
@@ -93,9 +93,9 @@ const countRuns = (minutes: Minute[]): number => {
   return [...buckets].filter((bucket) => !buckets.has(bucket - 1)).length;
 };
 
-export const computeTemplates = (month: Month, asked: ReportQuery & { edges: number[]; interval: string }) => {
-  const { edges, interval } = asked;
-  const minutes = minutesIn(month, asked);
+export const computeTemplates = (month: Month, requested: ReportQuery & { edges: number[]; interval: string }) => {
+  const { edges, interval } = requested;
+  const minutes = minutesIn(month, requested);
   const interval_reports = edges.slice(0, -1).map((from, i) => {
     const part = { from, to: edges[i + 1] as number };
     const inside = minutes.filter(({ minute }) => isWithin(minute * 60_000, part));
@@ -113,7 +113,7 @@ export const computeTemplates = (month: Month, asked: ReportQuery & { edges: num
   return {
     interval_reports,
     report: {
-      ...head(asked),
+      ...head(requested),
       active_users: new Set(minutes.map(({ user }) => user)).size,
       apps_usage: [
         ...BUILTIN_APPS.map(({ slug, display_name, icon }) => app(slug, display_name, icon, "builtin")),

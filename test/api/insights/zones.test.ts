@@ -28,7 +28,7 @@ test("[IN-11] every moment is in the day that started last, in a sample of all z
   }
 });
 
-test("[IN-7] days at a fixed offset have 24 hours", () => {
+test("[IN-7] days in a zone with a fixed offset have 24 hours", () => {
   const { dayOf, startOf } = makeFixedZone(5.5);
   expect(new Date(startOf(dayOf(Date.UTC(2030, 0, 1, 18, 30)))).toISOString()).toBe("2030-01-01T18:30:00.000Z");
   expect(new Date(startOf(dayOf(Date.UTC(2030, 0, 1, 18, 29)))).toISOString()).toBe("2029-12-31T18:30:00.000Z");

@@ -48,15 +48,15 @@ const organization = await admin.post<{ id: string }>("/api/v2/organizations", {
 const group = await admin.post<{ id: string }>(`/api/v2/organizations/${organization.id}/groups`, { name: "sailors" });
 
 test("[IV-1] [IV-4] an invited person chooses a name and a password, and has what the invitation gives", async () => {
-  const made = await admin.post<Invited>(INVITATIONS_PATH, {
+  const created = await admin.post<Invited>(INVITATIONS_PATH, {
     people: [{ email: "ada@example.com", name: "Ada Lovelace" }],
     roles: ["auditor"],
     organization_id: organization.id,
     organization_roles: ["organization-template-admin"],
     group_ids: [group.id],
   });
-  expect(made).toMatchObject({ skipped: [], by_email: false, without_template: true });
-  const { invitation, link } = made.invitations[0] as NewInvitation;
+  expect(created).toMatchObject({ skipped: [], by_email: false, without_template: true });
+  const { invitation, link } = created.invitations[0] as NewInvitation;
   expect(new URL(link ?? "").pathname + new URL(link ?? "").search).toBe("/invite");
   const token = tokenIn(link);
   expect(await openInvitation(token)).toMatchObject({
@@ -119,8 +119,8 @@ test("[IV-1] addresses that have an account or an invitation are left out and na
 
 test("[ID-30] an address is the same in any Unicode form", async () => {
   await invite(admin, ["kim@example.com"]);
-  const made = { email: "jörg@example.com", username: "jorg", password: PASSWORD };
-  await admin.post("/api/v2/users", made);
+  const created = { email: "jörg@example.com", username: "jorg", password: PASSWORD };
+  await admin.post("/api/v2/users", created);
   const written = ["\u212aim@example.com", "ｋim@example.com", "JO\u0308RG@example.com", "jo\u0308rg@example.com"];
   const { invitations, skipped } = await invite(admin, written);
   expect([invitations, skipped.map(({ email }) => email)]).toEqual([
@@ -297,8 +297,8 @@ test("[IV-10] narrowly scoped tokens list, invite and revoke, and do nothing bey
   const invites = await withScopes("user:create", "organization_member:create");
   const revokes = await withScopes("user:delete");
   const people = [{ email: "narrow@example.com" }];
-  const made = await invites.post<Invited>(INVITATIONS_PATH, { people, organization_id: organization.id });
-  const id = made.invitations[0]?.invitation.id ?? "";
+  const created = await invites.post<Invited>(INVITATIONS_PATH, { people, organization_id: organization.id });
+  const id = created.invitations[0]?.invitation.id ?? "";
   expect((await reads.get<Invitations>(INVITATIONS_PATH)).invitations.map((one) => one.id)).toContain(id);
   const groups = { people: [{ email: "group@example.com" }], organization_id: organization.id, group_ids: [group.id] };
   const status = async (by: Client, method: "GET" | "POST" | "DELETE", path: string, body?: object): Promise<number> =>

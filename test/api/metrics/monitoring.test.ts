@@ -22,11 +22,11 @@ test("[OP-23] every metric in the dashboard or an alert is served", async () => 
   const address = `127.0.0.1:${findFreePort()}`;
   await using _serve = await startServe(directory.path, { SLIPWAY_METRICS_ADDRESS: address });
   const served = await (await fetch(`http://${address}/metrics`)).text();
-  const asked = [
+  const requests = [
     ...PANELS.flatMap(({ queries }) => queries.map(({ expr }) => expr)),
     ...ALERTS.map(({ expr }) => expr),
   ];
-  const names = new Set(asked.flatMap((expr) => expr.match(/\b(?:slipway|process)_\w+/g) ?? []));
+  const names = new Set(requests.flatMap((expr) => expr.match(/\b(?:slipway|process)_\w+/g) ?? []));
   // Only for nodes of a cluster.
   const ofNodes = ["slipway_database_answers", "slipway_database_standbys", "slipway_database_standby_required"];
   const missing = [...names].filter(
@@ -46,6 +46,6 @@ testNeeding([promtool], "[OP-23] promtool takes the rules", async () => {
     stdout: "pipe",
     stderr: "pipe",
   });
-  const said = (await child.stdout.text()) + (await child.stderr.text());
-  expect([await child.exited, said]).toEqual([0, expect.stringContaining(`${ALERTS.length} rules found`)]);
+  const message = (await child.stdout.text()) + (await child.stderr.text());
+  expect([await child.exited, message]).toEqual([0, expect.stringContaining(`${ALERTS.length} rules found`)]);
 });

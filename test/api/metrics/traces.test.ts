@@ -139,7 +139,7 @@ test("[OP-25] a turn has its model calls with tokens, its tools and MCP calls, w
 
 test("[OP-25] an AI gateway call is a span with provider, model and tokens; model servers get the trace only if the setting allows it", async () => {
   const trace = "aaaabbbbccccddddaaaabbbbccccdddd";
-  const asked = fetch(`${world.base}/openai/v1/chat/completions`, {
+  const requested = fetch(`${world.base}/openai/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${world.token}`, "content-type": "application/json", ...continues(trace) },
     body: JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "gateway-canary" }] }),
@@ -151,7 +151,7 @@ test("[OP-25] an AI gateway call is a span with provider, model and tokens; mode
     choices: [{ index: 0, message: { role: "assistant", content: "yes" }, finish_reason: "stop" }],
     usage: { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 },
   });
-  expect((await asked).status).toBe(200);
+  expect((await requested).status).toBe(200);
   const span = await until(() =>
     receiver.spans.find(({ name, trace_id }) => name === "chat test-model" && trace_id === trace),
   );

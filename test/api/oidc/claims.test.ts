@@ -121,9 +121,9 @@ test("[NO-6] owners are notified of a user who signed up through a provider", as
 const trial = async (id: string, who: Person | undefined) => {
   idp.who = who;
   const browser = new Browser();
-  const begun = await admin.fetch("POST", `/api/v2/users/oidc/${id}/try`);
-  const { url } = (await begun.json()) as { url: string };
-  browser.accept(server.url, begun.headers);
+  const started = await admin.fetch("POST", `/api/v2/users/oidc/${id}/try`);
+  const { url } = (await started.json()) as { url: string };
+  browser.accept(server.url, started.headers);
   const { url: page } = await browser.followRedirects(url, world.isOurs);
   const answer = await fetch(new URL(`/api/v2/users/oidc/${id}/try/complete`, server.url), {
     method: "POST",
@@ -163,7 +163,7 @@ test("[OI-12] a test shows the claims and their effect, and changes nothing", as
   ]);
 });
 
-test("[OI-12] a test is for owners, valid once, and only for the person who started it", async () => {
+test("[OI-12] only owners can start a test, which is valid once and only for the owner who started it", async () => {
   const { browser, page } = await trial("strict", person("tia"));
   const complete = async (token: string | undefined) =>
     (

@@ -16,18 +16,18 @@ const person = (name: string, more: object = {}): Person => ({
   ...more,
 });
 const tokenFor = async (email: string, roles: string[] = []): Promise<string> => {
-  const made = await admin.post<Invited>("/api/v2/invitations", { people: [{ email }], roles });
-  return new URL(made.invitations[0]?.link ?? "").hash.slice(1);
+  const created = await admin.post<Invited>("/api/v2/invitations", { people: [{ email }], roles });
+  return new URL(created.invitations[0]?.link ?? "").hash.slice(1);
 };
 /** Follows the button of the invitation page. */
 const accept = async (token: string, who: Person) => {
   idp.who = who;
   const browser = new Browser();
-  const begun = await admin
+  const started = await admin
     .withToken(undefined)
     .fetch("POST", "/api/v2/invitations/accept/oidc", { token, provider: "closed" });
-  browser.accept(server.url, begun.headers);
-  const { response } = await browser.followRedirects(((await begun.json()) as { url: string }).url, world.isOurs);
+  browser.accept(server.url, started.headers);
+  const { response } = await browser.followRedirects(((await started.json()) as { url: string }).url, world.isOurs);
   const session = browser.cookie(server.url, COOKIE);
   return { session, text: (await response?.text()) ?? "" };
 };

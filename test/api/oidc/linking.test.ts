@@ -125,7 +125,7 @@ test("[OI-9] without the second factor neither link nor roles are written", asyn
   expect(await signedIn.get<object>(`/api/v2/users/me/keys/${key}`)).toMatchObject({ login_type: "oidc" });
 });
 
-test("[OI-9] a link that another person got in the meantime refuses the second half", async () => {
+test("[OI-9] a link that another person received in the meantime rejects the second step", async () => {
   const { client } = await newPerson(admin, "gus");
   const { recovery_codes } = await enrollApp(clock, client);
   const [first, second] = [

@@ -110,9 +110,9 @@ test("[OI-4] an address must be present, verified and from an allowed domain", a
 });
 
 test("[OI-5] without sign-up and permission to link, no new user gets in", async () => {
-  const stranger = await signIn({ ...ann, sub: "s", email: "stranger@example.com" }, "linking");
-  expect(stranger.token).toBeUndefined();
-  expect(stranger.text).toContain("no account here yet");
+  const outsider = await signIn({ ...ann, sub: "s", email: "stranger@example.com" }, "linking");
+  expect(outsider.token).toBeUndefined();
+  expect(outsider.text).toContain("no account here yet");
   await newPerson(admin, "pat");
   const pat = { sub: "pat", email: "PAT@example.com", email_verified: true };
   expect((await signIn(pat, "open")).text).toContain("may not link accounts");
@@ -153,7 +153,7 @@ testInside(
   },
 );
 
-test("[OI-6] a linked account with a second factor is asked for it here too", async () => {
+test("[OI-6] a linked account with a second factor must also provide it here", async () => {
   const { client } = await newPerson(admin, "fay");
   const { recovery_codes } = await enrollApp(clock, client);
   const fay = { sub: "fay", email: "fay@example.com", email_verified: true };
@@ -222,15 +222,15 @@ test.each<[string, (token: string) => Promise<string>]>([
 });
 
 test("[OI-3] afterwards the browser is redirected only to a path of this server", async () => {
-  for (const [asked, path] of [
+  for (const [requested, path] of [
     ["//evil.example/", "/"],
     ["https://evil.example/", "/"],
     ["/\\evil.example", "/"],
     ["/..//evil.example", "/evil.example"],
     ["/settings/tokens?x=1", "/settings/tokens"],
   ]) {
-    const { url } = await signIn(ann, "open", `?redirect=${encodeURIComponent(asked ?? "")}`);
-    expect([asked, url.host, url.pathname]).toEqual([asked, server.url.host, path]);
+    const { url } = await signIn(ann, "open", `?redirect=${encodeURIComponent(requested ?? "")}`);
+    expect([requested, url.host, url.pathname]).toEqual([requested, server.url.host, path]);
   }
 });
 

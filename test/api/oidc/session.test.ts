@@ -46,7 +46,7 @@ test("[OI-10] address, username and name follow the provider", async () => {
   expect((await me(other.client)).id).not.toBe(id);
 });
 
-test("[OI-10] a name chosen here stays until the provider changes its own", async () => {
+test("[OI-10] a name chosen here is kept until the provider changes the user's name", async () => {
   const { client } = await signIn(person("bea"));
   await client.put("/api/v2/users/me/profile", { username: "bea-here", name: "Bea Here" });
   expect(await me((await signIn(person("bea"))).client)).toMatchObject({ username: "bea-here", name: "Bea Here" });
@@ -95,7 +95,7 @@ test("[OI-13] an active session picks up changes at the provider without a sign-
   });
 });
 
-test("[OI-13] a session ends when the provider says that the sign-in has ended, and stays while it is unreachable", async () => {
+test("[OI-13] a session ends when the provider reports that the sign-in has ended, and continues while the provider is unreachable", async () => {
   const { token } = await signIn(person("eve"), "kept");
   idp.isBroken = true;
   await useForAnHour(token);
@@ -110,7 +110,7 @@ test("[OI-13] a session ends when the provider says that the sign-in has ended, 
   });
 });
 
-test("[OI-14] signing out also ends the session at the provider, if the setting says so", async () => {
+test("[OI-14] signing out also ends the session at the provider, if the setting requires it", async () => {
   const { client, browser } = await signIn(person("fil"), "ending");
   const { sign_out_url } = await client.post<{ sign_out_url?: string }>("/api/v2/users/logout");
   const url = new URL(sign_out_url ?? "");

@@ -19,9 +19,9 @@ const fetchStatus = async (client: Client, method: string, path: string, body?: 
   (await client.fetch(method, path, body)).status;
 
 test("[PV-13] a key is shown once, only its hash is stored, and its name is unique ignoring case", async () => {
-  const made = await admin.post<NewProvisionerKey>(KEYS, { name: "Builders", tags: { region: "eu" } });
-  const { id } = made;
-  const [prefix = "", secret = ""] = made.key.split("-");
+  const created = await admin.post<NewProvisionerKey>(KEYS, { name: "Builders", tags: { region: "eu" } });
+  const { id } = created;
+  const [prefix = "", secret = ""] = created.key.split("-");
   expect(isUuid(id)).toBe(true);
   expect(secret).toHaveLength(43);
   const listed = (await admin.get<ProvisionerKey[]>(KEYS)).find(({ name }) => name === "Builders");
@@ -70,8 +70,8 @@ test("[PV-13] a key is found by its name, and shown with the workers that use it
 test("[PV-13] serving accepts only a key of that organization, and explains other errors", async () => {
   const { key } = await makeKey(admin);
   const worker = new Client(server.url, key);
-  const strangers = [undefined, admin.token, "words", `${key}x`, `aaaaaaaaaa-${key.slice(11)}`, `${key.slice(0, -1)}_`];
-  for (const token of strangers) expect(await fetchStatus(new Client(server.url, token), "GET", SERVE)).toBe(401);
+  const outsiders = [undefined, admin.token, "words", `${key}x`, `aaaaaaaaaa-${key.slice(11)}`, `${key.slice(0, -1)}_`];
+  for (const token of outsiders) expect(await fetchStatus(new Client(server.url, token), "GET", SERVE)).toBe(401);
   expect(await fetchStatus(worker, "GET", SERVE)).toBe(400);
   expect(await fetchStatus(worker, "GET", SERVE.replace("?name=x", ""))).toBe(400);
   expect(await fetchStatus(worker, "GET", `${SERVE}&provisioners=terraform`)).toBe(400);

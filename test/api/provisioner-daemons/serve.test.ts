@@ -100,7 +100,7 @@ test("[PV-11] a silent worker is given up after 15 seconds, and another gets its
   lively.socket[Symbol.dispose]();
 });
 
-test("[PV-10] a build that lost three workers fails and says so", async () => {
+test("[PV-10] a build that lost three workers fails with that reason", async () => {
   await using world = await open();
   const { id } = await createWorkspace(world.admin, world.template_id);
   for (const name of ["a", "b", "c"]) {
@@ -112,7 +112,7 @@ test("[PV-10] a build that lost three workers fails and says so", async () => {
   expect(latest_build.job.error).toBe("The worker c was lost: its connection has ended. 3 workers were tried.");
 });
 
-test("[PV-12] a second connection with the same name replaces the first, with its build and its ID", async () => {
+test("[PV-12] a second connection with the same name replaces the first and keeps its build and ID", async () => {
   await using world = await open();
   const first = await world.worker("twin");
   const { latest_build } = await createWorkspace(world.admin, world.template_id);

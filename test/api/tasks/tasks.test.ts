@@ -75,13 +75,13 @@ const startAgent = async (task: Task, { server } = world, owner = ada): Promise<
 };
 
 const startTask = async (input: string): Promise<{ task: Task; chat: string }> => {
-  const made = await create(input);
-  await startAgent(made);
+  const created = await create(input);
+  await startAgent(created);
   const call = await models.next();
   expect(call.prompt).toBe(input);
   call.say("It is done.").finish();
   const task = await until(async () => {
-    const now = await read(made);
+    const now = await read(created);
     return now.current_state?.state === "complete" && now;
   });
   return { task, chat: idIn(task.chat_id) };

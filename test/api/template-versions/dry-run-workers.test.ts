@@ -35,13 +35,13 @@ test("[DR-6] a worker plans the dry run; if it is lost another takes over, and i
   await awaitLine(admin, at, "No worker with the tags provisioner=echo is connected; the dry run waits for one.");
   const { key } = await makeKey(admin);
   const first = await openWorker(server.url, key, { name: "first" });
-  const asked = await first.socket.json<JobMessage>();
-  expect([asked.type, asked.request.agents]).toEqual(["plan", []]);
+  const requested = await first.socket.json<JobMessage>();
+  expect([requested.type, requested.request.agents]).toEqual(["plan", []]);
   const second = await openWorker(server.url, key, { name: "second" });
   using _ = second.socket;
   first.socket.close();
   const again = await second.socket.json<JobMessage>();
-  expect([again.type, again.request.job_id]).toEqual(["plan", asked.request.job_id]);
+  expect([again.type, again.request.job_id]).toEqual(["plan", requested.request.job_id]);
   const { job_id } = again.request;
   second.say({ type: "log", job_id, lines: [{ level: "info", stage: "Planning", output: "could be done" }] });
   second.say({ type: "done", job_id, state: null });
@@ -50,7 +50,7 @@ test("[DR-6] a worker plans the dry run; if it is lost another takes over, and i
   expect(await admin.get<ProvisionerJob>(at)).toMatchObject({ status: "succeeded", worker_name: "second" });
 });
 
-test("[DR-6] one that ran when the server stopped starts over after the start", async () => {
+test("[DR-6] a job that ran when the server stopped starts again after the next start", async () => {
   using place = tempDirectory();
   const directory = place.path;
   let at = "";

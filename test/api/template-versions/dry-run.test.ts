@@ -68,11 +68,11 @@ test("[DR-4] values are validated as for a workspace, and the number per person 
   const at = `/api/v2/templateversions/${version.id}/dry-run`;
   expect(await awaitStatus(admin.post(at, { rich_parameter_values: [{ name: "nowhere", value: "x" }] }))).toBe(400);
   expect(await awaitStatus(admin.post(at, { template_version_preset_id: version.id }))).toBe(400);
-  const made: string[] = [];
-  for (let i = 0; i < 10; i++) made.push((await admin.post<ProvisionerJob>(at, {})).id);
+  const created: string[] = [];
+  for (let i = 0; i < 10; i++) created.push((await admin.post<ProvisionerJob>(at, {})).id);
   expect(await awaitStatus(admin.post(at, {}))).toBe(429);
-  for (const id of made) await admin.patch(`${at}/${id}/cancel`, {});
-  await Promise.all(made.map((id) => follow(admin, `${at}/${id}`)));
+  for (const id of created) await admin.patch(`${at}/${id}/cancel`, {});
+  await Promise.all(created.map((id) => follow(admin, `${at}/${id}`)));
   expect(await awaitStatus(admin.post(at, { workspace_name: "no good!" }))).toBe(400);
 });
 

@@ -102,7 +102,7 @@ test("[DY-4] conditions use only earlier parameters, for values that those can h
   expect(job.status).toBe("failed");
   const logs = await admin.get<{ output: string }[]>(`/api/v2/templateversions/${id}/logs`);
   const log = logs.map(({ output }) => output).join("\n");
-  expect(log).toContain("is no parameter further up");
+  expect(log).toContain("is not an earlier parameter");
   expect(log).toContain("can never be: must be true or false");
 });
 

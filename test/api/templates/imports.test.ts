@@ -71,9 +71,9 @@ describe("failures", () => {
       ["application/x-tar", "the tar archive is damaged"],
     ] as const) {
       const { hash } = (await (await sendFile(admin, uniqueText().repeat(30), type)).json()) as { hash: string };
-      const made = await admin.post<TemplateVersion>(VERSIONS, { file_id: hash });
-      await followImport(admin, made.id);
-      expect((await read(admin, made.id)).job).toMatchObject({ status: "failed", error: reason });
+      const created = await admin.post<TemplateVersion>(VERSIONS, { file_id: hash });
+      await followImport(admin, created.id);
+      expect((await read(admin, created.id)).job).toMatchObject({ status: "failed", error: reason });
     }
   });
 

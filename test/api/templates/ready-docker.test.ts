@@ -29,7 +29,7 @@ const listTemplateNames = async (client: Client): Promise<string[]> =>
   (await client.get<Template[]>("/api/v2/templates")).map(({ name }) => name);
 
 testInside(
-  "[TP-29] it appears when an engine starts to answer, off loopback too; without one it does not",
+  "[TP-29] it is created when an engine starts to respond, also off loopback, and not without an engine",
   async () => {
     using directory = tempDirectory();
     const clock = new ManualClock();
@@ -51,7 +51,7 @@ testInside(
   },
 );
 
-test("[TP-29][TP-22] it exists at startup if the engine answers, and only once; without a binary for containers it does not", async () => {
+test("[TP-29][TP-22] it is created once at startup if the engine responds and a binary for containers exists", async () => {
   using directory = tempDirectory();
   await using engine = new FakeDocker(directory.path);
   const startAndList = async (env: Record<string, string>, isMade = false): Promise<string[]> => {

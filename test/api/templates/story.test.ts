@@ -18,7 +18,7 @@ import { ECHO, followImport, importVersion, makeTemplate, uniqueText, uploadFile
 let server: TestServer;
 let admin: Client;
 let member: Client;
-let stranger: Client;
+let outsider: Client;
 let otherOrganization: { id: string };
 beforeAll(async () => {
   server = await startTestServer();
@@ -28,7 +28,7 @@ beforeAll(async () => {
   const [username, organization_ids] = ["stranger", [otherOrganization.id]];
   const email = "stranger@example.com";
   await admin.post("/api/v2/users", { email, username, password: PASSWORD, organization_ids });
-  stranger = await new Client(server.url).signIn(email, PASSWORD);
+  outsider = await new Client(server.url).signIn(email, PASSWORD);
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
@@ -49,30 +49,30 @@ const awaitRejection = async (call: Promise<unknown>): Promise<string> => {
 describe("from upload to template", () => {
   test("[TP-13] the import's log is followed line by line and closed with 1000; then the version exists", async () => {
     const file_id = await uploadFiles(admin, { "template.yaml": ECHO, "README.md": "# Read me\n" });
-    const made = await admin.post<TemplateVersion>(`${ORGANIZATION}/templateversions`, {
+    const created = await admin.post<TemplateVersion>(`${ORGANIZATION}/templateversions`, {
       file_id,
       storage_method: "file",
       message: "first",
       tags: {},
     });
-    expect(made.name).toMatch(/^[a-z]+_[a-z]+\d+$/);
-    expect(made.template_id).toBeUndefined();
-    expect(["pending", "running", "succeeded"]).toContain(made.job.status);
-    const { lines, code } = await followImport(admin, made.id);
+    expect(created.name).toMatch(/^[a-z]+_[a-z]+\d+$/);
+    expect(created.template_id).toBeUndefined();
+    expect(["pending", "running", "succeeded"]).toContain(created.job.status);
+    const { lines, code } = await followImport(admin, created.id);
     expect(code).toBe(1000);
     expect(lines.map(({ output }) => output)).toEqual([
       "Found template.yaml.",
       "The template is valid: provisioner echo, 1 resource, 1 agent, 0 parameters.",
     ]);
-    const version = await admin.get<TemplateVersion>(`/api/v2/templateversions/${made.id}`);
+    const version = await admin.get<TemplateVersion>(`/api/v2/templateversions/${created.id}`);
     expect(version).toMatchObject({ readme: "# Read me\n", message: "first", archived: false });
     expect(version.job).toMatchObject({ status: "succeeded", type: "template_version_import", file_id });
-    expect(await admin.get<unknown[]>(`/api/v2/templateversions/${made.id}/logs`)).toEqual(lines);
-    const text = await admin.fetch("GET", `/api/v2/templateversions/${made.id}/logs?format=text`);
+    expect(await admin.get<unknown[]>(`/api/v2/templateversions/${created.id}/logs`)).toEqual(lines);
+    const text = await admin.fetch("GET", `/api/v2/templateversions/${created.id}/logs?format=text`);
     expect((await text.text()).split("\n")).toHaveLength(3);
   });
 
-  test("[TP-17] a template is created from it, once; its settings come from the body, then from template.yaml", async () => {
+  test("[TP-17] one template is created from a version; its settings come from the body, then from template.yaml", async () => {
     const version = await importVersion(
       admin,
       `${uniqueText()}schedule: {default_ttl_ms: 60000, activity_bump_ms: 5}\n${ECHO}`,
@@ -128,8 +128,8 @@ describe("versions of a template", () => {
     await admin.post(`/api/v2/templateversions/${template.active_version_id}/archive`);
     const activate = (id: string) => awaitRejection(admin.patch(`${path}/versions`, { id }));
     expect(await activate(template.active_version_id)).toBe("400 id is archived");
-    const stranger = await makeTemplate(admin, `${uniqueText()}${ECHO}`);
-    expect(await activate(stranger.active_version_id)).toBe("400 id is not a version of this template");
+    const outsider = await makeTemplate(admin, `${uniqueText()}${ECHO}`);
+    expect(await activate(outsider.active_version_id)).toBe("400 id is not a version of this template");
     const failed = await importVersion(admin, "a: 1\n", { template_id: template.id });
     expect(await activate(failed.id)).toContain("400 id its import failed");
     expect(await activate(uuid())).toBe("404");
@@ -224,10 +224,10 @@ describe("who may", () => {
     const reads: string[] = ["", "/rich-parameters", "/presets", "/resources", "/external-auth", "/logs"];
     for (const path of [...reads.map((one) => version + one), `/api/v2/templates/${template.id}/versions`]) {
       expect([path, await awaitRejection(member.get(path))]).toEqual([path, "not refused"]);
-      expect([path, await awaitRejection(stranger.get(path))]).toEqual([path, "404"]);
+      expect([path, await awaitRejection(outsider.get(path))]).toEqual([path, "404"]);
     }
     expect(await awaitRejection(member.get(`${version}/variables`))).toStartWith("403");
-    expect((await stranger.get<Template[]>("/api/v2/templates")).map(({ id }) => id)).not.toContain(template.id);
+    expect((await outsider.get<Template[]>("/api/v2/templates")).map(({ id }) => id)).not.toContain(template.id);
     const writes: [string, (client: Client) => Promise<unknown>][] = [
       ["version", (client) => client.post(`${ORGANIZATION}/templateversions`, { file_id })],
       ["template", (client) => client.post(`${ORGANIZATION}/templates`, { name: "n", template_version_id: uuid() })],
@@ -243,7 +243,7 @@ describe("who may", () => {
     ];
     for (const [name, write] of writes) {
       expect([name, await awaitRejection(write(member))]).toEqual([name, expect.stringMatching(/^403/)]);
-      expect([name, await awaitRejection(write(stranger))]).toEqual([name, "404"]);
+      expect([name, await awaitRejection(write(outsider))]).toEqual([name, "404"]);
     }
   });
 
@@ -251,7 +251,7 @@ describe("who may", () => {
     const path = `/api/v2/organizations/${otherOrganization.id}`;
     await admin.put(`${path}/members/stranger/roles`, { roles: ["organization-template-admin"] });
     const file_id = await uploadFiles(admin, { "template.yaml": uniqueText() + ECHO });
-    expect(await awaitRejection(stranger.post(`${path}/templateversions`, { file_id }))).toBe(
+    expect(await awaitRejection(outsider.post(`${path}/templateversions`, { file_id }))).toBe(
       "400 file_id is not a file you uploaded",
     );
   });
@@ -300,11 +300,11 @@ test("[TP-36] the bundled templates are listed, and each is imported unchanged",
     expect([id, name === "", markdown.startsWith("#")]).toEqual([id, false, true]);
     // These need a program and providers: starters.test.ts imports them.
     if (provisioner === "terraform") continue;
-    const made = await admin.post<TemplateVersion>("/api/v2/organizations/default/templateversions", {
+    const created = await admin.post<TemplateVersion>("/api/v2/organizations/default/templateversions", {
       example_id: id,
     });
-    await followImport(admin, made.id);
-    const version = await admin.get<TemplateVersion>(`/api/v2/templateversions/${made.id}`);
+    await followImport(admin, created.id);
+    const version = await admin.get<TemplateVersion>(`/api/v2/templateversions/${created.id}`);
     expect([version.job.status, version.readme]).toEqual(["succeeded", markdown]);
   }
 });

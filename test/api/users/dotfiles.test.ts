@@ -86,7 +86,7 @@ test("[DF-1] users set and remove their own dotfiles; a URL that Git would not c
   expect(await ada.get<Dotfiles>(D)).toEqual(NO_DOTFILES);
 });
 
-test("[DF-2] [DF-3] agents of the owner's workspaces and their child agents get a script; not without the owner's data, the template's permission, or dotfiles", async () => {
+test("[DF-2] [DF-3] agents of the owner's workspaces and their child agents get a script, unless owner data, the template's permission or the dotfiles are missing", async () => {
   const token = crypto.randomUUID();
   const admin = world.admin;
   const { template_id } = await seedTemplate(world.server, manifest(token));

@@ -34,9 +34,9 @@ describe("the setup link", () => {
       expect((await createFirstUser({ ...ANN, setup_token: "guess" })).status).toBe(403);
       expect((await createFirstUser({ ...ANN, setup_token, password: "short" })).status).toBe(400);
       expect((await createFirstUser({ ...ANN, setup_token, username: "login" })).status).toBe(400);
-      const made = await createFirstUser({ ...ANN, setup_token });
-      expect(made.status).toBe(201);
-      const ids = (await made.json()) as { user_id: string; organization_id: string };
+      const created = await createFirstUser({ ...ANN, setup_token });
+      expect(created.status).toBe(201);
+      const ids = (await created.json()) as { user_id: string; organization_id: string };
 
       const ann = await anybody.signIn(ANN.email, ANN.password);
       expect(await ann.get<object>("/api/v2/users/me")).toMatchObject({

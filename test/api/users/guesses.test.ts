@@ -40,7 +40,7 @@ describe("guesses at an account", () => {
     expect(getRefusal(() => guesses.count("ada"))).toBeUndefined();
   });
 
-  test("[ID-19] each is answered later than the one before, up to two seconds; a correct one is not counted", () => {
+  test("[ID-19] each attempt is answered later than the previous one, up to two seconds; a correct one is not counted", () => {
     const guesses = new Guesses(new ManualClock());
     const delays = Array.from({ length: 100 }, () => {
       guesses.count("ada");
@@ -78,7 +78,7 @@ describe("guesses at an account", () => {
     expect(recordGuess({ account: "ben@example.com" })).toBeUndefined();
   });
 
-  test("[ID-19] a stolen session or token guesses no more from many addresses; the owner confirms from a known one", async () => {
+  test("[ID-19] a stolen session or token gets no more guesses from many addresses; the owner can still confirm from a known one", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const { client } = await newPerson(admin, "ada");
@@ -129,7 +129,7 @@ describe("the queue of hashing", () => {
     return served;
   };
 
-  test("[ID-18] is shared by address and by account, each in order", () => {
+  test("[ID-18] is divided by address and by account, each in order", () => {
     const queue = new HashQueue<string>(new ManualClock(), 100, MINUTE);
     const askers = new Map([
       ...Array.from({ length: 5 }, (_, i) => [`a${i}`, asker("192.0.2.1", `user${i}`)] as const),
@@ -143,7 +143,7 @@ describe("the queue of hashing", () => {
     expect(served.filter((name) => name.startsWith("b"))).toEqual(["b0", "b1", "b2", "b3", "b4"]);
   });
 
-  test("[ID-18] among equals a known address is first; old use is no longer counted", () => {
+  test("[ID-18] with equal usage, a known address is first; old use is not counted", () => {
     const clock = new ManualClock();
     const queue = new HashQueue<string>(clock, 100, MINUTE);
     const askers = new Map([
@@ -164,7 +164,7 @@ describe("the queue of hashing", () => {
     expect(drainQueue()).toEqual(["known", "heavy", "stranger"]);
   });
 
-  test("[ID-18] among equals it is first come, first served, until the queue is long, then the last is first", () => {
+  test("[ID-18] with equal priority, requests are served in order of arrival, or newest first while the queue is long", () => {
     const queue = new HashQueue<number>(new ManualClock(), 100, MINUTE);
     for (let i = 0; i < 40; i++) queue.add(i, asker(`192.0.2.${i}`, `user${i}`));
     const order: (number | undefined)[] = [];

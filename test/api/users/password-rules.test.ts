@@ -27,7 +27,7 @@ describe("a password", () => {
     "k9$Vq2!zR7",
     "übermäßig-grüne-Äpfel",
     "lovelace sings of purple rain",
-  ])("[ID-20] %p will do", async (password) => {
+  ])("[ID-20] %p is accepted", async (password) => {
     expect(await passwords.problem(password, ada)).toBe("");
   });
 
@@ -49,7 +49,7 @@ describe("a password", () => {
     ["Countess2026!", "your name"],
     ["ada.byron@example.com", "your name"],
     ["x-ADA.BYRON-example", "your name"],
-  ])("[ID-20] %p will not", async (password, why) => {
+  ])("[ID-20] %p is rejected", async (password, why) => {
     expect(await passwords.problem(password, ada)).toContain(why);
   });
 
@@ -63,7 +63,7 @@ describe("a password", () => {
 });
 
 describe("in every place where a password is set", () => {
-  test("[ID-20] it can be checked beforehand", async () => {
+  test("[ID-20] `--check` validates it without a start", async () => {
     const check = (password: string) =>
       anybody.post<{ valid: boolean; details: string }>("/api/v2/users/validate-password", { password });
     expect(await check("correct-horse-battery")).toEqual({ valid: true, details: "" });
@@ -100,7 +100,7 @@ describe("in every place where a password is set", () => {
     expect(await createFirstUser(PASSWORD)).toBe(201);
   });
 
-  test("[ID-20] those from settings and commands are refused with an explanation, and create no user", async () => {
+  test("[ID-20] invalid usernames from settings and commands are refused with an explanation, and create no user", async () => {
     using place = tempDirectory();
     const data = join(place.path, "data");
     const file = join(place.path, "password");
@@ -117,8 +117,8 @@ describe("in every place where a password is set", () => {
         stdout: "pipe",
         stderr: "pipe",
       });
-      const [said, code] = await Promise.all([child.stderr.text(), child.exited]);
-      return { said, code };
+      const [message, code] = await Promise.all([child.stderr.text(), child.exited]);
+      return { said: message, code };
     };
     const ENV: Record<string, string> = {};
     const setup = await slipway("offline", "setup", "root", "--email", "root@example.com", "--password-file", file);

@@ -66,16 +66,21 @@ const getAgentSecrets = async (client: Client, name: string, scope = "all"): Pro
   return Object.fromEntries(secrets.map((one) => [`${one.envName}|${one.filePath}`, text.decode(one.value)]));
 };
 
-test("[US-1] [US-3] users keep their own; taken, invalid or too many ones are refused", async () => {
-  const made = await createSecret(ada, {
+test("[US-1] [US-3] users have separate variables; taken, invalid or too many names are refused", async () => {
+  const created = await createSecret(ada, {
     name: "Registry",
     value: VALUE,
     env_name: "REGISTRY_TOKEN",
     description: "Images.",
   });
-  expect(made).toMatchObject({ name: "Registry", env_name: "REGISTRY_TOKEN", file_path: "", description: "Images." });
-  expect(await ada.get<UserSecret>(`${S}/registry`)).toEqual(made);
-  expect(await ada.get<UserSecret[]>(S)).toEqual([made]);
+  expect(created).toMatchObject({
+    name: "Registry",
+    env_name: "REGISTRY_TOKEN",
+    file_path: "",
+    description: "Images.",
+  });
+  expect(await ada.get<UserSecret>(`${S}/registry`)).toEqual(created);
+  expect(await ada.get<UserSecret[]>(S)).toEqual([created]);
   expect(await bob.get<UserSecret[]>(S)).toEqual([]);
   for (const [client, status] of [
     [bob, 404],
@@ -117,7 +122,7 @@ test("[US-2] a value is in no response, audit log entry or file of the server", 
   expect(texts.filter((text) => text.includes(VALUE))).toEqual([]);
 });
 
-test("[US-4] agents of the user's own workspaces get them; others' and those without the owner's data do not", async () => {
+test("[US-4] agents of the user's own workspaces get them; agents of other users or without the owner's data do not", async () => {
   expect(await getAgentSecrets(ada, "mine")).toEqual({
     "|~/.config/token": "in a file",
     "REGISTRY_TOKEN|": `${VALUE}-2`,
@@ -150,10 +155,10 @@ test("[US-7] a daemon that does not answer is called five times, one request at 
   const clock = new ManualClock();
   const { latest_build } = await ada.get<Workspace>("/api/v2/users/me/workspace/mine");
   const agent_id = latest_build.resources[0]?.agents[0]?.id ?? "";
-  const asked: AbortSignal[] = [];
+  const requests: AbortSignal[] = [];
   const agentHttp = {
     request: (_: string, { signal }: { signal?: AbortSignal }) => {
-      if (signal) asked.push(signal);
+      if (signal) requests.push(signal);
       return new Promise<never>((_resolve, reject) =>
         signal?.addEventListener("abort", () => reject(new WireError("timeout", "It does not answer."))),
       );
@@ -166,22 +171,22 @@ test("[US-7] a daemon that does not answer is called five times, one request at 
   };
   change(100);
   for (let tries = 1; tries <= 5; tries += 1) {
-    expect(asked.length).toBe(tries);
+    expect(requests.length).toBe(tries);
     await clock.timerIn(10_000);
     clock.advance(10_000);
-    expect(asked.at(-1)?.aborted).toBe(true);
+    expect(requests.at(-1)?.aborted).toBe(true);
     if (tries === 5) break;
     await clock.timerIn(5_000);
     clock.advance(5_000);
-    await until(() => asked.length > tries);
+    await until(() => requests.length > tries);
   }
   // Changes in the meantime lead to one more notification.
-  await until(() => asked.length === 6);
+  await until(() => requests.length === 6);
   change(100);
   over.abort();
-  await until(() => asked.at(-1)?.aborted);
+  await until(() => requests.at(-1)?.aborted);
   change(100);
-  expect(asked.length).toBe(6);
+  expect(requests.length).toBe(6);
 });
 
 test("[US-5] tool results contain none of the owner's values", async () => {

@@ -97,13 +97,13 @@ describe("signing in", () => {
   });
 
   test("[ID-12] a new account is dormant until it signs in; a suspended one is refused, and signs in again after it is activated", async () => {
-    const made = await admin.post<User>("/api/v2/users", {
+    const created = await admin.post<User>("/api/v2/users", {
       email: "zoe@example.com",
       username: "zoe",
       password: PASSWORD,
     });
-    expect(made.status).toBe("dormant");
-    expect(made.last_seen_at).toBeUndefined();
+    expect(created.status).toBe("dormant");
+    expect(created.last_seen_at).toBeUndefined();
     const zoe = await anybody.signIn("zoe@example.com", PASSWORD);
     expect((await zoe.get<User>("/api/v2/users/me")).status).toBe("active");
     const { key } = await zoe.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});

@@ -1,4 +1,4 @@
-// A person's sessions and tokens: where they were used, what they allow, and what ends with them.
+// Sessions and tokens: their devices and addresses, their scopes, and the end of their connections.
 import { expect, test } from "bun:test";
 import { parseDevice } from "#domain/users/device.ts";
 import type { ApiKey, Session } from "#schema/users/api-key.ts";
@@ -96,27 +96,27 @@ describeInside("sessions", () => {
   test("[ID-23][ID-10] connections of a revoked session end; those of the current one continue", async () => {
     const { owner_id, workspace_id } = await seedAgent(server);
     const key = async () => {
-      const made = await admin.post<{ key: string }>(`/api/v2/users/${owner_id}/keys`);
-      return admin.withToken(made.key);
+      const created = await admin.post<{ key: string }>(`/api/v2/users/${owner_id}/keys`);
+      return admin.withToken(created.key);
     };
     const [here, there] = [await key(), await key()];
     const path = `/api/v2/workspaces/${workspace_id}/watch-ws`;
-    const [stays, goes] = [await here.socket(path), await there.socket(path)];
+    const [current, revoked] = [await here.socket(path), await there.socket(path)];
     const events = await there.fetch("GET", `/api/v2/workspaces/${workspace_id}/watch`);
     await here.delete("/api/v2/users/me/sessions");
-    expect((await goes.closed).code).toBe(1008);
+    expect((await revoked.closed).code).toBe(1008);
     expect(await events.text()).toContain("event: ping");
-    expect(await Promise.race([stays.closed, here.get("/api/v2/users/me")])).toHaveProperty("username");
+    expect(await Promise.race([current.closed, here.get("/api/v2/users/me")])).toHaveProperty("username");
   });
 });
 
 describeInside("a token with scopes", () => {
   const createTokenClient = async (who: Client, body: object): Promise<Client> => {
-    const made = await who.post<{ key: string }>("/api/v2/users/me/keys/tokens", body);
-    return who.withToken(made.key);
+    const created = await who.post<{ key: string }>("/api/v2/users/me/keys/tokens", body);
+    return who.withToken(created.key);
   };
 
-  test("[ID-21] is shown with them; a key that it creates gets no more than it has", async () => {
+  test("[ID-21] is shown with its scopes; a key that it creates gets no other scopes", async () => {
     const { client: may } = await newPerson(admin, "may");
     const { external } = await may.get<{ external: string[] }>("/api/v2/auth/scopes");
     expect(external).toContain("coder:workspaces.operate");
@@ -138,7 +138,7 @@ describeInside("a token with scopes", () => {
     expect(await fetchStatus(may, "POST", "/users/me/keys/tokens", { scopes: ["coder:all"] })).toBe(201);
   });
 
-  test("[ID-21][ID-10] with changed scopes follows them immediately, and its open connections end", async () => {
+  test("[ID-21][ID-10] with changed scopes uses the new scopes immediately, and its open connections end", async () => {
     const { owner_token, workspace_id } = await seedAgent(server);
     const owner = admin.withToken(owner_token);
     const token = await createTokenClient(owner, { token_name: "watcher", scopes: ["workspace:read"] });
@@ -159,7 +159,7 @@ describeInside("a token with scopes", () => {
 });
 
 describeInside("a token with an address range", () => {
-  test("[ID-22] is valid only from there, says so elsewhere, and creates no key that is valid from more", async () => {
+  test("[ID-22] is valid only from its range, returns an explanation elsewhere, and creates no key with a larger range", async () => {
     const { client: ned } = await newPerson(admin, "ned");
     const body = { token_name: "office", allowed_addresses: ["192.0.2.0/24", "2001:db8:1::/48"] };
     const { key } = await ned.post<{ key: string }>("/api/v2/users/me/keys/tokens", body);

@@ -250,7 +250,7 @@ describe("a token", () => {
     expect(everybody.some((one) => one.username === "ben")).toBe(true);
   });
 
-  test("[ID-8] a key for a browser is a session of its own", async () => {
+  test("[ID-8] a key for a browser is a separate session", async () => {
     const { key } = await ben.client.post<{ key: string }>("/api/v2/users/me/keys");
     expect(await fetchStatus(ben.client.withToken(key), "POST", "/users/logout")).toBe(200);
     expect(await fetchStatus(ben.client.withToken(key), "GET", "/users/me")).toBe(401);
@@ -269,10 +269,10 @@ describe("time", () => {
     clock.advance(1);
     const response = await token.fetch("GET", "/api/v2/users/me");
     expect(response.status).toBe(401);
-    const said = (await response.json()) as { detail: string; kind?: string };
-    expect(said.detail).toContain("expired at 2030-01-01T02:00:00.000Z");
-    // A revoked key says so: the browser then deletes the person's data.
-    expect(said.kind).toBeUndefined();
+    const message = (await response.json()) as { detail: string; kind?: string };
+    expect(message.detail).toContain("expired at 2030-01-01T02:00:00.000Z");
+    // The page shows that a key was revoked: the browser then deletes the person's data.
+    expect(message.kind).toBeUndefined();
     for (let hour = 0; hour < 40; hour += 20) {
       clock.advance(20 * 3_600_000);
       expect(await fetchStatus(session, "GET", "/users/me")).toBe(200);
@@ -323,12 +323,12 @@ describe("a key's open connections", () => {
     const caller = { kind: "user", user_id: who.user.id, key_id: id } as never;
     const { promise, resolve } = Promise.withResolvers<number>();
     const socket = { close: (code: number) => resolve(code) } as unknown as Socket;
-    const heard = ctx.topics.size;
+    const received = ctx.topics.size;
     const handler: SocketHandler = closeWhenKeyRevoked(ctx, caller, {});
     handler.open?.(socket);
     await end(who, id);
     expect(await promise).toBe(1008);
-    expect(ctx.topics.size).toBe(heard);
+    expect(ctx.topics.size).toBe(received);
   });
 
   testInside("[ID-10] are closed, also if the key was revoked during the connection setup", async () => {

@@ -201,7 +201,7 @@ describe("one user", () => {
     expect(await fetchStatus(auditor.client, "PUT", "/users/noah/profile", { username: "n" })).toBe(403);
   });
 
-  test("[ID-11] a user-admin has no power over owners, nor over passwords of users with roles", async () => {
+  test("[ID-11] a user-admin cannot change owners, or the passwords of users with roles", async () => {
     for (const [method, path, body] of [
       ["PUT", "/users/admin/status/suspend", undefined],
       ["DELETE", "/users/admin", undefined],
@@ -274,7 +274,7 @@ describe("one user", () => {
     expect(await fetchStatus(admin, "PUT", `${path}/password`, { password: PASSWORD })).toBe(400);
   });
 
-  test("[ID-15] lists the organizations they are in", async () => {
+  test("[ID-15] lists the user's organizations", async () => {
     const own = await mia.client.get<{ name: string }[]>("/api/v2/users/me/organizations");
     expect(own.map((organization) => organization.name)).toEqual(["default"]);
     expect(await fetchStatus(mia.client, "GET", "/users/me/organizations/default")).toBe(200);
@@ -284,9 +284,9 @@ describe("one user", () => {
 
 test("[ID-24] a service account has no email address, cannot sign in, and works with tokens that an owner creates", async () => {
   const make = (body: object) => admin.fetch("POST", "/api/v2/users", body);
-  const made = await make({ username: "deployer", service_account: true });
-  expect(made.status).toBe(201);
-  const bot = (await made.json()) as User;
+  const created = await make({ username: "deployer", service_account: true });
+  expect(created.status).toBe(201);
+  const bot = (await created.json()) as User;
   expect(bot).toMatchObject({ email: "", login_type: "none", is_service_account: true, status: "dormant" });
   expect((await make({ username: "deployer2", service_account: true })).status).toBe(201);
   expect((await make({ username: "deployer3", login_type: "none", email: "" })).status).toBe(201);

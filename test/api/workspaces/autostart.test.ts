@@ -112,7 +112,7 @@ test("[WK-34] nothing starts automatically for an owner who was removed from the
   expect(entry).toMatchObject({ reason: "autostart_skipped", detail: expect.stringContaining("not a member") });
 });
 
-test("[WK-33] a schedule that an administrator has set starts the workspace without its owner's data until the owner starts it or sets the schedule", async () => {
+test("[WK-33] a workspace on a schedule that an administrator has set starts without its owner's data until the owner starts it or sets the schedule", async () => {
   const token = uuid();
   const resources = [{ name: "main", agents: [{ name: "dev", token }] }];
   await using time = await openClockwork({ manifest: { provisioner: "echo", resources } });
@@ -138,7 +138,7 @@ test("[WK-33] a schedule that an administrator has set starts the workspace with
   await time.build(one.id, "stop");
   await schedule(administrator, DAILY_AT_2PM);
   expect(await passUntilStart()).toEqual(["autostart", false]);
-  // The owner's stop is no start.
+  // The owner's stop does not start a workspace.
   expect(await passUntilStart()).toEqual(["autostart", false]);
   await time.build(one.id, "start");
   await time.build(one.id, "stop");

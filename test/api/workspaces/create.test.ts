@@ -52,9 +52,9 @@ test("[WK-20] the caller under the specification's name gets 200 and {uuid, vali
   const path = `/api/v2/organizations/${organization_id}/members/me/workspaces`;
   const ours = await world.admin.fetch("POST", path, { name: "one", template_id, ttl_ms: 90_500 });
   expect(ours.status).toBe(200);
-  const made = (await ours.json()) as Workspace;
-  expect(made.task_id).toEqual({ uuid: "00000000-0000-0000-0000-000000000000", valid: false });
-  expect(made.ttl_ms).toBe(60_000);
+  const created = (await ours.json()) as Workspace;
+  expect(created.task_id).toEqual({ uuid: "00000000-0000-0000-0000-000000000000", valid: false });
+  expect(created.ttl_ms).toBe(60_000);
   const theirs = await fetch(new URL(path, world.server.url), {
     method: "POST",
     headers: { "Coder-Session-Token": world.admin.token ?? "", "content-type": "application/json" },
@@ -62,7 +62,7 @@ test("[WK-20] the caller under the specification's name gets 200 and {uuid, vali
   });
   expect(theirs.status).toBe(201);
   expect(((await theirs.json()) as Workspace).task_id).toBeNull();
-  await awaitBuild(world.admin, made.id);
+  await awaitBuild(world.admin, created.id);
 });
 
 testInside(
@@ -91,8 +91,8 @@ testInside(
         .owner_name,
     ).toBe("root");
     expect((await change("update workspaces set favorite = 1")).favorite).toBe(true);
-    const stranger = await seedUser(world.server, { organization_id });
-    const refused = await world.admin.withToken(stranger.token).fetch("GET", `/api/v2/workspaces/${id}`);
+    const outsider = await seedUser(world.server, { organization_id });
+    const refused = await world.admin.withToken(outsider.token).fetch("GET", `/api/v2/workspaces/${id}`);
     expect(refused.status).toBe(404);
     const helper = await seedUser(world.server, { roles: ["template-admin"] });
     const seen = await world.admin.withToken(helper.token).get<Workspace>(`/api/v2/workspaces/${id}`);
@@ -100,7 +100,7 @@ testInside(
   },
 );
 
-test("[TP-38] a template that repeats a long value fails the start in words, and the workspace can be deleted", async () => {
+test("[TP-38] a template that repeats a long value fails the start with an explanation, and the workspace can be deleted", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, {
     ...ECHO,

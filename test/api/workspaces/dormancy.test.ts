@@ -241,8 +241,8 @@ test("[TI-29] a dormant workspace opens no terminal and shows no ports", async (
   await using time = await openClockwork();
   const one = await time.make();
   const agent = `/api/v2/workspaceagents/${one.latest_build.resources[0]?.agents[0]?.id}`;
-  const asked = [`${agent}/listening-ports`, `${agent}/pty?reconnect=${one.id}`];
-  const statuses = () => Promise.all(asked.map(async (path) => (await time.owner.fetch("GET", path)).status));
+  const requests = [`${agent}/listening-ports`, `${agent}/pty?reconnect=${one.id}`];
+  const statuses = () => Promise.all(requests.map(async (path) => (await time.owner.fetch("GET", path)).status));
   expect(await statuses()).not.toContain(409);
   await setDormant(time, one, true);
   expect(await statuses()).toEqual([409, 409]);

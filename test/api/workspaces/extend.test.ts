@@ -45,13 +45,13 @@ test("[TI-8] the response has the new deadline; each forbidden change has its st
 
 test("[TI-8] during a start, and without a deadline, it cannot be moved", async () => {
   await using time = await openClockwork({ manifest: { ...ECHO, echo: { hang: true } } });
-  const made = await time.owner.post<{ id: string }>("/api/v2/users/me/workspaces", {
+  const created = await time.owner.post<{ id: string }>("/api/v2/users/me/workspaces", {
     name: "dev",
     template_id: time.template_id,
     ttl_ms: HOUR,
   });
   const deadline = new Date(time.clock.now() + HOUR).toISOString();
-  expect(await awaitOutcome(time.owner.put(toWorkspacePath(made, "/extend"), { deadline }))).toBe("409");
+  expect(await awaitOutcome(time.owner.put(toWorkspacePath(created, "/extend"), { deadline }))).toBe("409");
 });
 
 test("[TI-9] an agent moves the deadline of its own workspace and sees no other", async () => {

@@ -57,12 +57,12 @@ test("[FO-1][FO-2][FO-5] forks of a running workspace have its files, parameters
   writeFileSync(join(home(id), "kept"), "of dev");
   await admin.put(`${toWorkspacePath(id)}/ttl`, { ttl_ms: 7_200_000 });
 
-  const made = await fork(admin, id, { count: 3 });
-  expect(made).toMatchObject({ status: "copying", workspace_id: id, error: "" });
-  expect(made.copies.map(({ name, status }) => `${name} ${status}`)).toEqual([
+  const created = await fork(admin, id, { count: 3 });
+  expect(created).toMatchObject({ status: "copying", workspace_id: id, error: "" });
+  expect(created.copies.map(({ name, status }) => `${name} ${status}`)).toEqual([
     ...["dev-fork waiting", "dev-fork-2 waiting", "dev-fork-3 waiting"],
   ]);
-  const done = await awaitFork(admin, made);
+  const done = await awaitFork(admin, created);
   expect(done).toMatchObject({ status: "ready", error: "" });
   expect(done.copies.map(({ status }) => status)).toEqual(["ready", "ready", "ready"]);
   expect((await admin.get<Forks>(`${toWorkspacePath(id)}/forks`)).forks).toEqual([done]);
@@ -113,8 +113,8 @@ test("[FO-3] a fork is refused if a name is taken or a member may not work in th
   expect(await getRejection({ names: ["no way"] })).toStartWith("400 names: no way must contain only letters");
   expect(await getRejection({ names: ["a", "b"], count: 3 })).toBe("400 count: must be the number of names");
   expect(await getRejection({ count: 101 })).toStartWith("400 count");
-  const stranger = new Client(server.url, (await seedUser(server, { organization_id })).token);
-  expect(await getRejection({}, stranger)).toBe("404");
+  const outsider = new Client(server.url, (await seedUser(server, { organization_id })).token);
+  expect(await getRejection({}, outsider)).toBe("404");
   // Template administrators may change a workspace but not read its content.
   const keeper = await seedUser(server, { organization_id, roles: ["template-admin"] });
   expect(await getRejection({}, new Client(server.url, keeper.token))).toBe("403");
@@ -131,16 +131,16 @@ test("[FO-6] a fork that did not get its files gets them with its next start, an
   /** A fork whose copy finds something in place of its folder, so its build fails. */
   const createFailingFork = async (): Promise<{ made: Fork; copy: string }> => {
     const blocker = await createWorkspace(admin, hanging.id, `blocks-${crypto.randomUUID().slice(0, 8)}`);
-    const made = await fork(admin, id, {});
-    const copy = made.copies[0]?.workspace_id ?? "";
+    const created = await fork(admin, id, {});
+    const copy = created.copies[0]?.workspace_id ?? "";
     const getCopyStatus = async () =>
-      (await admin.get<Fork>(`${toWorkspacePath(id)}/forks/${made.id}`)).copies[0]?.status;
+      (await admin.get<Fork>(`${toWorkspacePath(id)}/forks/${created.id}`)).copies[0]?.status;
     await until(async () => (await getCopyStatus()) === "creating");
     writeFileSync(folder(copy), "");
     await admin.fetch("PATCH", `/api/v2/workspacebuilds/${blocker.latest_build.id}/cancel`);
     await until(async () => (await getCopyStatus()) === "failed");
     Bun.spawnSync(["rm", folder(copy)]);
-    return { made, copy };
+    return { made: created, copy };
   };
   const folder = (one: string): string => join(server.directory, "workspaces", one);
   writeFileSync(join(folder(id), "home", "kept"), "of dev");

@@ -52,11 +52,11 @@ test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, rest
   makeOddTree(home);
   const before = describeTree(home);
 
-  const made = await admin.post<HomeBackup>(toBackupsPath(id));
-  expect(made).toMatchObject({ status: "creating", workspace_id: id, error: "" });
+  const created = await admin.post<HomeBackup>(toBackupsPath(id));
+  expect(created).toMatchObject({ status: "creating", workspace_id: id, error: "" });
   expect((await admin.fetch("POST", toBackupsPath(id))).status).toBe(409);
   const [backup] = await awaitBackups(admin, id, 1);
-  expect(backup).toMatchObject({ id: made.id, status: "ready", engine: "archive", location: place.path });
+  expect(backup).toMatchObject({ id: created.id, status: "ready", engine: "archive", location: place.path });
   expect(backup?.bytes).toBeGreaterThan(3_000_000);
   expect(await report(admin)).toMatchObject({
     location: place.path,
@@ -71,7 +71,7 @@ test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, rest
   expect((await admin.fetch("POST", `${toBackupsPath(id)}/${crypto.randomUUID()}/fetch`)).status).toBe(404);
 
   for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true });
-  const fetched = await admin.post<Snapshot>(`${toBackupsPath(id)}/${made.id}/fetch`);
+  const fetched = await admin.post<Snapshot>(`${toBackupsPath(id)}/${created.id}/fetch`);
   expect(fetched).toMatchObject({ status: "creating", reason: "fetched" });
   expect(fetched.name).toStartWith("Backup of 20");
   await until(async () =>
@@ -83,12 +83,15 @@ test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, rest
   await awaitBuild(admin, id);
   expect(describeTree(home)).toEqual(before);
 
-  const fork = await admin.post<Fork>(`/api/v2/workspaces/${id}/forks`, { names: ["again"], home_backup_id: made.id });
+  const fork = await admin.post<Fork>(`/api/v2/workspaces/${id}/forks`, {
+    names: ["again"],
+    home_backup_id: created.id,
+  });
   await until(async () => (await admin.get<Fork>(`/api/v2/workspaces/${id}/forks/${fork.id}`)).status === "ready");
   const copy = fork.copies[0]?.workspace_id ?? "";
   expect(describeTree(join(server.directory, "workspaces", copy, "home"))).toEqual(before);
 
-  await admin.delete(`${toBackupsPath(id)}/${made.id}`);
+  await admin.delete(`${toBackupsPath(id)}/${created.id}`);
   await awaitBackups(admin, id, 0);
   expect(readdirSync(place.path)).toEqual([]);
 });

@@ -26,8 +26,8 @@ const awaitApiError = async (promise: Promise<unknown>): Promise<ApiError> => {
 test("[WK-1] a new workspace is returned with its pending first build, and runs with its agents once that has succeeded", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
-  const made = await createWorkspace(world.admin, template_id);
-  expect(made).toMatchObject({
+  const created = await createWorkspace(world.admin, template_id);
+  expect(created).toMatchObject({
     name: "dev",
     owner_name: "admin",
     template_id,
@@ -35,12 +35,12 @@ test("[WK-1] a new workspace is returned with its pending first build, and runs 
     health: { healthy: true, failing_agents: [] },
     latest_build: { build_number: 1, transition: "start", reason: "initiator", initiator_name: "admin" },
   });
-  const running = await awaitBuild(world.admin, made.id);
+  const running = await awaitBuild(world.admin, created.id);
   expect(running.latest_build.status).toBe("running");
   expect(running.latest_build.job.status).toBe("succeeded");
   const [agent] = running.latest_build.resources[0]?.agents ?? [];
   expect(agent).toMatchObject({ name: "dev", status: "connecting", lifecycle_state: "created" });
-  const again = await world.admin.get<Workspace>(`/api/v2/workspaces/${made.id}`);
+  const again = await world.admin.get<Workspace>(`/api/v2/workspaces/${created.id}`);
   expect(again).toEqual(running);
   expect(await world.admin.get<Workspace>("/api/v2/users/me/workspace/DEV")).toEqual(running);
 });
@@ -117,7 +117,7 @@ test("[WK-4] a running build that is canceled ends as canceled; its log can be f
   expect((await awaitApiError(world.admin.patch(`/api/v2/workspacebuilds/${build.id}/cancel`))).status).toBe(400);
 });
 
-test("[WK-5] a failed build says why, and the workspace can be started again", async () => {
+test("[WK-5] a failed build shows the reason, and the workspace can be started again", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { error: "no machine is free" } });
   const { id } = await createWorkspace(world.admin, template_id);

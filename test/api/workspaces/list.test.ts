@@ -68,7 +68,7 @@ test("[WL-7] cursor pages miss nothing while workspaces stop, and only an ID is 
   expect((await admin.fetch("GET", "/api/v2/workspaces?after_id=hers")).status).toBe(400);
 });
 
-test("[WK-18] each search key matches what it says, and an invalid one is named", async () => {
+test("[WK-18] each search key matches as documented, and an invalid one is named", async () => {
   const { world, admin, ada, running, hers, template } = await openPopulated();
   await using _ = world;
   const cases: [string, string[]][] = [

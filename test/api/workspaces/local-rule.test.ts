@@ -78,7 +78,7 @@ test("[LP-9] an owner cannot create one for a member, and cannot start a version
   expect(started.message).toContain("only from template versions that an owner created");
 });
 
-test("[LP-16] a local version whose starts would be refused cannot be promoted", async () => {
+test("[LP-16] a version for local workspaces that the server would not start cannot be promoted", async () => {
   await using world = await openLocal();
   const { admin, local, server } = world;
   const { organization_id } = local;
@@ -149,7 +149,7 @@ test("[LP-15] a snapshot or a fork in progress does not keep the workspaces of a
   const [copied, forked] = await Promise.all(
     ["copied", "forked"].map((name) => createWorkspace(other, local.id, name)),
   );
-  for (const made of [copied, forked]) await awaitBuild(other, made?.id ?? "");
+  for (const created of [copied, forked]) await awaitBuild(other, created?.id ?? "");
   const place = join(server.directory, "workspaces", copied?.id ?? "");
   // So that the snapshot takes longer than the change of the role.
   writeFileSync(join(place, "home", "large"), new Uint8Array(400 * 1024 * 1024));
@@ -160,8 +160,8 @@ test("[LP-15] a snapshot or a fork in progress does not keep the workspaces of a
   ]);
   await admin.put(`/api/v2/users/${seeded.user_id}/roles`, { roles: [] });
   await until(() => !existsSync(`/proc/${pid}`));
-  for (const made of [copied, forked])
-    await awaitWorkspace(admin, made?.id ?? "", ({ latest_build }) => latest_build.status === "stopped");
+  for (const created of [copied, forked])
+    await awaitWorkspace(admin, created?.id ?? "", ({ latest_build }) => latest_build.status === "stopped");
   const isFork = ({ name }: Workspace): boolean => name === "fork";
   await until(async () => (await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.some(isFork));
   const fork = (await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.find(isFork);
@@ -169,7 +169,7 @@ test("[LP-15] a snapshot or a fork in progress does not keep the workspaces of a
   expect(job).toMatchObject({ status: "failed", error: expect.stringContaining("can't have local workspaces") });
 });
 
-test("[FO-9] a fork that somebody asked for before they were removed from the organization does not start", async () => {
+test("[FO-9] a fork that a user requested before they were removed from the organization does not start", async () => {
   await using world = await openLocal({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
   const { admin, local, server } = world;
   const { user_id, token } = await seedUser(server, { organization_id: local.organization_id });

@@ -37,15 +37,15 @@ testNeeding(
     const member = new Client(server.url, (await seedUser(server, { organization_id })).token);
     await createChat({ owner: member, organization_id }, "go");
     const services = { ...world, models, owner: member, organization_id };
-    const made = await callTools(services, await models.next(), ["create_workspace", { template_id, name: "mine" }]);
-    const [{ workspace_id = "" } = {}] = made.results as { workspace_id: string }[];
+    const created = await callTools(services, await models.next(), ["create_workspace", { template_id, name: "mine" }]);
+    const [{ workspace_id = "" } = {}] = created.results as { workspace_id: string }[];
     const read = (path: string): [string, object] => ["read_file", { path }];
     // In a cluster, the data is elsewhere.
     const files = ["encryption.key", ...(usesPostgres ? [] : ["slipway.db", "slipway.db-wal"])];
     for (const file of files) expect(existsSync(join(server.directory, file))).toBe(true);
     const tried = await callTools(
       services,
-      made.next,
+      created.next,
       ...files.map((file) => read(`../../../${file}`)),
       read(join(server.directory, "encryption.key")),
       read(`/proc/${process.pid}/environ`),

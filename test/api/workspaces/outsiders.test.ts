@@ -23,8 +23,8 @@ const hasUserData = async (id: string, token: string): Promise<boolean> => {
 const seedKnownAgent = async () => {
   const token = uuid();
   const agents = [{ name: "dev", token }];
-  const made = await seedTemplate(server, { provisioner: "echo", resources: [{ name: "main", agents }] });
-  return { template_id: made.template_id, token };
+  const created = await seedTemplate(server, { provisioner: "echo", resources: [{ name: "main", agents }] });
+  return { template_id: created.template_id, token };
 };
 
 const createFor = (client: Client, template_id: string, name: string, owner = "ada"): Promise<Workspace> =>
@@ -36,7 +36,7 @@ const runBuild = async (client: Client, id: string, transition: string, more: ob
 };
 
 describe("a workspace that an organization's administrator", () => {
-  test("[WK-33] has created for a user gets none of its owner's data until the owner starts it", async () => {
+  test("[WK-33] has created for a user gets none of the owner's data until the owner starts it", async () => {
     const { template_id, token } = await seedKnownAgent();
     const { id, latest_build } = await createFor(outsider, template_id, "gift");
     expect(await hasUserData(id, token)).toBe(false);
@@ -56,7 +56,7 @@ describe("a workspace that an organization's administrator", () => {
     expect(await hasUserData(id, token)).toBe(true);
   });
 
-  test("[WK-33] has started or changed loses the owner's data, and a plain stop changes nothing", async () => {
+  test("[WK-33] has started or changed loses the owner's data, and a stop changes nothing", async () => {
     const { template_id, token } = await seedKnownAgent();
     const { id } = await createFor(owner, template_id, "own");
     expect(await hasUserData(id, token)).toBe(true);
@@ -76,7 +76,7 @@ describe("a workspace that an organization's administrator", () => {
     }
   });
 
-  test("[WK-33] manages cannot be set to follow new versions by a person who may not enter it", async () => {
+  test("[WK-33] cannot be set to follow new versions by a person who cannot enter the workspace", async () => {
     const { template_id } = await seedKnownAgent();
     const { id } = await createFor(owner, template_id, "steady");
     await awaitBuild(owner, id);

@@ -47,7 +47,7 @@ test("[SH-8] a port has one share per agent, listed by port and agent, replaced 
 test("[SH-9] invalid levels, ports, protocols and agents are refused by name, and so is what the template does not allow", async () => {
   await using cast = await openCast({ manifest });
   const { clients, path, template_id } = cast;
-  const wrong: [object, string][] = [
+  const problems: [object, string][] = [
     [{ share_level: "everybody" }, "share_level"],
     [{ share_level: undefined }, "share_level"],
     [{ port: 8 }, "port"],
@@ -57,7 +57,7 @@ test("[SH-9] invalid levels, ports, protocols and agents are refused by name, an
     [{ agent_name: "other" }, "agent_name"],
     [{ agent_name: undefined }, "agent_name"],
   ];
-  for (const [more, field] of wrong) {
+  for (const [more, field] of problems) {
     const refused = awaitRejection(clients.owner.post(`${path}/port-share`, { ...validShare, ...more }));
     expect([more, await refused]).toEqual([more, [400, field]]);
   }

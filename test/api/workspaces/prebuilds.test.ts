@@ -117,9 +117,9 @@ test("[PB-13] only template admins see prebuilds, and their times cannot be chan
   const id = one?.id as string;
   if (server.context) {
     const { organization_id } = template;
-    const stranger = admin.withToken((await seedUser(server, { username: "bob", organization_id })).token);
-    expect(await stranger.get<Page>("/api/v2/workspaces")).toMatchObject({ count: 0 });
-    expect((await stranger.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(404);
+    const outsider = admin.withToken((await seedUser(server, { username: "bob", organization_id })).token);
+    expect(await outsider.get<Page>("/api/v2/workspaces")).toMatchObject({ count: 0 });
+    expect((await outsider.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(404);
     const keeper = await seedUser(server, { username: "tia", organization_id, roles: ["template-admin"] });
     expect(await listOwned(admin.withToken(keeper.token), "prebuilds")).toMatchObject({ count: 1 });
   }
@@ -149,12 +149,12 @@ test("[PB-7] twenty concurrent requests get three: no two the same, and everyone
   const { template_id, preset } = await createTemplate(admin, manifestWithPrebuilds(3));
   const kept = (await awaitReady(world, 3)).map(({ id }) => id);
   const body = { template_id, template_version_preset_id: preset("Small") };
-  const made = await Promise.all(Array.from({ length: 20 }, (_, i) => create(admin, { ...body, name: `w${i}` })));
-  expect(new Set(made.map(({ id }) => id)).size).toBe(20);
-  expect(made.every(({ owner_name }, i) => owner_name === "admin" && made[i]?.name === `w${i}`)).toBe(true);
-  const claimed = made.filter(({ id }) => kept.includes(id));
+  const created = await Promise.all(Array.from({ length: 20 }, (_, i) => create(admin, { ...body, name: `w${i}` })));
+  expect(new Set(created.map(({ id }) => id)).size).toBe(20);
+  expect(created.every(({ owner_name }, i) => owner_name === "admin" && created[i]?.name === `w${i}`)).toBe(true);
+  const claimed = created.filter(({ id }) => kept.includes(id));
   expect(claimed.length).toBe(3);
-  const all = await Promise.all(made.map(({ id }) => awaitBuild(admin, id)));
+  const all = await Promise.all(created.map(({ id }) => awaitBuild(admin, id)));
   expect(all.every(isReady)).toBe(true);
   expect(
     all
@@ -189,8 +189,8 @@ test("[PB-17] a preset that cannot have prebuilds says why in the health report 
     true,
     false,
   ]);
-  const stranger = (await newPerson(admin, "carol")).client;
-  expect(await read(stranger)).toEqual(presets as never);
+  const outsider = (await newPerson(admin, "carol")).client;
+  expect(await read(outsider)).toEqual(presets as never);
   const better = await importVersion(admin, JSON.stringify(manifestWithPrebuilds(1)), { template_id: template.id });
   await admin.patch(`/api/v2/templates/${template.id}/versions`, { id: better.id });
   await awaitReady(world, 1);

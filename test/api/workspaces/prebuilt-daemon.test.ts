@@ -1,5 +1,4 @@
-// A prebuilt workspace with a real process and the real daemon that is claimed: the daemon starts over as the new agent, in the same
-// process, without losing data on its disk.
+// The claim of a prebuilt workspace with a real daemon: the daemon continues as the new agent in the same process and keeps its files.
 import { expect, test } from "bun:test";
 import { readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
@@ -40,14 +39,19 @@ const findAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.ag
 const isReady = (one: Workspace): boolean => findAgent(one)?.lifecycle_state === "ready";
 
 /** Opening a terminal is recorded as activity. */
-const isUse = async (client: Client, id: string, agent_id: string, uses: Pick<Uses, "takeUsed">): Promise<void> => {
+const expectActivity = async (
+  client: Client,
+  id: string,
+  agent_id: string,
+  uses: Pick<Uses, "takeUsed">,
+): Promise<void> => {
   uses.takeUsed(id);
   using terminal = await client.socket(`/api/v2/workspaceagents/${agent_id}/pty?reconnect=${id}&command=cat`);
   terminal.send(JSON.stringify({ data: "hello\n" }));
   await until(() => uses.takeUsed(id));
 };
 
-test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its new agent: it runs the scripts as the new owner, becomes ready, its process is the same, and a terminal on it is activity", async () => {
+test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its new agent in the same process: it runs the scripts as the new owner, becomes ready, and terminals count as activity", async () => {
   await using world = await openWorld({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
   await using locals = await openLocalWorkspaces(world);
   const { admin, server } = world;
@@ -74,7 +78,7 @@ test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its 
   expect(findAgent(ready)?.id).not.toBe(findAgent(kept)?.id as string);
   expect(readStarts()).toEqual([`prebuilds prebuilds ${kept.name}`, "admin admin mine"]);
   expect(processId()).toBe(before);
-  if (server.context) await isUse(admin, id, findAgent(ready)?.id ?? "", server.context.uses);
+  if (server.context) await expectActivity(admin, id, findAgent(ready)?.id ?? "", server.context.uses);
   await createBuild(admin, id, "stop");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
   expect(readStarts().at(-1)).toBe("stopped admin");

@@ -123,7 +123,7 @@ testInside("[PB-9] a wait that starts at the same moment as the claim gets the e
 });
 
 testInside(
-  "[PB-9] a wait that a stop of the server ended is answered after the restart, with `wait` and without",
+  "[PB-9] a wait that a server stop ended gets its answer after the restart, with and without `wait`",
   async () => {
     using directory = tempDirectory();
     let token = "";

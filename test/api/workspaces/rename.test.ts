@@ -18,7 +18,7 @@ test("[WC-1] if renames are off, a new name is 405 and the old one is accepted w
   expect((await clients.owner.fetch("PATCH", path, { name: "a b" })).status).toBe(400);
 });
 
-test("[WC-1] if they are on, the name is changed by its rules, watchers see it, and it is unique per owner", async () => {
+test("[WC-1] if renames are on, the name is validated, unique per owner, and shown to watchers", async () => {
   await using world = await openWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } });
   const { template_id, organization_id } = await seedTemplate(world.server);
   const ada = world.admin.withToken((await seedUser(world.server, { username: "ada", organization_id })).token);

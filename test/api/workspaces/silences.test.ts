@@ -39,35 +39,35 @@ class CountingClock extends ManualClock {
 
 test("[WK-22] two thousand watched workspaces have one timer, each is checked once when due, and none is missed", () => {
   const clock = new CountingClock();
-  const silences = new SilenceTimer(clock);
+  const timer = new SilenceTimer(clock);
   const start = clock.now();
-  const looked: number[] = [];
+  const checked: number[] = [];
   const things = Array.from({ length: 2_000 }, (_, i) => ({ i }));
   for (const thing of things.toReversed()) {
-    silences.expect(thing, start + 5_000 + thing.i * 10, () => looked.push(thing.i));
+    timer.expect(thing, start + 5_000 + thing.i * 10, () => checked.push(thing.i));
     expect(clock.live.size).toBe(1);
   }
   clock.advance(4_999);
-  expect(looked).toEqual([]);
-  silences.remove(things[3] as object);
-  silences.expect(things[4] as object, start + 90_000, () => looked.push(-4));
+  expect(checked).toEqual([]);
+  timer.remove(things[3] as object);
+  timer.expect(things[4] as object, start + 90_000, () => checked.push(-4));
   clock.advance(25_000);
-  expect(looked.length).toBe(1_998);
-  expect(new Set(looked).size).toBe(1_998);
+  expect(checked.length).toBe(1_998);
+  expect(new Set(checked).size).toBe(1_998);
   expect(clock.live.size).toBe(1);
-  silences.remove(things[4] as object);
+  timer.remove(things[4] as object);
   expect(clock.live.size).toBe(0);
   clock.advance(100_000);
-  expect(looked).not.toContain(-4);
+  expect(checked).not.toContain(-4);
 });
 
 test("[WK-23] two thousand streams are pinged by one timer, each every 15 seconds, and the timer ends with the last", () => {
   const clock = new CountingClock();
-  const beats = new Heartbeat(clock);
+  const heartbeat = new Heartbeat(clock);
   const pings = Array.from({ length: 2_000 }, () => 0);
-  const leave = pings.map((_, i) => {
+  const unsubscribes = pings.map((_, i) => {
     if (i % 100 === 0) clock.advance(700);
-    return beats.join(() => {
+    return heartbeat.join(() => {
       pings[i] = (pings[i] ?? 0) + 1;
     });
   });
@@ -75,7 +75,7 @@ test("[WK-23] two thousand streams are pinged by one timer, each every 15 second
   const before = [...pings];
   clock.advance(60_000);
   expect(new Set(pings.map((count, i) => count - (before[i] ?? 0)))).toEqual(new Set([4]));
-  for (const one of leave) one();
-  for (const one of leave) one();
+  for (const one of unsubscribes) one();
+  for (const one of unsubscribes) one();
   expect(clock.live.size).toBe(0);
 });

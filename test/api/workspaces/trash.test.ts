@@ -34,8 +34,8 @@ test("[SN-15][SN-16][SN-18] a deleted workspace frees its name, revokes its shar
   const { admin, server } = world;
   const template = await makeTemplate(admin, TEMPLATE);
   const values = { rich_parameter_values: [{ name: "project", value: "ship" }] };
-  const made = await createWorkspace(admin, template.id, "dev", values);
-  const { id, organization_id } = made;
+  const created = await createWorkspace(admin, template.id, "dev", values);
+  const { id, organization_id } = created;
   await awaitBuild(admin, id);
   const folder = join(server.directory, "workspaces", id);
   writeFileSync(join(folder, "home", "kept"), "mine");
@@ -107,13 +107,13 @@ testInside(
       await awaitBuild(admin, id);
       return id;
     };
-    const [timed, asked, direct] = [await make("timed"), await make("asked"), await make("direct")];
+    const [timed, requested, direct] = [await make("timed"), await make("asked"), await make("direct")];
     await remove(admin, timed);
-    await remove(admin, asked);
+    await remove(admin, requested);
     await remove(admin, direct, { permanent: true });
-    expect([timed, asked, direct].map((id) => existsSync(folder(id)))).toEqual([true, true, false]);
-    await createBuild(admin, asked, "delete", { permanent: true });
-    await until(() => !existsSync(folder(asked)), { what: "what was asked for goes" });
+    expect([timed, requested, direct].map((id) => existsSync(folder(id)))).toEqual([true, true, false]);
+    await createBuild(admin, requested, "delete", { permanent: true });
+    await until(() => !existsSync(folder(requested)), { what: "what was asked for goes" });
     // As if the days had passed.
     await server.context?.store.commit([setTimer("workspace", timed, "empty_trash", 0)]);
     await until(() => !existsSync(folder(timed)), { what: "what is due goes" });

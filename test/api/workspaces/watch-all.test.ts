@@ -219,9 +219,9 @@ test("[WS-4] a reconnecting client gets only what it missed, or a snapshot if th
     const event = await again.next();
     if (event.type === "changes" && event.removed.includes(two.id)) break;
   }
-  const stranger = await follow(world.admin, "of-another-server.12");
-  using _stranger = stranger.socket;
-  expect(await stranger.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });
+  const outsider = await follow(world.admin, "of-another-server.12");
+  using _stranger = outsider.socket;
+  expect(await outsider.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });
   // A deletion in the meantime leads to a snapshot, so that the list is complete again.
   const late = await follow(world.admin, before.id);
   using _late = late.socket;
@@ -255,15 +255,15 @@ test("[WS-5] server-sent events send the same; a client that sends a message is 
 test("[WS-6] a burst of changes is sent as the final rows, not one message for each", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
-  const made = await Promise.all(
+  const created = await Promise.all(
     Array.from({ length: 12 }, (_, at) => createWorkspace(world.admin, template_id, `dev-${at}`)),
   );
   const followed = await follow(world.admin);
   using _socket = followed.socket;
   await followed.until(
-    (rows) => rows.size === made.length && [...rows.values()].every(({ status }) => status === "running"),
+    (rows) => rows.size === created.length && [...rows.values()].every(({ status }) => status === "running"),
   );
   const messages = followed.events.length;
   const changes = followed.events.flatMap((event) => (event.type === "changes" ? event.changed : [])).length;
-  expect(messages).toBeLessThan(changes + made.length);
+  expect(messages).toBeLessThan(changes + created.length);
 });

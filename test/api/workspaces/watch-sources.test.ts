@@ -50,8 +50,8 @@ const changeAndAwait = async (
   change: () => Promise<unknown>,
   when: (shown: Shown) => boolean,
 ) => {
-  const begun = Promise.withResolvers<void>();
-  const events = awaitEvent(owner, id, begun.resolve, when);
+  const started = Promise.withResolvers<void>();
+  const events = awaitEvent(owner, id, started.resolve, when);
   using socket = await owner.socket(`/api/v2/workspaces/${id}/watch-ws`);
   const nextShown = async (): Promise<Shown> => {
     for (;;) {
@@ -60,7 +60,7 @@ const changeAndAwait = async (
     }
   };
   const before = await nextShown();
-  await begun.promise;
+  await started.promise;
   if (when(before)) throw new Error("it is so already");
   await change();
   while (!when(await nextShown()));
@@ -217,7 +217,7 @@ const STORIES: Record<Exclude<keyof Shown, FixedMember | Set | DelayedMember>, r
 
 for (const [member, stories] of Object.entries(STORIES)) {
   for (const [i, [change, when]] of stories.entries()) {
-    testInside(`[WK-28] watchers hear of ${member}${i === 0 ? "" : `, also the ${i + 1}. way`}`, async () => {
+    testInside(`[WK-28] watchers are notified of ${member}${i === 0 ? "" : `, also the ${i + 1}. way`}`, async () => {
       await using world = await open();
       await changeAndAwait(
         world,

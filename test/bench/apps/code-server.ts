@@ -59,7 +59,7 @@ type PendingCall = { resolve: (value: Buffer) => void; reject: (error: Error) =>
 export class CodeServerFiles implements Disposable {
   readonly #socket: WebSocket;
   readonly #calls = new Map<number, PendingCall>();
-  #controls: ((said: Record<string, string>) => void)[] = [];
+  #controls: ((message: Record<string, string>) => void)[] = [];
   #parts: Buffer[] = [];
   #held = 0;
   #sent = 0;

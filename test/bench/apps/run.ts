@@ -211,7 +211,7 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
       ],
       async socket(side) {
         using files = await CodeServerFiles.open(side, quality ?? "", commit ?? "");
-        const begun = performance.now();
+        const started = performance.now();
         const bytes = Buffer.from(noise(FILE));
         for (let n = 0; n < TOTAL / FILE; n += 1) {
           const path = join(folder, `file-${n}`);
@@ -219,7 +219,7 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
           requireSame("the file on the disk", readFileSync(path), bytes);
           requireSame("the file", await files.read(path), bytes);
         }
-        return `100 MB written and read in files of 20 MB in ${((performance.now() - begun) / 1000).toFixed(1)} s`;
+        return `100 MB written and read in files of 20 MB in ${((performance.now() - started) / 1000).toFixed(1)} s`;
       },
       stop,
     };
@@ -252,7 +252,7 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
       asks: [{ path: "/api" }, ...asks.filter(({ path }) => path.startsWith("/static/"))],
       async socket(side) {
         using kernel = await JupyterKernel.open(side);
-        const begun = performance.now();
+        const started = performance.now();
         const text = noise(CELL);
         const digest = new Bun.CryptoHasher("sha256").update(text).digest("hex");
         await kernel.run("import hashlib\nfrom IPython.display import display, HTML");
@@ -264,7 +264,7 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
           );
           requireSame("what the cell shows", await kernel.run("display(HTML(x))"), text);
         }
-        return `20 cells of 5 MB run and shown in ${((performance.now() - begun) / 1000).toFixed(1)} s`;
+        return `20 cells of 5 MB run and shown in ${((performance.now() - started) / 1000).toFixed(1)} s`;
       },
       stop,
     };
@@ -290,13 +290,13 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
       async socket(side, direct) {
         using own = await StreamlitSession.open(direct);
         const wanted = decodeTable(await own.run(CELL));
-        const begun = performance.now();
+        const started = performance.now();
         let bytes = 0;
         for (; bytes < TOTAL; bytes += wanted.length) {
           using session = await StreamlitSession.open(side);
           requireSame("the table", decodeTable(await session.run(CELL)), wanted);
         }
-        return `${(bytes / MB).toFixed(0)} MB of tables of 8 MB in ${((performance.now() - begun) / 1000).toFixed(1)} s`;
+        return `${(bytes / MB).toFixed(0)} MB of tables of 8 MB in ${((performance.now() - started) / 1000).toFixed(1)} s`;
       },
       stop,
     };
@@ -309,11 +309,11 @@ const decodeTable = (message: Buffer): Buffer =>
 
 /** Returns the folder of Python programs with JupyterLab and Streamlit; created once. */
 const findPythonPrograms = (): string => {
-  const made = join(editors, "venv");
-  const bin = join(made, "bin");
+  const created = join(editors, "venv");
+  const bin = join(created, "bin");
   if (Bun.file(join(bin, "streamlit")).size > 0) return bin;
   const commands = [
-    [needs.python3.file, "-m", "venv", made],
+    [needs.python3.file, "-m", "venv", created],
     [
       join(bin, "pip"),
       "install",

@@ -82,20 +82,20 @@ export const chatsAtScale: Row = {
 };
 
 const startTimed = async ({ sides }: Bench, dataDir: string): Promise<{ product: Product; ms: number }> => {
-  const begun = performance.now();
+  const started = performance.now();
   const product = await startProduct({ command: sides.productCommand ?? [], dataDir, core: sides.core });
-  return { product, ms: performance.now() - begun };
+  return { product, ms: performance.now() - started };
 };
 
 const measureTimes = async (product: Product, path: string): Promise<number[]> => {
   const times: number[] = [];
   const headers = { "Service-Session-Token": product.adminToken };
   for (let index = 0; index < REQUESTS; index++) {
-    const begun = performance.now();
+    const started = performance.now();
     const response = await fetch(`http://127.0.0.1:${product.port}${path}`, { headers });
     await response.arrayBuffer();
     if (!response.ok) throw new Error(`${path}: ${response.status}`);
-    times.push(performance.now() - begun);
+    times.push(performance.now() - started);
   }
   return times.sort((a, b) => a - b);
 };

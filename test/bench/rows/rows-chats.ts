@@ -57,7 +57,7 @@ const startSide = async (
   await api("POST", "/chats/providers", { provider: "openai-compat", base_url: `${model.url}/v1` });
   await api("POST", "/chats/model-configs", { provider: "openai-compat", model: "source" });
   const [organization] = await api<{ id: string }[]>("GET", "/organizations");
-  const text = (said: string) => ({ content: [{ type: "text", text: said }] });
+  const text = (message: string) => ({ content: [{ type: "text", text: message }] });
   const started = stack.move();
   return {
     url: product.url,
@@ -74,10 +74,10 @@ const startSide = async (
 const follow = async (
   { url, headers }: ChatTarget,
   path: string,
-  heard: (text: string) => void,
+  received: (text: string) => void,
 ): Promise<WebSocket> => {
   const socket = new WebSocket(`${url.replace(/^http/, "ws")}${path}`, { headers } as never);
-  socket.onmessage = ({ data }) => heard(String(data));
+  socket.onmessage = ({ data }) => received(String(data));
   await new Promise((resolve, reject) => {
     socket.onopen = resolve;
     socket.onerror = reject;
@@ -91,36 +91,36 @@ const FOLLOWERS = 2;
 const stream = async (
   bench: Bench,
   side: SideName,
-  wish: { chats: number; chunks: number; per_s: number },
-  heard: (text: string) => void,
+  request: { chats: number; chunks: number; per_s: number },
+  received: (text: string) => void,
 ): Promise<{ ms: number }> => {
   const dir = mkdtempSync(join(bench.sides.dir, "chats-"));
   await using model = await startModel(dir);
   await using target = await startSide(bench, side, model, dir);
   const { promise: done, resolve } = Promise.withResolvers<void>();
   let ended = 0;
-  for (const group of range(Math.ceil(wish.chats / 20))) {
-    const chats = range(Math.min(20, wish.chats - group * 20)).map((index) => group * 20 + index);
+  for (const group of range(Math.ceil(request.chats / 20))) {
+    const chats = range(Math.min(20, request.chats - group * 20)).map((index) => group * 20 + index);
     await Promise.all(
       chats.map(async (chat) => {
         const { path } = await target.open(chat);
         for (const _ of range(FOLLOWERS)) {
           let isOver = false;
           await follow(target, path, (text) => {
-            heard(text);
+            received(text);
             if (isOver || !text.includes("the end")) return;
             isOver = true;
             ended += 1;
-            if (ended === wish.chats * FOLLOWERS) resolve();
+            if (ended === request.chats * FOLLOWERS) resolve();
           });
         }
       }),
     );
   }
-  const begun = performance.now();
-  await model.speak(wish.chats, wish.chunks, wish.per_s);
+  const startedAt = performance.now();
+  await model.speak(request.chats, request.chunks, request.per_s);
   await done;
-  return { ms: performance.now() - begun };
+  return { ms: performance.now() - startedAt };
 };
 
 const percentiles = (times: number[]): { p50: number; p99: number } => {
@@ -169,10 +169,10 @@ export const latency: Row = {
     const onText = (text: string): void => {
       if (text.includes('"type":"message"')) return;
       const at = now();
-      for (const [, said] of text.matchAll(/<(\d+\.\d+)>/g)) {
-        first = Math.min(first, Number(said));
+      for (const [, message] of text.matchAll(/<(\d+\.\d+)>/g)) {
+        first = Math.min(first, Number(message));
         // A new process runs cold code at first: 57 ms for 100 concurrent chats, then 1 to 2 ms.
-        if (Number(said) - first > WARM_MS) times.push(at - Number(said));
+        if (Number(message) - first > WARM_MS) times.push(at - Number(message));
       }
     };
     await stream(bench, side, { chats: 100, chunks: 50 * (bench.seconds + WARM_MS / 1000), per_s: 50 }, onText);
@@ -216,11 +216,11 @@ const measureSends = async (bench: Bench, side: SideName): Promise<number[]> => 
     });
     const headers = { "Service-Session-Token": token, "content-type": "application/json" };
     for (const _ of range(SENDS)) {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const response = await fetch(`http://127.0.0.1:${target.port}${path}`, { method: "PATCH", headers, body });
       if (!response.ok) throw new Error(`PATCH: ${response.status} ${await response.text()}`);
       await response.arrayBuffer();
-      times.push(performance.now() - begun);
+      times.push(performance.now() - startedAt);
     }
     return times.slice(SENDS / 10);
   }
@@ -241,10 +241,10 @@ const measureSends = async (bench: Bench, side: SideName): Promise<number[]> => 
   const url = `${target.url}${path.replace(/stream$/, "messages")}`;
   for (const _ of range(SENDS)) {
     const [running, waiting] = [new Promise<void>((resolve) => (isRunning = resolve)), rest()];
-    const begun = performance.now();
+    const startedAt = performance.now();
     const sent = fetch(url, { method: "POST", headers, body });
     await running;
-    times.push(performance.now() - begun);
+    times.push(performance.now() - startedAt);
     await (await sent).arrayBuffer();
     await waiting;
     // People do not send while the previous turn gets its label.

@@ -18,10 +18,10 @@ export const startPostgres = async (
   const folder = mkdtempSync(join(parent, "slipway-bench-postgres-"));
   const runPostgres = async (verb: string): Promise<string> => {
     const child = Bun.spawn([POSTGRES, verb, folder], { stdout: "pipe", stderr: "inherit" });
-    const said = (await child.stdout.text()).trim();
+    const message = (await child.stdout.text()).trim();
     if ((await child.exited) !== 0)
       throw new Error(`.ci/postgres ${verb} failed; it needs root and Debian's postgresql`);
-    return said;
+    return message;
   };
   const env = { SLIPWAY_DATABASE_URL: await runPostgres("start"), SLIPWAY_ENCRYPTION_KEY: "5".repeat(64) };
   const stop = async (): Promise<void> => void (await runPostgres("stop"));

@@ -66,13 +66,13 @@ const createToken = async (admin: Client, url: string, index: number): Promise<s
 
 const startCall = async (
   { url, tokens }: GatewayRoute,
-  said: string,
+  message: string,
   index = 0,
 ): Promise<AsyncIterable<Uint8Array>> => {
   const response = await fetch(`${url}/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${tokens[index % tokens.length]}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: "source", stream: true, messages: [{ role: "user", content: said }] }),
+    body: JSON.stringify({ model: "source", stream: true, messages: [{ role: "user", content: message }] }),
   });
   if (!response.ok || !response.body) throw new Error(`the model answered ${response.status} ${await response.text()}`);
   return response.body as unknown as AsyncIterable<Uint8Array>;
@@ -82,9 +82,9 @@ const startCall = async (
 const measureFirstBytes = async (way: GatewayRoute): Promise<number[]> => {
   const times: number[] = [];
   for (const call of range(CALLS + WARM_CALLS)) {
-    const begun = performance.now();
+    const startedAt = performance.now();
     let first: number | undefined;
-    for await (const _ of await startCall(way, "now")) first ??= performance.now() - begun;
+    for await (const _ of await startCall(way, "now")) first ??= performance.now() - startedAt;
     if (call >= WARM_CALLS) times.push(first ?? Number.NaN);
   }
   return times;
@@ -105,9 +105,9 @@ const measureChunks = async (
     const decoder = new TextDecoder();
     for await (const piece of await startCall(way, "later", index)) {
       const at = now();
-      for (const [, said] of decoder.decode(piece, { stream: true }).matchAll(/<(\d+\.\d+)>/g)) {
+      for (const [, message] of decoder.decode(piece, { stream: true }).matchAll(/<(\d+\.\d+)>/g)) {
         if (++seen === WARM_CHUNKS * STREAMS && way.pid) before = processorMs(way.pid);
-        if (seen > WARM_CHUNKS * STREAMS) times.push(at - Number(said));
+        if (seen > WARM_CHUNKS * STREAMS) times.push(at - Number(message));
       }
     }
   };
@@ -137,7 +137,7 @@ const measureCrowdGrowth = async (way: GatewayRoute, model: Model, pid: number):
 const LAST_CHUNK = "0\r\n\r\n";
 
 /** Reads one stream over its own socket, because fetch in this process is limited to 256. Passes each piece to `heard`. */
-const readPlain = ({ url, tokens }: GatewayRoute, index: number, heard: () => void): Promise<void> => {
+const readPlain = ({ url, tokens }: GatewayRoute, index: number, received: () => void): Promise<void> => {
   const { hostname, port, pathname } = new URL(`${url}/chat/completions`);
   const body = JSON.stringify({ model: "source", stream: true, messages: [{ role: "user", content: "later" }] });
   const head = `POST ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${tokens[index % tokens.length]}\r\n`;
@@ -146,7 +146,7 @@ const readPlain = ({ url, tokens }: GatewayRoute, index: number, heard: () => vo
   const data = (socket: { end(): unknown }, piece: Uint8Array): void => {
     const text = new TextDecoder().decode(piece);
     if (text.startsWith("HTTP/") && !text.startsWith("HTTP/1.1 200")) reject(new Error(text));
-    if (text.includes("data: ")) heard();
+    if (text.includes("data: ")) received();
     if (!text.endsWith(LAST_CHUNK)) return;
     resolve();
     socket.end();

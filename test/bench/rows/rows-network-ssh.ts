@@ -47,10 +47,10 @@ const openShell = ({
     SLIPWAY_TOKEN: product.adminToken,
   };
   return async (...words: string[]): Promise<Took> => {
-    const begun = performance.now();
+    const started = performance.now();
     const child = Bun.spawn(words, { env, stdio: ["ignore", "ignore", "pipe"] });
     if ((await child.exited) !== 0) throw new Error(`${words.join(" ")}: ${await child.stderr.text()}`);
-    const ms = performance.now() - begun;
+    const ms = performance.now() - started;
     return { ms, processor_ms: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000 };
   };
 };
@@ -78,8 +78,8 @@ const startIdle = async (client: Client, agent_id: string): Promise<AsyncDisposa
 const startSeveral = async (client: Client, agent_id: string, count: number): Promise<AsyncDisposable> => {
   const stack = new AsyncDisposableStack();
   for (let left = count; left > 0; left -= BATCH_SIZE) {
-    const made = await Promise.all(range(Math.min(BATCH_SIZE, left)).map(() => startIdle(client, agent_id)));
-    for (const one of made) stack.use(one);
+    const created = await Promise.all(range(Math.min(BATCH_SIZE, left)).map(() => startIdle(client, agent_id)));
+    for (const one of created) stack.use(one);
   }
   return stack;
 };

@@ -54,9 +54,9 @@ const measureTransfer = async (network: Network, direction: 0 | 1, seconds: numb
   await transfer(network, direction, 0.5);
   const pids = Object.entries(network.pids);
   const before = pids.map(([, pid]) => processorMs(pid));
-  const begun = performance.now();
+  const started = performance.now();
   const megabytes = (await transfer(network, direction, seconds)) / 1e6;
-  const took = (performance.now() - begun) / 1000;
+  const took = (performance.now() - started) / 1000;
   const cpu = pids.map(
     ([who, pid], i) => [`${name}_${who}`, (processorMs(pid) - (before[i] as number)) / megabytes] as const,
   );
@@ -68,10 +68,10 @@ const measureEchoes = async (network: Network, port: number, name: string): Prom
   const connection = await network.dial(port);
   const times: number[] = [];
   for (const i of range(KEYS)) {
-    const begun = performance.now();
+    const started = performance.now();
     await connection.write(Uint8Array.of(i));
     await connection.read();
-    times.push(performance.now() - begun);
+    times.push(performance.now() - started);
   }
   await connection.end();
   times.sort((a, b) => a - b);

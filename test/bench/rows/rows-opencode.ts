@@ -165,20 +165,20 @@ const measureTurns = async (bench: Bench, side: SideName, count: number): Promis
   await using server = await (side === "floor" ? startOpencode(model, dir) : startSlipway(bench, model, dir));
   const sent: number[] = [];
   const [prompts, firsts, chunks]: [number[], number[], number[]] = [[], [], []];
-  const heard = new Set<string>();
+  const received = new Set<string>();
   const ended = new Set<number>();
   const { promise: done, resolve } = Promise.withResolvers<void>();
   await server.open(count, (chat, text) => {
     const at = now();
-    const begun = sent[chat];
-    if (begun === undefined) return;
+    const startedAt = sent[chat];
+    if (startedAt === undefined) return;
     for (const [, stamp = ""] of text.matchAll(/<(\d+\.\d+)>/g)) {
       // A part may be sent again with its full text.
-      if (heard.has(`${chat} ${stamp}`)) continue;
-      heard.add(`${chat} ${stamp}`);
+      if (received.has(`${chat} ${stamp}`)) continue;
+      received.add(`${chat} ${stamp}`);
       if (prompts[chat] === undefined) {
-        prompts[chat] = Number(stamp) - begun;
-        firsts[chat] = at - begun;
+        prompts[chat] = Number(stamp) - startedAt;
+        firsts[chat] = at - startedAt;
       } else chunks.push(at - Number(stamp));
     }
     // The end of the turn that created the chat may arrive after the prompt.

@@ -14,12 +14,12 @@ type Download = { url: string; headers: Record<string, string> };
 
 /** Reads and discards the whole response. Returns MiB per second. */
 const download = async ({ url, headers }: Download, bytes: number): Promise<number> => {
-  const begun = performance.now();
+  const started = performance.now();
   const response = await fetch(`${url}/bytes?n=${bytes}`, { headers });
   let size = 0;
   for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
   if (response.status !== 200 || size !== bytes) throw new Error(`answered ${response.status} with ${size} bytes`);
-  return bytes / 2 ** 20 / ((performance.now() - begun) / 1000);
+  return bytes / 2 ** 20 / ((performance.now() - started) / 1000);
 };
 
 /** Returns a process's CPU seconds. */

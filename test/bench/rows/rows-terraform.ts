@@ -62,8 +62,8 @@ const measureFormAnswers = async (client: Client): Promise<number[]> => {
 const measureCrowd = async (client: Client, { product, metrics }: MeasuredServer): Promise<Figures> => {
   const { template } = await makeTerraformTemplate(client, readTemplateFiles("metadata-cost"), "crowd");
   const make = async (name: string): Promise<string> => {
-    const wish = { name, template_id: template.id };
-    return (await client.post<Workspace>("/api/v2/users/me/workspaces", wish)).id;
+    const request = { name, template_id: template.id };
+    return (await client.post<Workspace>("/api/v2/users/me/workspaces", request)).id;
   };
   const from = performance.now();
   await awaitBuildStatus(client, await make("alone"));

@@ -28,8 +28,8 @@ const answer = (call: ModelCall, ask: ToolCall | undefined): void => {
     return;
   }
   const [name, args] = ask;
-  const said = { id: crypto.randomUUID() as string, name, args: JSON.stringify(args) };
-  call.say({ call: said }, { finish: "tool_calls" }).end();
+  const message = { id: crypto.randomUUID() as string, name, args: JSON.stringify(args) };
+  call.say({ call: message }, { finish: "tool_calls" }).end();
 };
 
 type ToolBench = {
@@ -101,10 +101,10 @@ const measureAlone = async (place: ToolBench, asks: readonly ToolCall[]): Promis
   await begin(place, place.workspaces[0]);
   let call = await place.model.next();
   for (const ask of asks) {
-    const begun = performance.now();
+    const startedAt = performance.now();
     answer(call, ask);
     call = await place.model.next();
-    times.push(call.received_at - begun);
+    times.push(call.received_at - startedAt);
     const result = JSON.stringify((call.body.messages as unknown[]).at(-1));
     if (/error/.test(result)) throw new Error(`a tool failed: ${result.slice(0, 500)}`);
   }

@@ -23,7 +23,7 @@ export const startReachableAgent = async ({ sides }: Bench) => {
   const [agent] = await seedAgents(product, 1);
   if (!agent) throw new Error("no agent was seeded");
   const [home, folder] = [join(dir, "home"), join(dir, "t")];
-  for (const made of [home, folder]) mkdirSync(made);
+  for (const created of [home, folder]) mkdirSync(created);
   const daemon = Bun.spawn(pinToCore(sides.core, [...sides.productCommand, "agent"]), {
     env: {
       PATH: process.env.PATH ?? "",
@@ -46,13 +46,13 @@ export const startReachableAgent = async ({ sides }: Bench) => {
   const { name } = (await workspace.json()) as { name: string };
   const apps = `/@me/${name}.agent-0/apps`;
   const addLines = async (count: number): Promise<void> => {
-    const made = range(count).map((n) => ({
+    const created = range(count).map((n) => ({
       created_at: new Date().toISOString(),
       level: "info",
       output: `step ${n}: \u001b[32mok\u001b[0m in ${n % 97} ms`,
     }));
     for (let at = 0; at < count; at += 100) {
-      const body = JSON.stringify({ log_source_id: agent.logSourceId, logs: made.slice(at, at + 100) });
+      const body = JSON.stringify({ log_source_id: agent.logSourceId, logs: created.slice(at, at + 100) });
       const sent = { method: "PATCH", body, headers: { "content-type": "application/json" } };
       const answer = await fetch(`${product.url}/api/v2/workspaceagents/me/logs`, {
         ...sent,
@@ -142,9 +142,9 @@ const measureEchoes = async (url: string, headers: Record<string, string>): Prom
   await Bun.sleep(500);
   const times: number[] = [];
   for (const i of range(WARM_KEYS + KEYS)) {
-    const begun = performance.now();
+    const started = performance.now();
     if ((await press("k")) !== "k") throw new Error("the echo is not the key");
-    if (i >= WARM_KEYS) times.push(performance.now() - begun);
+    if (i >= WARM_KEYS) times.push(performance.now() - started);
   }
   socket.onclose = null;
   socket.close();

@@ -83,8 +83,8 @@ const toChatStatements = (member: { owner_id: string; organization_id: string },
   const { id, key, first, count, at } = place;
   const title = `Chat ${key}`;
   const rows = Array.from({ length: count }, (_, index) => {
-    const said = sentence();
-    const text = (first + index) % 100 === 0 ? `${said} ${MIDDLING}` : said;
+    const message = sentence();
+    const text = (first + index) % 100 === 0 ? `${message} ${MIDDLING}` : message;
     return {
       id: first + index,
       chat: key,

@@ -63,7 +63,7 @@ export const seedUsage = async (
   });
   const [first, last] = [Math.floor((now - MONTHS_MS) / BUCKET_MS / BLOCK), Math.floor(now / BUCKET_MS / BLOCK) - 1];
   let rows: { id: number; digest: Uint8Array; detail: Uint8Array }[] = [];
-  let made = 0;
+  let created = 0;
   for (let block = first; block <= last; block++) {
     for (const [i, user] of users.entries()) {
       for (let second = 0; second < (i % 2 === 0 ? 2 : 1); second++) {
@@ -71,14 +71,14 @@ export const seedUsage = async (
         // Blocks of odd kinds are on other days than those of even kinds.
         const kind = ((i * 7 + block) * 2 + (i % 20 === 0 ? 0 : second)) % KINDS;
         rows.push({ id: toRowId(block, user, template), ...(packed[kind] as (typeof packed)[number]) });
-        made += 1;
+        created += 1;
       }
       if (rows.length >= STEP) await store.commit(savePacked(rows.splice(0)));
     }
     if (rows.length > 0) await store.commit(savePacked(rows));
     rows = [];
   }
-  return made;
+  return created;
 };
 
 /** Eight hours on two days of three, with two apps. */

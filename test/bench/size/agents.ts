@@ -36,8 +36,8 @@ const nodes = urls.split(",");
 const connected: RpcAgent[] = [];
 let turn = 0;
 const nextOf = <T>(list: readonly T[]): T => list[turn++ % list.length] as T;
-let asked = 0;
-const nextNode = (): string => nodes[asked++ % nodes.length] as string;
+let requested = 0;
+const nextNode = (): string => nodes[requested++ % nodes.length] as string;
 
 /** As a daemon does at startup. */
 const connect = async (token: string): Promise<void> => {
@@ -82,25 +82,25 @@ const randomGap = (per_s: number): number => (-Math.log(1 - Math.random()) / per
 
 const work = async ({ seconds, per_s, callers = {} }: Work): Promise<OrderResult> => {
   const done: Partial<Record<Kind, number>> = {};
-  let [failed, said] = [0, ""];
+  let [failed, message] = [0, ""];
   const one = async (kind: keyof typeof ACTS): Promise<void> => {
     try {
       await ACTS[kind]();
       done[kind] = (done[kind] ?? 0) + 1;
     } catch (error) {
       failed++;
-      said = `${kind}: ${error}`;
+      message = `${kind}: ${error}`;
     }
   };
-  const begun = performance.now();
-  const isOver = (): boolean => performance.now() - begun > seconds * 1000;
+  const started = performance.now();
+  const isOver = (): boolean => performance.now() - started > seconds * 1000;
   const open = new Set<Promise<void>>();
   const loops = Object.entries(callers).flatMap(([kind, count]) =>
     Array.from({ length: count }, async () => {
       while (!isOver()) await one(kind as keyof typeof ACTS);
     }),
   );
-  const due = new Map(Object.entries(per_s).map(([kind, rate]) => [kind, begun + randomGap(rate)]));
+  const due = new Map(Object.entries(per_s).map(([kind, rate]) => [kind, started + randomGap(rate)]));
   while (!isOver()) {
     for (const [kind, rate] of Object.entries(per_s)) {
       let at = due.get(kind) ?? 0;
@@ -113,17 +113,17 @@ const work = async ({ seconds, per_s, callers = {} }: Work): Promise<OrderResult
     await Bun.sleep(TICK_MS);
   }
   await Promise.all([...loops, ...open]);
-  return { done, failed, said };
+  return { done, failed, said: message };
 };
 
 const handleOrder = async (order: Order): Promise<OrderResult> => {
   if (!("connect" in order)) return await work(order);
   const tokens = crew.agents.slice(connected.length, connected.length + order.connect);
   const pause_ms = (order.seconds * 1000) / tokens.length;
-  const begun = performance.now();
+  const started = performance.now();
   const open = [];
   for (const [i, { token }] of tokens.entries()) {
-    while (performance.now() < begun + i * pause_ms) await Bun.sleep(TICK_MS);
+    while (performance.now() < started + i * pause_ms) await Bun.sleep(TICK_MS);
     open.push(connect(token));
   }
   await Promise.all(open);

@@ -76,7 +76,7 @@ test("[BM-5] the costs of a group and of each kind are recovered from windows bu
   for (const key of Object.keys(line) as (keyof Cost)[]) expect(cost[key]).toBeCloseTo(line[key], 6);
 });
 
-test("[BM-5] more nodes share the work, forward more of it, and receive more from each other", () => {
+test("[BM-5] with more nodes, each does less of the work and forwards more requests", () => {
   const [one, ten] = [computeRequirements(load(1000, 1), constants), computeRequirements(load(1000, 10), constants)];
   expect(ten.node.batches_per_s * 10).toBeCloseTo(one.node.batches_per_s, 6);
   expect(one.node.passed_on).toBe(0);

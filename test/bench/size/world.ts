@@ -65,12 +65,12 @@ const startAgents = (urls: readonly URL[], file: string) => {
     stdout: "pipe",
     stderr: "inherit",
   });
-  const said = readLines(child.stdout);
+  const message = readLines(child.stdout);
   return {
     async obey(order: Order): Promise<OrderResult> {
       child.stdin.write(`${JSON.stringify(order)}\n`);
       child.stdin.flush();
-      const { value } = await said.next();
+      const { value } = await message.next();
       const did = JSON.parse(value ?? "{}") as OrderResult;
       if (did.failed > 0) throw new Error(`${did.failed} failed: ${did.said}`);
       return did;

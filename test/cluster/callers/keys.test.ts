@@ -30,8 +30,8 @@ testNeeding(
         const [username, email] = [`person${n}`, `person${n}@example.com`];
         const account = { email, username, password, login_type: "password", organization_ids };
         const { id } = await admin.post<{ id: string }>("/api/v2/users", account);
-        const made = { name: "work", template_id: template.id };
-        const workspace = await admin.post<{ id: string }>(`/api/v2/users/${id}/workspaces`, made);
+        const created = { name: "work", template_id: template.id };
+        const workspace = await admin.post<{ id: string }>(`/api/v2/users/${id}/workspaces`, created);
         return { id, email, workspace_id: workspace.id };
       }),
     );
@@ -43,13 +43,13 @@ testNeeding(
     const clientFor = (node: NodeProcess, token: string | undefined): Client => new Client(node.url, token);
     /** Returns a caller's statuses for a read that the node answers, and for changes that each node makes in its shards. */
     const fetchStatuses = async (token: string | undefined): Promise<Set<number>> => {
-      const asked = nodes.flatMap((node) => [
+      const requested = nodes.flatMap((node) => [
         clientFor(node, token).fetch("GET", "/api/v2/users/me"),
         ...workspaces.map(({ id }) =>
           clientFor(node, token).fetch("PUT", `/api/v2/workspaces/${id}/ttl`, { ttl_ms: null }),
         ),
       ]);
-      return new Set((await Promise.all(asked)).map(({ status }) => status));
+      return new Set((await Promise.all(requested)).map(({ status }) => status));
     };
     for (let n = 0; n < ROUNDS; n++) {
       const [by = nodes[0]] = [nodes[n % 2]];

@@ -30,7 +30,7 @@ const startNodesWithLookup = (shardOf: ((path: string) => number | undefined) | 
   const ownedShards = lists.map((list) => new Set(list));
   const ports: number[] = [];
   const toAddress = (port: number | undefined) => (port === undefined ? undefined : { hostname: "127.0.0.1", port });
-  const asked: string[] = [];
+  const requests: string[] = [];
   const nodes = ownedShards.map((own, i) => {
     const server = Bun.serve({
       hostname: "127.0.0.1",
@@ -38,7 +38,7 @@ const startNodesWithLookup = (shardOf: ((path: string) => number | undefined) | 
       async fetch(request) {
         const client = parseForwardedAddress(request.headers.get(NODE_HEADER), sha256(TOKEN));
         const shard = Number(new URL(request.url).pathname.split("/")[2]);
-        asked.push(`${i} ${shard}`);
+        requests.push(`${i} ${shard}`);
         if (!own.has(shard)) return decline(request, TOKEN, systemClock, shard);
         // Simulates a lookup in the server.
         await pause(systemClock, 5);
@@ -69,7 +69,7 @@ const startNodesWithLookup = (shardOf: ((path: string) => number | undefined) | 
     open.push({ stop: () => forwarder.end() }, { stop: () => void server.stop(true) });
     return { url: (shard: number) => `http://127.0.0.1:${forwarder.port}/part/${shard}` };
   });
-  return { nodes, has: ownedShards, asked };
+  return { nodes, has: ownedShards, asked: requests };
 };
 
 test("[CL-30] a request to any node is answered by the node with its shard, with its whole body and its client's address", async () => {

@@ -220,14 +220,14 @@ describe("a spare", () => {
 
   test("[CL-20] [CL-21] tries reads itself first, and forwards to the active node what it does not answer", async () => {
     const { port } = activeNode();
-    const asked: string[] = [];
+    const requests: string[] = [];
     const { promise: never } = Promise.withResolvers<Response>();
     const own = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
       fetch(request) {
         const { pathname } = new URL(request.url);
-        asked.push(
+        requests.push(
           `${request.method} ${pathname} ${parseForwardedAddress(request.headers.get(NODE_HEADER), sha256(TOKEN))}`,
         );
         if (pathname === "/elsewhere") return new Response(null, { status: 421 });
@@ -251,10 +251,10 @@ describe("a spare", () => {
     expect(await callForwarder("/known")).toBe("read here, 1000000");
     expect(await callForwarder("/elsewhere")).toBe("/elsewhere");
     expect(await callForwarder("/known", { method: "POST" })).toBe("/known");
-    expect(asked).toEqual(["GET /known 127.0.0.1", "GET /elsewhere 127.0.0.1"]);
+    expect(requests).toEqual(["GET /known 127.0.0.1", "GET /elsewhere 127.0.0.1"]);
     // Reading stops while a response is awaited.
     const hanging = callForwarder("/hangs");
-    await until(() => asked.length === 3);
+    await until(() => requests.length === 3);
     reads = undefined;
     expect(await hanging).toBe("/hangs");
     expect(await callForwarder("/known")).toBe("/known");
@@ -264,7 +264,7 @@ describe("a spare", () => {
     await until(() => forwarder.size === 0);
   });
 
-  test("[CL-5] lets connections wait while no node is active, and says so when none takes over", async () => {
+  test("[CL-5] holds connections while no node is active, and explains when none takes over", async () => {
     const { port } = activeNode();
     let leader: number | undefined;
     const forwarder = spare(() => leader);
@@ -275,14 +275,14 @@ describe("a spare", () => {
   });
 
   test("[CL-5] retries the next node with the whole request when the first is no longer active; nothing else can send that signal", async () => {
-    const asked: number[] = [];
+    const requests: number[] = [];
     // A node that is shutting down, and an application behind a node, which may respond in any way.
     const startUpstream = (answer: (request: Request) => Promise<Response>) => {
       const server = Bun.serve({
         hostname: "127.0.0.1",
         port: 0,
         fetch: (request) => {
-          asked.push(server.port as number);
+          requests.push(server.port as number);
           return answer(request);
         },
       });
@@ -300,14 +300,14 @@ describe("a spare", () => {
       fetch(`http://127.0.0.1:${forwarder.port}/up`, { method: "POST", body, keepalive: false });
     /** Posts until the node was asked twice: on a busy machine it may take so long to say no that it counts as one that has begun. */
     const postInVain = async (size: number): Promise<{ answer: Promise<Response> }> => {
-      asked.length = 0;
+      requests.length = 0;
       let isRefused = false;
       const answer = post(Buffer.alloc(size, "y"));
       void answer.then(
         ({ status }) => (isRefused = status === 503),
         () => (isRefused = false),
       );
-      await until(() => asked.length >= 2 || isRefused);
+      await until(() => requests.length >= 2 || isRefused);
       return isRefused ? postInVain(size) : { answer };
     };
     for (const size of [0, 10, 300_000, 3_000_000]) {
@@ -324,9 +324,9 @@ describe("a spare", () => {
       false,
     ]);
     leader = behind;
-    asked.length = 0;
+    requests.length = 0;
     const refusal = await post(Buffer.from("x"));
-    expect([refusal.status, await refusal.text(), asked]).toEqual([503, "from behind", [behind]]);
+    expect([refusal.status, await refusal.text(), requests]).toEqual([503, "from behind", [behind]]);
     // Another spare that is mistaken for the active node.
     leader = spare(() => undefined).port;
     const early = post(Buffer.from("four"));

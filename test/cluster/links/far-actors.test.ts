@@ -77,11 +77,11 @@ test("[CP-33] any node sends a message to the node of its actor's shard, in orde
     ]),
   );
   const origin = { user_id: "someone", ip: null, user_agent: "", request_id: "request" };
-  const asked = await withOrigin(
+  const requested = await withOrigin(
     () => origin,
     () => a.chats.ask("two", "note", { text: "first" }),
   );
-  expect(asked).toEqual({ node: "b", notes: ["first"], user: "someone" });
+  expect(requested).toEqual({ node: "b", notes: ["first"], user: "someone" });
   const all = Array.from({ length: 50 }, (_, n) => a.chats.ask("two", "note", { text: `${n}` }));
   const last = (await Promise.all(all)).at(-1);
   expect(last?.notes).toEqual(["first", ...Array.from({ length: 50 }, (_, n) => `${n}`)]);

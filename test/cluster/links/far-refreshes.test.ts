@@ -42,7 +42,7 @@ const openLinkWorld = async (provider: FakeProvider) => {
   openRefreshes(
     makeShards(true, () => undefined),
     a,
-    (asked) => links.refresh(asked),
+    (requested) => links.refresh(requested),
   );
   const git = links.provider("git");
   const { client, providers } = links;
@@ -55,7 +55,7 @@ const openLinkWorld = async (provider: FakeProvider) => {
     refreshRemotely: openRefreshes(
       makeShards(false, () => known.first),
       b,
-      (asked) => second.refresh(asked),
+      (requested) => second.refresh(requested),
     ),
     providers: [...providers.values()],
   });

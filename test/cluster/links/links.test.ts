@@ -7,7 +7,7 @@ import { CommitError } from "#db/engine/store.ts";
 import type { NodeService } from "#src/cluster/node-answering.ts";
 import { MAX_CONCURRENT_CALLS } from "#src/cluster/node-asking.ts";
 import { FrameReader, KIND, toFrame } from "#src/cluster/node-frames.ts";
-import { formatLinkRequest, linkOpened } from "#src/cluster/node-head.ts";
+import { formatLinkRequest, formatLinkResponse } from "#src/cluster/node-head.ts";
 import { NodeWire } from "#src/cluster/node-wire.ts";
 import { makeCertificate } from "#test/cli/certificate.ts";
 import { createLinkedNode, type LinkedNode, NODES_TOKEN } from "#test/support/cluster/linked-node.ts";
@@ -106,7 +106,7 @@ test("[CP-30] errors are returned with their type, unknown ones as an internal e
   ]);
   expect(errors[0]).toMatchObject({ ...app });
   expect(errors[2]).toMatchObject({ reason: "constraint", constraint: "users_username" });
-  expect(errors[4]).toEqual(new Error("node b failed; its log says why"));
+  expect(errors[4]).toEqual(new Error("node b failed; see its log"));
   expect(await catchError(a.links.call(b.place, "unknown", 0))).toBeInstanceOf(NotStartedError);
 });
 
@@ -123,14 +123,14 @@ test("[CP-30] a call on behalf of a user keeps that user on the other node", asy
 });
 
 test("[CP-30] a link cannot be opened without the nodes' token", async () => {
-  const asked: unknown[] = [];
-  const b = node("b", { note: async (args) => void asked.push(args) });
-  const stranger = node("stranger", {}, { token: "another-token" });
-  expect(await catchError(stranger.links.call(b.place, "note", 1))).toBeInstanceOf(NotStartedError);
+  const requests: unknown[] = [];
+  const b = node("b", { note: async (args) => void requests.push(args) });
+  const outsider = node("stranger", {}, { token: "another-token" });
+  expect(await catchError(outsider.links.call(b.place, "note", 1))).toBeInstanceOf(NotStartedError);
   const head = { "x-slipway-node": "another-token node=stranger" };
   const plain = await fetch(`http://${b.place.address}/.slipway/nodes`, { headers: head });
   expect(plain.status).toBe(503);
-  expect(asked).toEqual([]);
+  expect(requests).toEqual([]);
 });
 
 test("[CP-30] if nodes use TLS, links do too, and they reject other certificates", async () => {
@@ -165,14 +165,14 @@ test("[CP-31] a call to an unreachable node is reported as not started; calls su
 
 test("[CP-31] the outcome of calls in progress when a connection breaks is unknown", async () => {
   const { promise: never } = Promise.withResolvers<void>();
-  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const { promise: started, resolve: begin } = Promise.withResolvers<void>();
   const slow: NodeService = () => {
     begin();
     return never;
   };
   const [a, b] = [node("a"), node("b", { slow })];
   const call = catchError(a.links.call(b.place, "slow", {}));
-  await begun;
+  await started;
   b.links.close();
   expect(await call).toMatchObject({ name: "CommitError", reason: "unknown" });
 });
@@ -204,14 +204,14 @@ test("[CP-31] a connection is closed when the other node is silent for three sec
 
 test("[CP-31] a stopping node answers the calls it has started and starts no others", async () => {
   const { promise: gate, resolve: let_go } = Promise.withResolvers<string>();
-  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const { promise: started, resolve: begin } = Promise.withResolvers<void>();
   const slow: NodeService = () => {
     begin();
     return gate;
   };
   const [a, b] = [node("a"), node("b", { slow })];
   const call = a.links.call(b.place, "slow", {});
-  await begun;
+  await started;
   const left = b.links.drain();
   const late = catchError(a.links.call(b.place, "slow", {}));
   expect(await late).toBeInstanceOf(NotStartedError);
@@ -231,7 +231,7 @@ test("[CP-32] calls beyond the limit are rejected, and so are calls to a node th
   await Promise.all(calls);
 
   const stuck = startListener((socket) => {
-    socket.write(linkOpened());
+    socket.write(formatLinkResponse());
     socket.pause();
   });
   const taken: Promise<unknown>[] = [];

@@ -74,9 +74,9 @@ test("[CP-35] a side that does not read applies backpressure to the other, and n
   const stream = await a.links.open(b.place, "pump", {});
   let before = -1;
   await until(() => {
-    const isAtRest = written > 0 && written === before;
+    const isStalled = written > 0 && written === before;
     before = written;
-    return isAtRest;
+    return isStalled;
   });
   expect(written).toBeLessThan(1500);
   // Calls use a separate connection.
@@ -97,7 +97,7 @@ test("[CP-35] an error that prevents a stream's opening is passed on unchanged",
   expect(errors[0]).toMatchObject({ failure: "refused", message: "Nothing listens there." });
   expect(errors[0]).toBeInstanceOf(WireError);
   expect(errors[1]).toMatchObject({ kind: "invalid", message: "No." });
-  expect(errors[2]).toMatchObject({ message: "node b failed; its log says why" });
+  expect(errors[2]).toMatchObject({ message: "node b failed; see its log" });
   expect(await catchError(a.links.open(b.place, "unknown", 0))).toBeInstanceOf(NotStartedError);
   expect(await catchError(a.links.open({ id: "gone", address: "127.0.0.1:1" }, "fail", 0))).toBeInstanceOf(
     NotStartedError,

@@ -35,10 +35,10 @@ const server = await forFile(startTestServer());
 const makePlacement = (of: TestServer) => {
   const { store, clock } = getContext(of);
   const app = createApp(getContext(of));
-  const asked = { queries: 0 };
+  const requested = { queries: 0 };
   const counted = {
     get<T>(query: Query<T>): Promise<T | undefined> {
-      asked.queries += 1;
+      requested.queries += 1;
       return store.get(query);
     },
   };
@@ -54,7 +54,7 @@ const makePlacement = (of: TestServer) => {
     const [method = "", path = ""] = line.split(" ");
     return placement.shardOf(new Request(new URL(path, of.url).href, { method, headers }));
   };
-  return { app, asked, of: findShard };
+  return { app, asked: requested, of: findShard };
 };
 
 /** A workspace in a shard other than its owner's, like a claimed prebuild. */

@@ -85,7 +85,7 @@ test("[CP-55] an event stream that opens after its shard has left is opened on t
   expect([late.status, await late.text(), cancelled]).toEqual([503, "of part 0", 1]);
 });
 
-test("[CP-55] a long poll continues at the node that took over its shard, even if it starts to wait only then; polls of other shards stay", async () => {
+test("[CP-55] a long poll continues at the node that took over its shard, even if it starts after the move; polls of other shards are unaffected", async () => {
   const shards = new MovableShards();
   const streams = new OpenStreams(systemClock, 10, shards.isHere);
   const waiting: string[] = [];

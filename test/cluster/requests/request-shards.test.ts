@@ -95,13 +95,13 @@ testNeeding(
       await first.store.reserve("jobs", 1);
     };
     const stands = nodes.standing({ after: reserves });
-    const asked = nodes.makeToken();
+    const requested = nodes.makeToken();
     await stands.reached;
     await nodes.giveAway();
     await waitForMove(nodes);
     expect(first.shards.isFirst).toBe(false);
     stands.goOn();
-    const { key } = await asked;
+    const { key } = await requested;
     expect(stands.outcomes).toEqual(["moved"]);
     expect(await nodes.tokens()).toEqual(["once"]);
     expect(await new Client(nodes.url, key).get("/api/v2/users/me")).toMatchObject({ username: ADMIN.username });
@@ -115,12 +115,12 @@ testNeeding(
   async () => {
     await using nodes = await openNodes();
     const stands = nodes.standing({ before: (write) => write([note("before")]) });
-    const asked = nodes.makeToken().catch((error) => error);
+    const requested = nodes.makeToken().catch((error) => error);
     await stands.reached;
     await nodes.giveAway();
     await waitForMove(nodes);
     stands.goOn();
-    const error = await asked;
+    const error = await requested;
     expect(error).toBeInstanceOf(ApiError);
     expect(error).toMatchObject({ status: 503 });
     expect(error.message).toContain("Another server is handling this now");
@@ -141,13 +141,13 @@ testNeeding(
         later = over.promise.then(() => write([note("later")]));
       },
     });
-    const asked = nodes.makeToken();
+    const requested = nodes.makeToken();
     await stands.reached;
     await nodes.giveAway();
     await until(() => !nodes.first.shards.has(FIRST_SHARD), { what: "the shard to be in transit" });
     expect(await nodes.owner()).toBe(nodes.first.cluster?.id ?? "");
     stands.goOn();
-    await asked;
+    await requested;
     expect(stands.outcomes).toEqual(["done"]);
     await waitForMove(nodes);
     expect(await nodes.owner()).not.toBe(nodes.first.cluster?.id ?? "");

@@ -43,9 +43,9 @@ test("[CL-40] actor messages belong to no request: neither to the sender's nor t
     await gate.promise;
     return currentShard() ?? "none";
   };
-  const asked = [1, 2].map((shard) => runInRequest(shard, () => mailbox.run(turn)));
+  const requestedItems = [1, 2].map((shard) => runInRequest(shard, () => mailbox.run(turn)));
   gate.resolve();
-  expect(await Promise.all(asked)).toEqual(["none", "none"]);
+  expect(await Promise.all(requestedItems)).toEqual(["none", "none"]);
   expect(await runInRequest(3, async () => runOutsideMailbox(currentShard))).toBeUndefined();
 });
 

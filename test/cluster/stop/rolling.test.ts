@@ -22,10 +22,10 @@ const startBalancer = (places: readonly URL[]) => {
     for (let tries = 0; tries < 2 * places.length; tries++) {
       const { hostname, port } = places[next++ % places.length] as URL;
       const data = { other: Promise.resolve(client) };
-      const made = await Bun.connect<ProxySide>({ hostname, port: Number(port), data, socket: pipe }).catch(
+      const created = await Bun.connect<ProxySide>({ hostname, port: Number(port), data, socket: pipe }).catch(
         () => undefined,
       );
-      if (made) return made;
+      if (created) return created;
     }
     client.terminate();
     return undefined;
@@ -60,8 +60,8 @@ testNeeding(
     for (const n of [1, 2, 3]) nodes.set(n, await cluster.start(n));
     using balancer = startBalancer([...nodes.values()].map(({ url }) => url));
     const { token = "" } = await new Client(balancer.url).signIn(ADMIN.email, ADMIN.password);
-    const wrong: string[] = [];
-    const made: string[] = [];
+    const problems: string[] = [];
+    const created: string[] = [];
     let isRunning = true;
     const request = async (method: string, path: string, body?: unknown): Promise<void> => {
       const status = await new Client(balancer.url, token).fetch(method, path, body).then(
@@ -71,19 +71,19 @@ testNeeding(
         },
         (error: Error) => error.message,
       );
-      if (typeof status !== "number" || status >= 300) wrong.push(`${method} ${path}: ${status}`);
+      if (typeof status !== "number" || status >= 300) problems.push(`${method} ${path}: ${status}`);
     };
     const clients = Array.from({ length: CLIENTS }, async (_, client) => {
       for (let i = 0; isRunning; i++) {
         const token_name = `t-${client}-${i}`;
-        made.push(token_name);
+        created.push(token_name);
         await request("POST", TOKENS, { token_name });
         await request("GET", `${TOKENS}/${token_name}`);
       }
     });
     const waitForProgress = async (): Promise<void> => {
-      const seen = made.length;
-      await until(() => made.length > seen + 50 || wrong.length > 0);
+      const seen = created.length;
+      await until(() => created.length > seen + 50 || problems.length > 0);
     };
     await waitForProgress();
     // Restarts each node. If only one is active, each has been active and standby by the end.
@@ -96,12 +96,12 @@ testNeeding(
     }
     isRunning = false;
     await Promise.all(clients);
-    expect(wrong).toEqual([]);
+    expect(problems).toEqual([]);
     await using sql = new SQL(cluster.database.url, { max: 1 });
     const rows = (await sql.unsafe("select token_name from api_keys where token_name like 't-%'")) as {
       token_name: string;
     }[];
-    expect(rows.map(({ token_name }) => token_name).sort()).toEqual(made.sort());
+    expect(rows.map(({ token_name }) => token_name).sort()).toEqual(created.sort());
   },
   scaleTimeout(240_000),
 );

@@ -70,11 +70,11 @@ const prepare = async (node: NodeProcess): Promise<Work> => {
   return { admin, owners, template: template.id, count: 0 };
 };
 
-/** Tests requests, builds, a following WebSocket and a chat stream, each through the nodes in turn. */
+/** Tests requests, builds, a following WebSocket and a chat stream, each through the nodes alternately. */
 const testWork = async (nodes: readonly NodeProcess[], work: Work): Promise<void> => {
   const clientAt = (n: number): Client => new Client((nodes[n % nodes.length] as NodeProcess).url, work.admin.token);
   work.count += 1;
-  const made = await Promise.all(
+  const created = await Promise.all(
     work.owners.map((owner, n) =>
       clientAt(n).post<CreatedWorkspace>(`/api/v2/users/${owner}/workspaces`, {
         name: `w${work.count}`,
@@ -85,14 +85,14 @@ const testWork = async (nodes: readonly NodeProcess[], work: Work): Promise<void
   await until(
     async () => {
       const seen = await Promise.all(
-        made.map(({ id }, n) => clientAt(n + 1).get<CreatedWorkspace>(`/api/v2/workspaces/${id}`)),
+        created.map(({ id }, n) => clientAt(n + 1).get<CreatedWorkspace>(`/api/v2/workspaces/${id}`)),
       );
       return seen.every(({ latest_build }) => latest_build.status === "running");
     },
     { what: "all builds to have ended well" },
   );
   await Promise.all(
-    made.map(({ id }, n) => until(() => isWatched(clientAt(n + 2), id), { what: `a watcher to hear of ${id}` })),
+    created.map(({ id }, n) => until(() => isWatched(clientAt(n + 2), id), { what: `a watcher to hear of ${id}` })),
   );
   const { organization_ids } = await work.admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
   const chat = await createChat({ owner: clientAt(0), organization_id: organization_ids[0] as string }, "hello");

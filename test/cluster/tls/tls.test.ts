@@ -25,7 +25,7 @@ test("[CL-11] a spare forwards to a node with its own certificate, and to none w
     return new Response("from the active node");
   };
   const node = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: ours, fetch: answer });
-  const stranger = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: theirs, fetch: answer });
+  const outsider = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: theirs, fetch: answer });
   let leader = node.port;
   let looks = 0;
   const forwarder = new Forwarder({
@@ -47,7 +47,7 @@ test("[CL-11] a spare forwards to a node with its own certificate, and to none w
     const request = () =>
       fetch(`https://127.0.0.1:${forwarder.port}/`, { tls: { rejectUnauthorized: false }, keepalive: false });
     expect(await (await request()).text()).toBe("from the active node");
-    leader = stranger.port;
+    leader = outsider.port;
     looks = 0;
     const late = request();
     // It has tried the wrong node more than once, and keeps looking.
@@ -58,7 +58,7 @@ test("[CL-11] a spare forwards to a node with its own certificate, and to none w
   } finally {
     forwarder.end();
     await node.stop(true);
-    await stranger.stop(true);
+    await outsider.stop(true);
   }
 });
 

@@ -49,16 +49,16 @@ test("[CL-33] a stored object exists and is returned byte for byte, also an empt
 test("[CL-33] requests to a store that is busy, disconnects or hangs are retried", async () => {
   const { store, bucket, bytes, path, to, hash } = await openWorld(100_000);
   const hung = Promise.withResolvers<Response>();
-  let asked = 0;
+  let requested = 0;
   store.play((request) => {
     if (request.method !== "PUT") return undefined;
-    asked += 1;
-    if (asked === 1) return store.refused(503, "SlowDown");
-    return asked === 2 ? hung.promise : undefined;
+    requested += 1;
+    if (requested === 1) return store.refused(503, "SlowDown");
+    return requested === 2 ? hung.promise : undefined;
   });
   await bucket.put("slipway/one", path, bytes.length);
-  expect(asked).toBe(3);
-  asked = 0;
+  expect(requested).toBe(3);
+  requested = 0;
   const half = (): Response =>
     new Response(
       new ReadableStream({
@@ -67,18 +67,18 @@ test("[CL-33] requests to a store that is busy, disconnects or hangs are retried
           controller.write(bytes.slice(0, 50_000));
           await controller.flush();
           // The second response hangs halfway.
-          if (asked === 2) await hung.promise;
+          if (requested === 2) await hung.promise;
           controller.close();
         },
       } as never),
       { headers: { "content-length": String(bytes.length) } },
     );
   store.play(() => {
-    asked += 1;
-    return asked < 3 ? half() : undefined;
+    requested += 1;
+    return requested < 3 ? half() : undefined;
   });
   await bucket.getTo("slipway/one", to, hash);
-  expect(asked).toBe(3);
+  expect(requested).toBe(3);
   expect(Buffer.compare(readFileSync(to), bytes)).toBe(0);
   hung.resolve(new Response());
 });
@@ -103,24 +103,24 @@ test("[CL-33] a store that stays unreachable is given up, with an error without 
 
 test("[CL-33] bytes damaged in transit are sent again, and a false success is detected", async () => {
   const { store, bucket, bytes, path, to, hash } = await openWorld();
-  let asked = 0;
+  let requested = 0;
   store.play((request) => {
     if (request.method !== "PUT") return undefined;
-    asked += 1;
-    if (asked === 1) return store.refused(400, "BadDigest");
+    requested += 1;
+    if (requested === 1) return store.refused(400, "BadDigest");
     // It claims to have stored them, but has not.
-    return asked === 2 ? new Response() : undefined;
+    return requested === 2 ? new Response() : undefined;
   });
   await bucket.put("slipway/one", path, bytes.length);
-  expect(asked).toBe(3);
+  expect(requested).toBe(3);
   expect(store.objects.get("slipway/one")).toEqual(bytes);
   // Read again with one bit changed: only the first time, and then always.
   const changed = bytes.slice();
   changed[100_000] = (changed[100_000] ?? 0) ^ 1;
-  asked = 0;
+  requested = 0;
   store.play(() => {
-    asked += 1;
-    return asked === 1 ? new Response(changed) : undefined;
+    requested += 1;
+    return requested === 1 ? new Response(changed) : undefined;
   });
   await bucket.getTo("slipway/one", to, hash);
   expect(Buffer.compare(readFileSync(to), bytes)).toBe(0);

@@ -18,7 +18,7 @@ const KILLS = Number(Bun.env.SLIPWAY_TEST_GATEWAY_KILLS ?? 3);
 /** Maximum reservation of a call, in millionths of a dollar. */
 const MAX_RESERVED = 10_100;
 
-test("[GW-3] [GW-5] [GW-6] [GW-11] killed during calls, the ledger keeps reported and reserved usage, each once", async () => {
+test("[GW-3] [GW-5] [GW-6] [GW-11] the ledger keeps reported and reserved usage, each once, when the server is killed during calls", async () => {
   await using upstream = await ModelServer.start();
   await using place = await ServerPlace.make();
   await place.start();
@@ -60,7 +60,7 @@ test("[GW-3] [GW-5] [GW-6] [GW-11] killed during calls, the ledger keeps reporte
   const open = [callModel(100), callModel(200)];
   for (const _ of open) (await upstream.next()).sendRaw(event({ type: "message_start", message: {} }));
   for (const one of open) expect((await one).status).toBe(200);
-  // The provider's key is in nothing that others can read, during calls and after a crash.
+  // Other users cannot read the provider's key, neither during calls nor after a crash.
   const process = ["environ", "cmdline"].map((name) =>
     readFileSync(`/proc/${place.newest.child.pid}/${name}`, "latin1"),
   );
@@ -95,10 +95,10 @@ test(
     const budget = { scope: "everyone", period: "month", unit: "usd", amount } as const;
     await owner.put("/api/v2/ai/budgets", budget);
     // Each call uses a unique number of tokens that is below its reservation.
-    let asked = 0;
+    let requested = 0;
     const reported = new Map<number, "sent" | "received">();
     const callModel = async (): Promise<number> => {
-      const tokens = ++asked;
+      const tokens = ++requested;
       const body = { model: "test-model", stream: true, max_tokens: 1_000, seed: tokens, messages: [] };
       try {
         const response = await fetch(`http://127.0.0.1:${place.port}/api/v2/ai/openai/v1/chat/completions`, {
@@ -133,7 +133,7 @@ test(
       const { total } = await client.get<AiUsage>("/api/v2/ai/usage?by=user");
       expect(found?.reserved).toBe(0);
       expect(found?.spent).toBe(total.total_cost_micros);
-      await expectExact(client, reported);
+      await expectExactLedger(client, reported);
       expect(found?.spent ?? 0).toBeLessThan(amount + MAX_RESERVED);
       // The next round starts with two calls' worth left.
       amount = (found?.spent ?? 0) + 2 * MAX_RESERVED;
@@ -147,9 +147,9 @@ test(
 );
 
 /**
- * Every call that its caller received completely is in the ledger, once, as its provider reported it; so is each call marked as complete.
+ * Checks that the ledger has each completely received call once, and that each call marked as complete was reported by the provider.
  */
-const expectExact = async (client: Client, reported: ReadonlyMap<number, "sent" | "received">): Promise<void> => {
+const expectExactLedger = async (client: Client, reported: ReadonlyMap<number, "sent" | "received">): Promise<void> => {
   const counted: number[] = [];
   let query = "";
   do {

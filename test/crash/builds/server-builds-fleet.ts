@@ -43,9 +43,9 @@ export class Fleet {
     const ids: string[] = [];
     for (let i = 0; i < count; i++) {
       const body = { template_id, ttl_ms: HOUR_MS, autostart_schedule: `CRON_TZ=UTC 0 ${hour} * * *` };
-      const made = await world.admin.post<Workspace>("/api/v2/users/me/workspaces", { ...body, name: `fleet-${i}` });
-      await waitForBuild(world.admin, made.latest_build.id);
-      ids.push(made.id);
+      const created = await world.admin.post<Workspace>("/api/v2/users/me/workspaces", { ...body, name: `fleet-${i}` });
+      await waitForBuild(world.admin, created.latest_build.id);
+      ids.push(created.id);
     }
     return new Fleet(world, ids);
   }
@@ -107,10 +107,10 @@ export class Fleet {
 
   /** Returns problems: each must start and stop alternately, only at its times, and once each time. */
   async check(): Promise<string[]> {
-    const wrong: string[] = [];
+    const problems: string[] = [];
     for (const id of this.#ids) {
       const builds = await listBuilds(this.#world, id);
-      const report = (what: string): void => void wrong.push(`${id}: ${what}: ${formatBuilds(builds)}`);
+      const report = (what: string): void => void problems.push(`${id}: ${what}: ${formatBuilds(builds)}`);
       if (builds.some(({ build_number }, i) => build_number !== i + 1)) report("numbers with gaps");
       for (const [i, build] of builds.entries()) {
         const before = builds[i - 1];
@@ -122,7 +122,7 @@ export class Fleet {
         if (build.reason !== (build.transition === "stop" ? "autostop" : "autostart")) report("a wrong reason");
       }
     }
-    return wrong;
+    return problems;
   }
 }
 
@@ -164,29 +164,29 @@ export class UnattendedWorkspaces {
     const { admin } = this.#world;
     for (const course of Object.keys(COURSES) as Course[]) {
       const body = { name: `${course}-${name}`, template_id: this.#templates[course] };
-      const made = await retryUntilAnswered<Workspace>(async () => {
+      const created = await retryUntilAnswered<Workspace>(async () => {
         const result = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", body);
         // 409: an earlier attempt with a lost response has created it.
         if (result.fate !== "refused" || result.status !== 409) return result;
         return await call<Workspace>(admin, "GET", `/api/v2/users/me/workspace/${body.name}?include_deleted=true`);
       });
-      this.#made.push({ id: made.id, course });
+      this.#made.push({ id: created.id, course });
     }
   }
 
   /** Returns problems; `all`: also checks that each has reached its end. */
   async check(all = false): Promise<string[]> {
-    const wrong: string[] = [];
+    const problems: string[] = [];
     for (const { id, course } of all ? this.#made : this.#made.slice(-10)) {
       const builds = await this.#builds(id);
       const seen = builds.map(({ transition, reason }) => `${transition} ${reason}`);
       const wanted = COURSES[course].slice(0, all ? undefined : seen.length);
-      if (seen.join() !== wanted.join()) wrong.push(`${course} ${id}: ${formatBuilds(builds)}`);
+      if (seen.join() !== wanted.join()) problems.push(`${course} ${id}: ${formatBuilds(builds)}`);
       const later = builds.slice(course === "fails" ? 1 : 0);
       const bad = later.filter((build) => build.job.completed_at !== undefined && !hasEndedProperly(build));
-      if (bad.length > 0) wrong.push(`${course} ${id}: a build ended badly: ${formatBuilds(builds)}`);
+      if (bad.length > 0) problems.push(`${course} ${id}: a build ended badly: ${formatBuilds(builds)}`);
     }
-    return wrong;
+    return problems;
   }
 
   /** Returns true if each has completed its course. */

@@ -63,8 +63,8 @@ const findProblems = async (world: World, takers: readonly PrebuildClaimer[]): P
     if (found?.id !== id || found.name !== name)
       wrong.push(`${name} was returned as ${id} but is now ${found?.id ?? "missing"}`);
   }
-  const asked = new Set(takers.flatMap((taker) => [...taker.asked]));
-  for (const { name } of mine) if (!asked.has(name)) wrong.push(`${name} exists but was never requested`);
+  const requested = new Set(takers.flatMap((taker) => [...taker.asked]));
+  for (const { name } of mine) if (!requested.has(name)) wrong.push(`${name} exists but was never requested`);
   return wrong;
 };
 

@@ -232,19 +232,19 @@ const readText = (file: string): string => {
 /** Returns the problems that a phase leaves once its work has ended. */
 const findProblems = async (phase: Phase, story: Story, id: string, logs: string, secrets: Set<string>) => {
   const { client, places, victim, logged, folders } = story;
-  const wrong: string[] = [];
+  const problems: string[] = [];
   const gone = until(() => ["builds", "imports"].every((kind) => listNames(join(victim.root, kind)).length === 0), {
     patience: 15_000,
   });
   await gone.catch(() =>
-    wrong.push(`a folder is left: ${["builds", "imports"].map((kind) => listNames(join(victim.root, kind)))}`),
+    problems.push(`a folder is left: ${["builds", "imports"].map((kind) => listNames(join(victim.root, kind)))}`),
   );
   const { latest_build } = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
   const state = await (await client.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
   for (const secret of secretsIn(state)) secrets.add(secret);
   const due = phase.wish === "delete" ? "" : phase.wish === "stop" ? "first" : "first,second";
   const [there, known] = [listNames(places.parts).join(), listParts(state).join()];
-  if (there !== known || there !== due) wrong.push(`there are ${there}, the state knows ${known}, due are ${due}`);
+  if (there !== known || there !== due) problems.push(`there are ${there}, the state knows ${known}, due are ${due}`);
   const texts: Record<string, string> = {
     "the log of the work": await (await client.fetch("GET", logs)).text(),
     "an answer": JSON.stringify(latest_build),
@@ -252,17 +252,17 @@ const findProblems = async (phase: Phase, story: Story, id: string, logs: string
   };
   for (const file of folders.flatMap(filesBelow)) texts[file] = readText(file);
   for (const [place, text] of Object.entries(texts)) {
-    if ([...secrets].some((secret) => text.includes(secret))) wrong.push(`a secret is in ${place}`);
+    if ([...secrets].some((secret) => text.includes(secret))) problems.push(`a secret is in ${place}`);
   }
   const left = [...findProcesses(victim.root), ...findProcesses(places.gates)];
-  if (left.length > 0) wrong.push(`${left.length} processes run on`);
-  return wrong.map((words) => `${phase.name}: ${words}`);
+  if (left.length > 0) problems.push(`${left.length} processes run on`);
+  return problems.map((words) => `${phase.name}: ${words}`);
 };
 
 /** One workspace with one kill in each phase. */
 const round = async (story: Story, phases: readonly Phase[], name: string, log: CheckOptions["log"]) => {
   const { client, template, places, victim } = story;
-  const wrong: string[] = [];
+  const problems: string[] = [];
   const secrets = new Set<string>();
   const { id, latest_build } = await createWorkspace(client, template.id, name);
   const first = await until(async () => {
@@ -280,12 +280,12 @@ const round = async (story: Story, phases: readonly Phase[], name: string, log: 
     if (phase.made) rmSync(join(places.gates, phase.made[1]));
     await victim.revive();
     const job = await work.ended();
-    if (job.status !== "succeeded") wrong.push(`${phase.name}: ${job.status}, ${job.error}`);
-    wrong.push(...(await findProblems(phase, story, id, work.logs, secrets)));
+    if (job.status !== "succeeded") problems.push(`${phase.name}: ${job.status}, ${job.error}`);
+    problems.push(...(await findProblems(phase, story, id, work.logs, secrets)));
     await victim.afterWork?.();
     log(`${name}, ${phase.name}: ${job.status} after ${Math.round(performance.now() - from)} ms`);
   }
-  return wrong;
+  return problems;
 };
 
 const ENV = { SLIPWAY_PROVISIONER_SLOTS: "2", SLIPWAY_LOG_LEVEL: "debug" };
@@ -319,8 +319,8 @@ const terraformKills =
     const places = { parts: join(place.scratch, "parts"), gates: join(place.scratch, "gates") };
     for (const folder of Object.values(places)) mkdirSync(folder);
     const more: Record<string, string> = who.endsWith("worker") ? { SLIPWAY_TERRAFORM_WORKERS: "true" } : {};
-    const made = toTerraformOptions(join(place.scratch, "tools")).env ?? {};
-    const env = { ...(made as Record<string, string>), ...ENV, ...more };
+    const created = toTerraformOptions(join(place.scratch, "tools")).env ?? {};
+    const env = { ...(created as Record<string, string>), ...ENV, ...more };
     await place.start({ env });
     const client = await place.client.signIn(ADMIN.email, ADMIN.password);
     await using victim = await createVictim(who, { place, env, client });

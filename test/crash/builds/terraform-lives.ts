@@ -1,5 +1,5 @@
-// The lives of all templates, one after the other: without faults, and with a server or worker killed at a random moment of every build
-// that should succeed.
+// The lifecycles of all templates, one after the other: without faults, and with a server or worker killed at a random moment of every
+// build that should succeed.
 
 import { TEMPLATES } from "#test/provisioners/terraform/comparison.ts";
 import { runLife } from "#test/provisioners/terraform/life/life.ts";
@@ -11,12 +11,12 @@ import type { Check, CheckOptions } from "../store/store-crash.ts";
 /** Maximum milliseconds from a build's request to the kill, about the duration of a build. */
 const MAX_KILL_DELAY_MS = 3_000;
 
-const liveQuietly = async (): Promise<void> => {
+const runWithoutFaults = async (): Promise<void> => {
   await using stage = await openStage("server");
   for (const template of TEMPLATES) await runLife(stage, { template });
 };
 
-const liveKilled = async (victim: Victim, { seed, log }: CheckOptions): Promise<number> => {
+const runWithKills = async (victim: Victim, { seed, log }: CheckOptions): Promise<number> => {
   await using stage = await openStage(victim);
   const random = randomFrom(seed);
   let kills = 0;
@@ -27,23 +27,23 @@ const liveKilled = async (victim: Victim, { seed, log }: CheckOptions): Promise<
   };
   for (const template of TEMPLATES) {
     await runLife(stage, { template, disturb });
-    log(`${template}: lived with ${kills} kills of the ${victim} so far`);
+    log(`${template}: passed with ${kills} kills of the ${victim} so far`);
   }
   return kills;
 };
 
-const liveUnderKills = async (options: CheckOptions): Promise<string> => {
+const runRounds = async (options: CheckOptions): Promise<string> => {
   const kills = { server: 0, worker: 0 };
   for (let round = 1; round <= options.rounds; round++) {
-    await liveQuietly();
-    options.log("all lived on a quiet day");
+    await runWithoutFaults();
+    options.log("all passed without faults");
     for (const victim of ["server", "worker"] as const) {
-      kills[victim] += await liveKilled(victim, { ...options, seed: options.seed + round });
+      kills[victim] += await runWithKills(victim, { ...options, seed: options.seed + round });
     }
   }
-  return `${TEMPLATES.length} templates lived ${options.rounds * 3} times each, with ${kills.server} kills of the server and ${kills.worker} of the worker: terminal and chat worked, no state lost, nothing left running, no secret in a log, an answer or a file`;
+  return `${TEMPLATES.length} templates passed ${options.rounds * 3} times each, with ${kills.server} kills of the server and ${kills.worker} of the worker: terminal and chat worked, no state lost, nothing left running, no secret in a log, an answer or a file`;
 };
 
 export const checks: readonly Check[] = needs.terraform.found
-  ? [{ name: "terraform: lives of templates", run: liveUnderKills }]
+  ? [{ name: "terraform: lives of templates", run: runRounds }]
   : [];

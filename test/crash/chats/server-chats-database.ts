@@ -83,51 +83,53 @@ export const findChatProblems = (
 };
 
 const rowProblems = ({ chat, messages, queue }: StoredChat): string[] => {
-  const wrong: string[] = [];
+  const failures: string[] = [];
   const versions = [chat.history_version, chat.queue_version, chat.retry_version, ...messages.map((m) => m.revision)];
-  if (versions.some((version) => version > chat.snapshot_version)) wrong.push("a version is ahead of the snapshot's");
-  if (new Set(queue.map(({ position }) => position)).size < queue.length) wrong.push("two messages at one position");
-  if (queue.length > 20) wrong.push(`${queue.length} messages wait`);
+  if (versions.some((version) => version > chat.snapshot_version))
+    failures.push("a version is ahead of the snapshot's");
+  if (new Set(queue.map(({ position }) => position)).size < queue.length) failures.push("two messages at one position");
+  if (queue.length > 20) failures.push(`${queue.length} messages wait`);
   const calls = JSON.parse(chat.pending_calls) as unknown[];
   const awaits = chat.status === "requires_action";
-  if (awaits !== (chat.requires_action_deadline !== null)) wrong.push("the deadline does not fit the status");
-  if (awaits && calls.length === 0) wrong.push("results are awaited and there are no calls");
-  if (chat.archived && chat.status !== "waiting" && chat.status !== "error") wrong.push("archived and active");
-  return wrong;
+  if (awaits !== (chat.requires_action_deadline !== null)) failures.push("the deadline does not fit the status");
+  if (awaits && calls.length === 0) failures.push("results are awaited and there are no calls");
+  if (chat.archived && chat.status !== "waiting" && chat.status !== "error") failures.push("archived and active");
+  return failures;
 };
 
 /** Versions only grow, and messages are immutable except for the deletion mark. */
 const changeProblems = (before: StoredChat, now: StoredChat): string[] => {
-  const wrong: string[] = [];
+  const failures: string[] = [];
   for (const name of ["snapshot_version", "history_version", "queue_version", "retry_version"] as const) {
-    if (now.chat[name] < before.chat[name]) wrong.push(`${name} went from ${before.chat[name]} to ${now.chat[name]}`);
+    if (now.chat[name] < before.chat[name])
+      failures.push(`${name} went from ${before.chat[name]} to ${now.chat[name]}`);
   }
   const byId = new Map(now.messages.map((one) => [one.id, one]));
   for (const { id, content, deleted } of before.messages) {
     const found = byId.get(id);
-    if (found?.content !== content) wrong.push(`message ${id} is no longer what it was`);
-    else if (deleted && !found.deleted) wrong.push(`message ${id} came back`);
+    if (found?.content !== content) failures.push(`message ${id} is no longer what it was`);
+    else if (deleted && !found.deleted) failures.push(`message ${id} came back`);
   }
-  return wrong;
+  return failures;
 };
 
 const findMessage = (content: string): string => content.match(MESSAGE)?.[0] ?? "";
 
 const bookProblems = (book: ChatBook, { messages, queue }: StoredChat): string[] => {
-  const wrong: string[] = [];
+  const failures: string[] = [];
   const users = messages.filter(({ role }) => role === "user");
   const places = [...users, ...queue].map(({ id, content }) => ({ id, text: findMessage(content) }));
   const count = Map.groupBy(places, ({ text }) => text);
   for (const message of book.sent) {
     const found = count.get(message.text) ?? [];
     const problem = fateProblem(book, message, found.length);
-    if (problem) wrong.push(`${JSON.stringify(message)} ${problem}`);
+    if (problem) failures.push(`${JSON.stringify(message)} ${problem}`);
     if (message.id !== undefined && found[0] && found[0].id !== message.id) {
-      wrong.push(`${message.text} was answered with the number ${message.id} and has ${found[0].id}`);
+      failures.push(`${message.text} was answered with the number ${message.id} and has ${found[0].id}`);
     }
   }
-  if (book.isOrderly) wrong.push(...orderProblems(book, places));
-  return wrong;
+  if (book.isOrderly) failures.push(...orderProblems(book, places));
+  return failures;
 };
 
 const fateProblem = (book: ChatBook, message: SentMessage, times: number): string | undefined => {

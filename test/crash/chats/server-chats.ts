@@ -104,19 +104,21 @@ class Group {
     for (const one of this.people) one.stop();
     await Promise.all(this.#working);
     for (const book of this.books) await until(() => this.#driveToIdle(book), { patience: 120_000 });
-    const wrong: string[] = [];
+    const problems: string[] = [];
     for (const { id } of this.books) {
       const truth = await this.#describeStored(id);
       for (const reader of this.readers.filter(({ options }) => options.chat === id)) {
         const describeReader = () => JSON.stringify([reader.status, reader.queue, reader.history]);
         await until(async () => describeReader() === truth).catch(() => {
-          wrong.push(`a follower of ${id} by ${reader.options.over} ends with ${describeReader()} instead of ${truth}`);
+          problems.push(
+            `a follower of ${id} by ${reader.options.over} ends with ${describeReader()} instead of ${truth}`,
+          );
         });
       }
     }
     for (const one of this.readers) one.stop();
     await Promise.all(this.#reading);
-    return wrong;
+    return problems;
   }
 
   /** Answers, unarchives and sends whatever the chat needs to finish; returns true when it has. */
@@ -166,10 +168,10 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
       group = await Group.make(world, `g${groups.length}`, random);
       groups.push(group);
     }
-    const begun = group.answers;
+    const started = group.answers;
     const patience = 20 + Math.floor(random() * (rounds < ROUNDS_PER_GROUP ? 60 : 200));
     const now = group;
-    await until(async () => now.answers - begun >= patience, { patience: 60_000 });
+    await until(async () => now.answers - started >= patience, { patience: 60_000 });
     for (const reader of group.readers) if (random() < 0.2) reader.drop();
     await Bun.sleep(random() * 10);
     server.kill("SIGKILL");
@@ -183,7 +185,7 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
       assertNoProblems(
         seed,
         `kill ${round}`,
-        late.map((one) => `${one.id} has not gone on from ${one.status}`),
+        late.map((one) => `${one.id} is still ${one.status}`),
       );
     });
     for (const { status } of owed) moved[status] = (moved[status] ?? 0) + 1;

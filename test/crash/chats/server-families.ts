@@ -90,19 +90,19 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
     await place.start({ env });
     const root = await admin.get<Chat>(path);
     const now = rulesIn(root);
-    const wrong: string[] = [];
-    if (now !== change && now !== change + 1) wrong.push(`change ${change} was acknowledged, there is ${now}`);
+    const problems: string[] = [];
+    if (now !== change && now !== change + 1) problems.push(`change ${change} was acknowledged, there is ${now}`);
     const shape = ({ permissions, archived }: Pick<Chat, "permissions" | "archived">) =>
       JSON.stringify({ permissions, archived });
     if (now > 0 && (root.title !== expectedState(now).title || root.archived !== expectedState(now).archived)) {
-      wrong.push(`the root has the rules of change ${now}, is "${root.title}" and archived: ${root.archived}`);
+      problems.push(`the root has the rules of change ${now}, is "${root.title}" and archived: ${root.archived}`);
     }
     const children = root.children ?? [];
-    if (children.length !== CHILDREN) wrong.push(`${children.length} sub-chats are left`);
+    if (children.length !== CHILDREN) problems.push(`${children.length} sub-chats are left`);
     for (const child of children) {
-      if (shape(child) !== shape(root)) wrong.push(`a sub-chat has ${shape(child)}, its root ${shape(root)}`);
+      if (shape(child) !== shape(root)) problems.push(`a sub-chat has ${shape(child)}, its root ${shape(root)}`);
     }
-    assertNoProblems(seed, `kill ${round} at ${point}`, wrong);
+    assertNoProblems(seed, `kill ${round} at ${point}`, problems);
     change = now;
     log(`kill ${round} at ${point}: ${change} changes`);
   }

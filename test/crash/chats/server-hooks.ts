@@ -27,10 +27,10 @@ const answerAll = async (upstream: ModelServer, isOver: () => boolean): Promise<
 
 const answer = (call: ModelCall, number: number): void => {
   const messages = call.body.messages as { role: string; content: unknown }[];
-  const asked = messages.findLastIndex(
+  const requested = messages.findLastIndex(
     ({ role, content }) => role === "user" && JSON.stringify(content).includes("SAID "),
   );
-  const isAnswered = messages.slice(asked).some(({ role }) => role === "tool");
+  const isAnswered = messages.slice(requested).some(({ role }) => role === "tool");
   if (isAnswered) call.say({ text: "done" }, { finish: "stop" }).end();
   else {
     const id = `call-${number}`;
@@ -102,9 +102,9 @@ const listCallIds = (rows: readonly Row[]): string[] =>
 const findProblems = (
   stored: StoredChat,
   sent: readonly SentPrompt[],
-  asked: ReadonlyMap<string, number>,
+  requested: ReadonlyMap<string, number>,
 ): string[] => {
-  const wrong: string[] = [];
+  const failures: string[] = [];
   const rows = toRows(stored);
   const prompts = [
     ...rows.filter(({ role, parts }) => role === "user" && parts[0]?.type === "text"),
@@ -112,30 +112,31 @@ const findProblems = (
   ];
   for (const { parts } of prompts) {
     const kinds = parts.map(({ type }) => type).join(" ");
-    if (kinds !== "text hook-context hook-notice") wrong.push(`a message is stored as ${kinds}`);
+    if (kinds !== "text hook-context hook-notice") failures.push(`a message is stored as ${kinds}`);
   }
   for (const { text, isAcknowledged } of sent) {
     const count = prompts.filter(({ parts }) => parts[0]?.text === text).length;
-    if (count > 1 || (isAcknowledged && count === 0)) wrong.push(`${text} is there ${count} times`);
+    if (count > 1 || (isAcknowledged && count === 0)) failures.push(`${text} is there ${count} times`);
   }
   for (const part of rows.flatMap(({ parts }) => parts)) {
     if (part.type !== "tool-call") continue;
     if (JSON.stringify(part.args) !== '{"query":"hooked"}' || !part.hook_rewritten) {
-      wrong.push(`a call is stored with ${JSON.stringify(part.args)}`);
+      failures.push(`a call is stored with ${JSON.stringify(part.args)}`);
     }
   }
   for (const id of listCallIds(rows)) {
-    if (asked.get(id) !== 1) wrong.push(`the hook was asked ${asked.get(id) ?? 0} times about the stored call ${id}`);
+    if (requested.get(id) !== 1)
+      failures.push(`the hook was asked ${requested.get(id) ?? 0} times about the stored call ${id}`);
   }
   const contexts = rows.filter(({ parts }) => parts.some(({ text }) => text === "CTX-PRE")).length;
-  if (contexts !== listCallIds(rows).length) wrong.push(`${contexts} contexts of ${listCallIds(rows).length} calls`);
+  if (contexts !== listCallIds(rows).length) failures.push(`${contexts} contexts of ${listCallIds(rows).length} calls`);
   const results = rows.filter(({ role }) => role === "tool").length;
   const notes = rows.filter(({ parts }) => parts.some(({ text }) => text === "NOTE-POST")).length;
-  if (notes !== results) wrong.push(`${notes} notices of ${results} results`);
+  if (notes !== results) failures.push(`${notes} notices of ${results} results`);
   const ends = rows.filter(({ parts }) => parts.some(({ type, text }) => type === "text" && text === "done")).length;
   const stops = rows.filter(({ parts }) => parts.some(({ text }) => text === "NOTE-STOP")).length;
-  if (ends !== stops) wrong.push(`${stops} notices of ${ends} ends`);
-  return wrong;
+  if (ends !== stops) failures.push(`${stops} notices of ${ends} ends`);
+  return failures;
 };
 
 /** Kills the server `rounds` times. Returns a one-line summary. */
@@ -162,23 +163,23 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
   const writers = ids.map((_, n) => new Writer(world, `c${n}`));
   const writing = ids.map((id, n) => writers[n]?.run(id));
   const checkChats = async (what: string): Promise<void> => {
-    const asked = new Map<string, number>();
+    const requested = new Map<string, number>();
     for (const { request } of await consumer.listReceived("pre_tool_use")) {
       const id = String(request.data.tool_use_id);
-      asked.set(id, (asked.get(id) ?? 0) + 1);
+      requested.set(id, (requested.get(id) ?? 0) + 1);
     }
     const stored = await loadStoredChats(place.directory, ids);
     assertNoProblems(seed, what, await findDatabaseProblems(place.directory));
     const wrong = ids.flatMap((id, n) => {
       const one = stored.get(id);
-      return one ? findProblems(one, writers[n]?.sent ?? [], asked) : [`chat ${id} was lost`];
+      return one ? findProblems(one, writers[n]?.sent ?? [], requested) : [`chat ${id} was lost`];
     });
     assertNoProblems(seed, what, wrong);
   };
   for (let round = 1; round <= rounds; round++) {
-    const begun = (await consumer.listReceived()).length;
+    const started = (await consumer.listReceived()).length;
     const patience = 5 + Math.floor(random() * 40);
-    await until(async () => (await consumer.listReceived()).length - begun >= patience, { patience: 60_000 });
+    await until(async () => (await consumer.listReceived()).length - started >= patience, { patience: 60_000 });
     await Bun.sleep(random() * 40);
     server.kill("SIGKILL");
     await server.ended;

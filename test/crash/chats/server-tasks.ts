@@ -70,17 +70,18 @@ const problems = async (world: World, prompts: ReadonlyMap<string, string>): Pro
   const { admin } = world;
   const tasks = await listTasks(world);
   const chats = await read<Chat[]>(admin, "/api/v2/chats?limit=200");
-  const wrong: string[] = [];
-  if (chats.length !== tasks.length) wrong.push(`${tasks.length} tasks have ${chats.length} chats`);
+  const failures: string[] = [];
+  if (chats.length !== tasks.length) failures.push(`${tasks.length} tasks have ${chats.length} chats`);
   for (const [id, prompt] of prompts) {
     const task = tasks.find((one) => one.id === id);
     const chat = chats.find((one) => one.id === (task?.chat_id as { uuid: string } | undefined)?.uuid);
-    if (!chat) wrong.push(`the task with "${prompt}" has no chat`);
+    if (!chat) failures.push(`the task with "${prompt}" has no chat`);
     else {
       const { messages } = await read<MessagePage>(admin, `/api/v2/chats/${chat.id}/messages`);
       const sentPrompts = messages.filter(({ role }) => role === "user").map(({ content }) => content[0]?.text);
-      if (sentPrompts.join() !== prompt) wrong.push(`the chat of "${prompt}" received ${JSON.stringify(sentPrompts)}`);
+      if (sentPrompts.join() !== prompt)
+        failures.push(`the chat of "${prompt}" received ${JSON.stringify(sentPrompts)}`);
     }
   }
-  return wrong;
+  return failures;
 };

@@ -47,7 +47,7 @@ export class AutostartCheck {
 
   /** Returns problems with workspaces that are due. Waits for the first one. */
   async check(): Promise<string[]> {
-    const wrong: string[] = [];
+    const problems: string[] = [];
     for (const [n, id] of this.#ids.entries()) {
       const wait = this.#dueAt(n) - Date.now();
       if (n > 0 && wait > 0) break;
@@ -56,9 +56,9 @@ export class AutostartCheck {
       );
       const count = await this.#countStarts(id);
       this.begun += count;
-      if (count !== 1) wrong.push(`a workspace with one scheduled start was started ${count} times`);
+      if (count !== 1) problems.push(`a workspace with one scheduled start was started ${count} times`);
     }
-    return wrong;
+    return problems;
   }
 
   #dueAt(n: number): number {

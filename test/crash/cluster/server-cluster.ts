@@ -171,14 +171,14 @@ export const torture = async <F extends string>(
     load.watch();
     shards?.watch();
     const isOn = (): boolean => load.acknowledged >= seen + 10;
-    await until(isOn, { what: `writes to go on after ${after}` }).catch((error) => {
+    await until(isOn, { what: `writes to continue after ${after}` }).catch((error) => {
       throw new Error(`${(error as Error).message}; the nodes logged\n${logs()}`);
     });
     return load.pause_ms;
   };
   await waitForProgress("the start");
   const pauses: Pause[] = [];
-  const wrong: string[] = [];
+  const problems: string[] = [];
   for (const fault of faults) {
     const active =
       (shards && pickNode()) ??
@@ -198,12 +198,12 @@ export const torture = async <F extends string>(
     const first_ms = await waitForProgress(fault);
     if (shards)
       await until(() => shards.isTaken, { what: `lines of every part to be taken after ${fault}` }).catch((error) =>
-        wrong.push(`${(error as Error).message}: ${logs()}`),
+        problems.push(`${(error as Error).message}: ${logs()}`),
       );
     const ms = Math.max(first_ms, shards?.max_wait_ms ?? 0);
     pauses.push({ fault, ms });
     if (ms > longestPause(fault))
-      wrong.push(`nothing was acknowledged for ${Math.round(ms)} ms after ${fault}; ${logs()}`);
+      problems.push(`nothing was acknowledged for ${Math.round(ms)} ms after ${fault}; ${logs()}`);
     await other?.end?.();
     if (ended) await nodes.get(ended.node)?.exited;
     // A node that was replaced ends on its own, as soon as it learns that.
@@ -220,14 +220,14 @@ export const torture = async <F extends string>(
   const rows = await rowsByWriter(await truth());
   // Shards return to earlier owners: then the order of first writes says nothing, only the owner at that moment does.
   const judged = shards ? rows.map(({ name }) => ({ name, epoch: 0 })) : rows;
-  if (shards) wrong.push(...(await shards.finish()), ...checkShardEvents(await loadShardEvents(await truth())));
+  if (shards) problems.push(...(await shards.finish()), ...checkShardEvents(await loadShardEvents(await truth())));
   return {
     ...(shards ? { parts: shards.counts } : {}),
     acknowledged: load.acknowledged,
     unknown: load.count("unknown"),
     refused: load.count("refused"),
     pauses,
-    wrong: [...checkWrites(load.writes, judged), ...load.wrong, ...wrong],
+    wrong: [...checkWrites(load.writes, judged), ...load.wrong, ...problems],
   };
 };
 
@@ -239,7 +239,7 @@ const serverCluster = async (options: CheckOptions): Promise<string> => {
 /** Kills of each node per cluster: creating one, and checking everything in the end, takes longer than a kill. */
 const KILLS_EACH = 10;
 
-/** Kills each of three nodes in turn, whatever its role. */
+/** Kills each of three nodes one after the other, whatever its role. */
 const checkEachKilled = async ({ rounds, ...options }: CheckOptions): Promise<string> => {
   const run: TortureRun = async (faults, seed) => {
     await using cluster = await startCluster();

@@ -65,7 +65,7 @@ const checkStalledDownload = async (
   await ended;
   // Includes the head.
   const wrong = taken < bytes || taken > bytes + 64 * 1024 ? [`${taken} of ${bytes} bytes came`] : [];
-  assertNoProblems(seed, "a download that stands still", [...growth.wrong, ...wrong]);
+  assertNoProblems(seed, "a stalled download", [...growth.wrong, ...wrong]);
   return `a download of ${bytes / MiB} MiB that stood still for ${still_ms / 1000} s came whole, ${growth.summary}`;
 };
 

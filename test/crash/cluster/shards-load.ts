@@ -49,8 +49,8 @@ class RandomNodeClient extends Client {
     return answer;
   }
 
-  override socket(...asked: Parameters<Client["socket"]>): Promise<ClientSocket> {
-    return this.#clientFor(this.#nextNode()).socket(...asked);
+  override socket(...requested: Parameters<Client["socket"]>): Promise<ClientSocket> {
+    return this.#clientFor(this.#nextNode()).socket(...requested);
   }
 
   #nextNode(): NodeProcess | undefined {

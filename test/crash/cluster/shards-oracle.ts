@@ -29,7 +29,7 @@ export const checkShardEvents = (events: readonly ShardEvent[]): string[] => {
   const writers = new Map<string, string>();
   const assignmentCounts = new Map<number, number>();
   const runs = new Map<string, JobRun>();
-  const wrong: string[] = [];
+  const problems: string[] = [];
   for (const event of events) {
     const { part } = event;
     if (event.kind === "given") {
@@ -42,12 +42,12 @@ export const checkShardEvents = (events: readonly ShardEvent[]): string[] => {
     const node = writers.get(writer) ?? owner;
     writers.set(writer, node);
     if (node !== owner || owner === "no node")
-      wrong.push(`${what} of part ${part} was written by ${node} while ${owner} owned it`);
+      problems.push(`${what} of part ${part} was written by ${node} while ${owner} owned it`);
     if (event.kind === "wrote") continue;
     const ownership = `${owner}, assignment ${assignmentCounts.get(part) ?? 0}`;
-    wrong.push(...checkJobEvent(runs, event, ownership).map((one) => `${what} of part ${part} ${one} ${owner}`));
+    problems.push(...checkJobEvent(runs, event, ownership).map((one) => `${what} of part ${part} ${one} ${owner}`));
   }
-  return wrong;
+  return problems;
 };
 
 /** Returns what is wrong with a job's event, as text to precede a node's name. */

@@ -64,12 +64,13 @@ const checkPrefix = (directory: string, writer: LogWriter, least: number): { cou
     .query("select l.output from agent_logs l join agents a on a.key = l.agent where a.id = ? order by l.id")
     .values(writer.options.agent_id) as [string][];
   const { name } = writer.options;
-  const wrong: string[] = [];
-  if (rows.some(([output], i) => writer.sent[i]?.output !== output)) wrong.push(`${name}: a line is not what was sent`);
+  const problems: string[] = [];
+  if (rows.some(([output], i) => writer.sent[i]?.output !== output))
+    problems.push(`${name}: a line is not what was sent`);
   if (rows.length < least)
-    wrong.push(`${name}: LOST, ${least} lines were acknowledged before, ${rows.length} are there`);
-  if (!writer.borders.has(rows.length)) wrong.push(`${name}: a batch is there in part`);
-  return { count: rows.length, wrong };
+    problems.push(`${name}: LOST, ${least} lines were acknowledged before, ${rows.length} are there`);
+  if (!writer.borders.has(rows.length)) problems.push(`${name}: a batch is there in part`);
+  return { count: rows.length, wrong: problems };
 };
 
 /** Checks that a server on the restored folder has the same people and workspaces. */

@@ -17,19 +17,19 @@ testNeeding([strace], "[CR-7] every change is flushed before it is answered, alo
 
 test("[CR-7] a response before its flush would be detected", () => {
   const wal = "/srv/data/slipway.db-wal";
-  const [asked, answered] = ["10<TCP:[127.0.0.1:1->127.0.0.1:2]>", "MSG_DONTWAIT, NULL, 0) = 9"];
+  const [requested, answered] = ["10<TCP:[127.0.0.1:1->127.0.0.1:2]>", "MSG_DONTWAIT, NULL, 0) = 9"];
   const trace = [
-    `7 recvfrom(${asked}, "PATCH /one HTTP/1.1", 99, MSG_DONTWAIT, NULL, NULL) = 9`,
+    `7 recvfrom(${requested}, "PATCH /one HTTP/1.1", 99, MSG_DONTWAIT, NULL, NULL) = 9`,
     `7 pwrite64(4<${wal}>, "x", 1, 0) = 1`,
     `7 fsync(4<${wal}> <unfinished ...>`,
     `7 <... fsync resumed>) = 0`,
-    `7 sendto(${asked}, "HTTP/1.1 200 OK", 9, ${answered}`,
+    `7 sendto(${requested}, "HTTP/1.1 200 OK", 9, ${answered}`,
     // Another thread's call came in between: losing a request here would lose its result too, and make the whole trace useless.
     "7 recvfrom(10<TCP:[127.0.0.1:1->127.0.0.1:2]>,  <unfinished ...>",
     "8 fsync(5</srv/data/slipway.db>) = 0",
     '7 <... recvfrom resumed>"PATCH /two HTTP/1.1", 99, MSG_DONTWAIT, NULL, NULL) = 9',
     `7 pwrite64(4<${wal}>, "x", 1, 0) = 1`,
-    `7 sendto(${asked}, "HTTP/1.1 200 OK", 9, ${answered}`,
+    `7 sendto(${requested}, "HTTP/1.1 200 OK", 9, ${answered}`,
     `7 fsync(4<${wal}>) = 0`,
   ].join("\n");
   expect(parseResponses(trace).map(({ request, flushes, unflushed }) => [request, flushes, unflushed])).toEqual([

@@ -161,7 +161,10 @@ class DaemonWorld {
 
   /** Kills the daemon once the workspace is paused. */
   async killFrozen(): Promise<void> {
-    await until(() => this.kind.isFrozen(this.place, this.id), { isBrief: true, what: "the workspace stands still" });
+    await until(() => this.kind.isFrozen(this.place, this.id), {
+      isBrief: true,
+      what: "the workspace does not change",
+    });
     await this.kill();
   }
 }

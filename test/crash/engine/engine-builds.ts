@@ -63,26 +63,26 @@ const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
       const kill = (): void => (victim === "engine" ? engine.kill() : place.newest.kill("SIGKILL"));
       const killed = proxy.cut({ call: BUILD, moment: "copying", act: kill });
       const body = { name: `${victim}-${round}`, repository: { url } };
-      const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
+      const created = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
       await killed;
       if (victim === "engine") {
-        const { job } = await world.awaitBuild(made.id);
+        const { job } = await world.awaitBuild(created.id);
         assert(/Docker Engine/.test(job.error ?? ""), `the error names no engine: ${job.error}`);
         await engine.start();
         proxy.reconnect();
-        assert((await world.build(made.id, "start")).job.status === "succeeded", "it cannot be started again");
+        assert((await world.build(created.id, "start")).job.status === "succeeded", "it cannot be started again");
       } else {
         await place.newest.ended;
         proxy.reconnect();
         await place.start({ env });
-        const { job } = await world.awaitBuild(made.id);
+        const { job } = await world.awaitBuild(created.id);
         assert(job.status === "succeeded", `the build does not continue: ${job.error}`);
       }
       assert(
         (await countImages()) === 2,
         `${await countImages()} images instead of that of the prebuild and of the workspace`,
       );
-      await world.build(made.id, "delete", { permanent: true });
+      await world.build(created.id, "delete", { permanent: true });
       const { built_at: former } = await awaitPrebuild();
       await admin.post(`${PREBUILDS}/${prebuild.id}/build`);
       await until(

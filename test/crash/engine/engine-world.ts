@@ -185,7 +185,7 @@ export class EngineWorld implements AsyncDisposable {
 
   /** Runs a command in the workspace's container and returns its output. */
   async inside(id: string, script: string): Promise<string> {
-    const made = await this.direct.json<{ Id: string }>(
+    const created = await this.direct.json<{ Id: string }>(
       "exec",
       "POST",
       `/containers/${await this.container(id)}/exec`,
@@ -193,7 +193,7 @@ export class EngineWorld implements AsyncDisposable {
         body: { Cmd: ["sh", "-c", script], AttachStdout: true, User: "0", Tty: true },
       },
     );
-    const answer = await fetch(`http://docker/exec/${made?.Id}/start`, {
+    const answer = await fetch(`http://docker/exec/${created?.Id}/start`, {
       method: "POST",
       unix: this.engine.socket,
       headers: { "content-type": "application/json" },

@@ -74,9 +74,9 @@ const serverOnDocker = async ({ rounds, log }: CheckOptions): Promise<string> =>
       if (point === "home_replaced") word = "snapshot_made";
       const [home, data] = (await world.read(id)).split(/\s+/);
       if (home !== word || data !== word) throw new Error(`${point}: ${home} and ${data} instead of ${word}`);
-      const made = (await world.snapshots(id)).filter((one) => !before.includes(one.id)).length;
+      const created = (await world.snapshots(id)).filter((one) => !before.includes(one.id)).length;
       const wanted = point === "home_backup_fetched" || /^snapshot_(frozen|copied|made)$/.test(point) ? 1 : 0;
-      if (made !== wanted) throw new Error(`${point}: ${made} snapshots were made instead of ${wanted}`);
+      if (created !== wanted) throw new Error(`${point}: ${created} snapshots were made instead of ${wanted}`);
       await world.waitUntilCounting(id);
       await world.waitUntilSound(id);
       log(`${point}: ended afterwards`);

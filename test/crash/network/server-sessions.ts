@@ -5,7 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { residentMiB } from "#test/bench/machine.ts";
-import { programIn } from "#test/cli/client-world.ts";
+import { installProgram } from "#test/cli/client-world.ts";
 import { needs } from "#test/support/needs.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -39,8 +39,8 @@ const WORKSPACE = "dev";
 const openShell = async (place: ServerPlace): Promise<Shell> => {
   const home = join(place.scratch, "home");
   const folder = join(place.scratch, "files");
-  for (const made of [home, folder]) mkdirSync(made);
-  const env = { HOME: home, PATH: programIn(home) };
+  for (const created of [home, folder]) mkdirSync(created);
+  const env = { HOME: home, PATH: installProgram(home) };
   const slipway = async (args: readonly string[], input = ""): Promise<void> => {
     const stdin = new TextEncoder().encode(input);
     const child = Bun.spawn(["slipway", ...args], { env, stdio: [stdin, "ignore", "pipe"] });
@@ -75,10 +75,10 @@ const checkSessions = async ({ rounds, seed, log }: CheckOptions): Promise<strin
   });
   await until(() => running.every(({ seen }) => seen > 0), { what: "every session to have begun" });
   const [daemon, before] = [findDaemon(place), residentMiB(findDaemon(place))];
-  const begun = performance.now();
+  const started = performance.now();
   let late = 0;
   for (let kills = 1; kills <= rounds; kills += 1) {
-    const minute = begun + (kills - 1) * KILL_EVERY_MS;
+    const minute = started + (kills - 1) * KILL_EVERY_MS;
     await Bun.sleep(Math.max(0, minute + random() * KILL_WITHIN_MS - performance.now()));
     place.newest.kill("SIGKILL");
     await place.newest.ended;

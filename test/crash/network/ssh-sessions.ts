@@ -193,12 +193,12 @@ export class BulkSession extends RunningSession {
   protected async work({ stdin, stdout }: Ssh): Promise<void> {
     let sent = 0;
     const sending = (async () => {
-      const begun = performance.now();
+      const started = performance.now();
       while (!this.isEnding) {
         stdin.write(blockAt(sent / 4));
         await stdin.flush();
         sent += BLOCK;
-        const ahead = (sent / this.#rate) * 1_000 - (performance.now() - begun);
+        const ahead = (sent / this.#rate) * 1_000 - (performance.now() - started);
         if (ahead > 0) await Bun.sleep(ahead);
       }
       await stdin.end();

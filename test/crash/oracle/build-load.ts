@@ -105,11 +105,11 @@ export class BuildLoad {
     const body = { name, template_id: templates[kind] };
     const outcome = await this.#call<Workspace>("POST", "/api/v2/users/me/workspaces", body);
     if (outcome.fate === "refused")
-      throw new Error(`a proper workspace was refused: ${outcome.status} ${outcome.message}`);
-    const made = outcome.fate === "acknowledged" ? outcome.answer : await findWorkspace(admin, name);
-    if (!made) return undefined;
-    const known = { id: made.id, name, builds: new Map<string, number>(), over: false, checked: false };
-    known.builds.set(made.latest_build.id, made.latest_build.build_number);
+      throw new Error(`a valid workspace was refused: ${outcome.status} ${outcome.message}`);
+    const created = outcome.fate === "acknowledged" ? outcome.answer : await findWorkspace(admin, name);
+    if (!created) return undefined;
+    const known = { id: created.id, name, builds: new Map<string, number>(), over: false, checked: false };
+    known.builds.set(created.latest_build.id, created.latest_build.build_number);
     this.#workspaces.push(known);
     return known;
   }
@@ -174,7 +174,7 @@ export class BuildLoad {
 
   /** Compares the server's builds with the ones this client knows; `all` also rechecks completed builds that were correct before. */
   async check(all = false): Promise<string[]> {
-    const wrong = [...this.wrong];
+    const problems = [...this.wrong];
     for (const known of this.#workspaces) {
       if (known.checked && !all) continue;
       // Builds that this client learns of during the check are not checked yet.
@@ -186,9 +186,9 @@ export class BuildLoad {
         acknowledged,
       );
       known.checked = over && found.length === 0;
-      wrong.push(...found);
+      problems.push(...found);
     }
-    return wrong;
+    return problems;
   }
 
   /** Workspaces and builds so far. */
@@ -207,19 +207,19 @@ const findProblems = (
   shown: readonly Build[],
   known: ReadonlyMap<string, number>,
 ): string[] => {
-  const wrong: string[] = [];
+  const problems: string[] = [];
   const numbers = shown.map(({ build_number }) => build_number);
-  if (numbers.some((number, i) => number !== shown.length - i)) wrong.push(`${name}: builds ${numbers}`);
+  if (numbers.some((number, i) => number !== shown.length - i)) problems.push(`${name}: builds ${numbers}`);
   const active = shown.filter(({ job }) => job.completed_at === undefined);
-  if (active.length > 1) wrong.push(`${name}: ${active.length} builds are active`);
-  if (active[0] && active[0].id !== shown[0]?.id) wrong.push(`${name}: an old build is active`);
+  if (active.length > 1) problems.push(`${name}: ${active.length} builds are active`);
+  if (active[0] && active[0].id !== shown[0]?.id) problems.push(`${name}: an old build is active`);
   for (const [build, number] of acknowledged) {
     const found = shown.find((one) => one.id === build);
-    if (found?.build_number !== number) wrong.push(`${name}: LOST build ${number}, which was acknowledged`);
+    if (found?.build_number !== number) problems.push(`${name}: LOST build ${number}, which was acknowledged`);
   }
   // One more may be in progress, unanswered.
-  if (shown.length > known.size + 1) wrong.push(`${name}: ${shown.length} builds, ${known.size} were asked for`);
-  return wrong;
+  if (shown.length > known.size + 1) problems.push(`${name}: ${shown.length} builds, ${known.size} were asked for`);
+  return problems;
 };
 
 /** Returns the builds of a workspace, newest first. */

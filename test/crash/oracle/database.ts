@@ -67,16 +67,16 @@ const isUnused = async (stored: StoredData): Promise<boolean> => {
 };
 
 const findProblems = async (stored: StoredData): Promise<string[]> => {
-  const wrong: string[] = [];
+  const problems: string[] = [];
   // PostgreSQL is not killed here, and enforces foreign keys.
   if (!usesPostgres) {
     const integrity = String((await stored.rows("pragma integrity_check"))[0]?.[0]);
-    if (integrity !== "ok") wrong.push(`integrity: ${integrity}`);
-    if ((await stored.rows("pragma foreign_key_check")).length > 0) wrong.push("foreign keys are broken");
+    if (integrity !== "ok") problems.push(`integrity: ${integrity}`);
+    if ((await stored.rows("pragma foreign_key_check")).length > 0) problems.push("foreign keys are broken");
   }
   for (const { what, sql } of CHECKS) {
     const rows = await stored.rows(sql);
-    if (rows.length > 0) wrong.push(`${what}: ${JSON.stringify(rows.slice(0, 3))}`);
+    if (rows.length > 0) problems.push(`${what}: ${JSON.stringify(rows.slice(0, 3))}`);
   }
-  return wrong;
+  return problems;
 };

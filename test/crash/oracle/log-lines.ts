@@ -24,9 +24,9 @@ export class LineOracle {
 
   /** Reads the new lines of each writer's agent and returns the problems. */
   async check(reader: Client, writers: readonly LogWriter[]): Promise<string[]> {
-    const wrong: string[] = [];
-    for (const writer of writers) wrong.push(...writer.wrong, ...(await this.#checkOne(reader, writer)));
-    return wrong;
+    const problems: string[] = [];
+    for (const writer of writers) problems.push(...writer.wrong, ...(await this.#checkOne(reader, writer)));
+    return problems;
   }
 
   /** Rechecks every line from the first on: what was shown once must always be shown. */
@@ -42,7 +42,7 @@ export class LineOracle {
 
   async #checkOne(reader: Client, writer: LogWriter): Promise<string[]> {
     const { name, agent_id } = writer.options;
-    const wrong: string[] = [];
+    const problems: string[] = [];
     const ids = this.#seen.get(agent_id) ?? [];
     this.#seen.set(agent_id, ids);
     const least = writer.acknowledged;
@@ -50,17 +50,19 @@ export class LineOracle {
     for (const { id, output, source_id } of fresh) {
       const sent = writer.sent[ids.length];
       if (sent?.output !== output || sent.source_id !== source_id) {
-        wrong.push(`${name}: line ${ids.length} is "${output.slice(0, 40)}", sent was "${sent?.output.slice(0, 40)}"`);
+        problems.push(
+          `${name}: line ${ids.length} is "${output.slice(0, 40)}", sent was "${sent?.output.slice(0, 40)}"`,
+        );
         break;
       }
-      if (id <= (ids.at(-1) ?? 0)) wrong.push(`${name}: number ${id} stands behind ${ids.at(-1)}`);
-      if (this.#owners.has(id)) wrong.push(`number ${id} belongs to ${name} and to ${this.#owners.get(id)}`);
+      if (id <= (ids.at(-1) ?? 0)) problems.push(`${name}: number ${id} stands behind ${ids.at(-1)}`);
+      if (this.#owners.has(id)) problems.push(`number ${id} belongs to ${name} and to ${this.#owners.get(id)}`);
       this.#owners.set(id, name);
       ids.push(id);
     }
     this.lines += fresh.length;
-    if (ids.length < least) wrong.push(`${name}: LOST, ${least} lines are acknowledged and ${ids.length} are there`);
-    if (!writer.borders.has(ids.length)) wrong.push(`${name}: a batch is there in part, ${ids.length} lines`);
-    return wrong;
+    if (ids.length < least) problems.push(`${name}: LOST, ${least} lines are acknowledged and ${ids.length} are there`);
+    if (!writer.borders.has(ids.length)) problems.push(`${name}: a batch is there in part, ${ids.length} lines`);
+    return problems;
   }
 }

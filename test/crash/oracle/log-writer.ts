@@ -1,4 +1,4 @@
-// An agent that writes log lines by REST: it sends the next batch only when the previous one is acknowledged, and retries a batch with an
+// An agent that writes log lines over REST: it sends the next batch only when the previous one is acknowledged, and retries a batch with an
 // unknown result under the same key. So what it has sent is a sequence, and what is stored must be a prefix of it.
 import type { Client } from "#src/client.ts";
 import { call, type Fate, PAUSE_MS } from "./calls.ts";
@@ -15,7 +15,7 @@ export type WriterOptions = {
   source_ids: readonly string[];
   random: () => number;
   /** Called after each acknowledged batch. */
-  acknowledged?(): void;
+  onAcknowledged?(): void;
 };
 
 export class LogWriter {
@@ -71,14 +71,14 @@ export class LogWriter {
       this.batches += 1;
       this.#pending = undefined;
       this.failedAt = 0;
-      this.options.acknowledged?.();
+      this.options.onAcknowledged?.();
     } else if (outcome.fate === "unknown") {
       this.unknown += 1;
       if (outcome.status !== undefined) this.failures += 1;
       if (this.failedAt === 0) this.failedAt = performance.now();
       await Bun.sleep(PAUSE_MS);
     } else {
-      this.wrong.push(`${this.options.name}: a proper batch was refused: ${outcome.status} ${outcome.message}`);
+      this.wrong.push(`${this.options.name}: a valid batch was refused: ${outcome.status} ${outcome.message}`);
       this.#stopped = true;
       this.#pending = undefined;
     }

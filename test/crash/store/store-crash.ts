@@ -55,7 +55,7 @@ export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<s
   }
   const end = await runChild({ ...order(), batches: 20 }, oracle);
   if (end.code !== 0) throw new Error(`seed ${seed}: the last run ended with ${end.code}: ${end.errors}`);
-  check("orderly end");
+  check("clean end");
   return `${rounds} kills and ${deaths.length} failpoints, ${oracle.acknowledged} acknowledged batches, none lost`;
 };
 

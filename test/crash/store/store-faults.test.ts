@@ -21,7 +21,7 @@ describe.skipIf(faultsSkipReason !== "")("on a disk that fails", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("[ST-16] one refused write is reported to its callers; reads and later writes work", async () => {
+  test("[ST-16] a refused write is reported to its callers; reads and later writes still work", async () => {
     const { run, oracle, wrong, reasons } = await runWithFault("write:60:EIO:1");
     expect(run.code).toBe(0);
     expect(oracle.fatal).toBe("");
@@ -56,7 +56,7 @@ describe.skipIf(faultsSkipReason !== "")("on a disk that fails", () => {
     expect(wrong).toEqual([]);
   });
 
-  test(`[ST-16] whatever fails when, nothing acknowledged is lost (seed ${SEED})`, async () => {
+  test(`[ST-16] nothing acknowledged is lost, whatever fails at any time (seed ${SEED})`, async () => {
     expect(await storeFaults({ rounds: 3, seed: SEED, log: () => {} })).toContain("nothing acknowledged lost");
   });
 });

@@ -52,17 +52,17 @@ export class Oracle {
   check(directory: string): string[] {
     const { db, unlock } = openDatabase(directory, { cacheMb: 8, now: 0 });
     try {
-      const wrong = [...this.#findings];
+      const problems = [...this.#findings];
       const integrity = String(db.query("pragma integrity_check").values()[0]?.[0]);
-      if (integrity !== "ok") wrong.push(`integrity: ${integrity}`);
-      if (db.query("pragma foreign_key_check").all().length > 0) wrong.push("foreign keys are broken");
+      if (integrity !== "ok") problems.push(`integrity: ${integrity}`);
+      if (db.query("pragma foreign_key_check").all().length > 0) problems.push("foreign keys are broken");
       const rows = db.query("select id, output from agent_logs order by id").values() as [number, string][];
       const marks = new Map(db.query("select key, value from settings").values() as [string, string][]);
-      wrong.push(...this.#checkRows(rows, marks));
-      wrong.push(...this.#checkNumbers(Number(db.query("select next from sequences").values()[0]?.[0] ?? 0)));
+      problems.push(...this.#checkRows(rows, marks));
+      problems.push(...this.#checkNumbers(Number(db.query("select next from sequences").values()[0]?.[0] ?? 0)));
       const epoch = Number(db.query("select value from epoch").values()[0]?.[0] ?? 0);
-      if (epoch < this.epoch) wrong.push(`epoch ${epoch} is older than ${this.epoch}`);
-      return wrong;
+      if (epoch < this.epoch) problems.push(`epoch ${epoch} is older than ${this.epoch}`);
+      return problems;
     } finally {
       db.close();
       unlock();
@@ -70,46 +70,46 @@ export class Oracle {
   }
 
   #checkRows(rows: [number, string][], marks: Map<string, string>): string[] {
-    const wrong: string[] = [];
+    const problems: string[] = [];
     const found = new Map<string, number[]>();
     const newest = new Map<number, number>();
     for (const [id, output] of rows) {
       const [, client, n, i] = /^c(\d+) n(\d+) i(\d+) x*$/.exec(output) ?? [];
       if (client === undefined) {
-        wrong.push(`an uncommitted row is visible: ${output.slice(0, 40)}`);
+        problems.push(`an uncommitted row is visible: ${output.slice(0, 40)}`);
         continue;
       }
       const ids = found.get(`${client}:${n}`) ?? [];
-      if (ids.length !== Number(i)) wrong.push(`${client}:${n} has row ${i} after ${ids.length} rows`);
+      if (ids.length !== Number(i)) problems.push(`${client}:${n} has row ${i} after ${ids.length} rows`);
       found.set(`${client}:${n}`, [...ids, id]);
-      if (Number(n) < (newest.get(Number(client)) ?? 0)) wrong.push(`${client}:${n} stands behind a later one`);
+      if (Number(n) < (newest.get(Number(client)) ?? 0)) problems.push(`${client}:${n} stands behind a later one`);
       newest.set(Number(client), Number(n));
     }
     for (const [key, { client, n, first, count, fate }] of this.#sent) {
       const ids = found.get(key);
       found.delete(key);
-      if (!ids && fate === "acknowledged") wrong.push(`LOST ${key}, which was acknowledged`);
-      if (ids && fate === "refused") wrong.push(`${key} was refused and is there`);
-      if (ids && (ids[0] !== first || ids.length !== count)) wrong.push(`${key} is there in part: ${ids}`);
-      if (ids && Number(marks.get(`client-${client}`)) < n) wrong.push(`${key} is there without its mark`);
+      if (!ids && fate === "acknowledged") problems.push(`LOST ${key}, which was acknowledged`);
+      if (ids && fate === "refused") problems.push(`${key} was refused and is there`);
+      if (ids && (ids[0] !== first || ids.length !== count)) problems.push(`${key} is there in part: ${ids}`);
+      if (ids && Number(marks.get(`client-${client}`)) < n) problems.push(`${key} is there without its mark`);
     }
-    for (const key of found.keys()) wrong.push(`${key} is there and was never sent`);
+    for (const key of found.keys()) problems.push(`${key} is there and was never sent`);
     for (const [client, n] of newest) {
-      if (marks.get(`client-${client}`) !== `${n}`) wrong.push(`the mark of client ${client} is not at ${n}`);
+      if (marks.get(`client-${client}`) !== `${n}`) problems.push(`the mark of client ${client} is not at ${n}`);
     }
-    return wrong;
+    return problems;
   }
 
   /** Checks that no number was or will be used twice, by any process. */
   #checkNumbers(next: number): string[] {
-    const wrong: string[] = [];
+    const problems: string[] = [];
     let end = 0;
     for (const { first, count } of [...this.#sent.values()].sort((a, b) => a.first - b.first)) {
-      if (first < end) wrong.push(`number ${first} was handed out twice`);
+      if (first < end) problems.push(`number ${first} was handed out twice`);
       end = first + count;
     }
     // A reservation is on disk before any of its numbers is used.
-    if (end > next) wrong.push(`number ${end - 1} was handed out but is not reserved`);
-    return wrong;
+    if (end > next) problems.push(`number ${end - 1} was handed out but is not reserved`);
+    return problems;
   }
 }

@@ -34,14 +34,14 @@ export const straceCommand = (file: string): string[] => [
 /** Parses a trace. Skips failed calls; the process's standard output becomes `say` events, line by line. */
 export const readTrace = (trace: string): Event[] => {
   const events: Event[] = [];
-  const begun = new Map<string, Event | undefined>();
+  const started = new Map<string, Event | undefined>();
   const lines = trace.split("\n");
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] as string;
     const resumed = /^(\d+)\s+<\.\.\. \w+ resumed>.*= (-?\d+)/.exec(line);
     if (resumed) {
-      const event = begun.get(resumed[1] as string);
-      begun.delete(resumed[1] as string);
+      const event = started.get(resumed[1] as string);
+      started.delete(resumed[1] as string);
       if (event && Number(resumed[2]) >= 0) event.to = at;
       continue;
     }
@@ -52,7 +52,7 @@ export const readTrace = (trace: string): Event[] => {
     if (event) events.push(event);
     if (rest.endsWith("<unfinished ...>")) {
       if (event) event.to = Number.POSITIVE_INFINITY;
-      begun.set(pid, event);
+      started.set(pid, event);
     } else if (event && / = -1 /.test(rest)) {
       events.pop();
     }

@@ -148,9 +148,9 @@ export class RecordingServer implements AsyncDisposable {
         this.seen.push({ method, request, connection });
         try {
           await this.before(method, request);
-          const made = reply(request);
+          const created = reply(request);
           await this.after(method, request);
-          return made;
+          return created;
         } finally {
           this.#wakeWatchers();
         }

@@ -74,7 +74,7 @@ const readValue = async (directory: string): Promise<string> => {
 
 describe("a backup", () => {
   test.each(["backups", "one.tar"])(
-    "[OP-1] [OP-2] made into %s holds database, uploads and key, for one user alone",
+    "[OP-1] [OP-2] created in %s contains database, uploads and key, readable by one user only",
     async (target) => {
       const { path, manifest } = await runBackup(target);
       expect(manifest.files.map((file) => file.path)).toEqual(["slipway.db", uploaded, "encryption.key"]);
@@ -89,7 +89,7 @@ describe("a backup", () => {
     },
   );
 
-  test("[OP-1] as a .tar can be read by other programs", async () => {
+  test("[OP-1] as a .tar file can be read by other programs", async () => {
     const { path } = await runBackup("one.tar");
     const files = await new Bun.Archive(await Bun.file(path).bytes()).files();
     expect([...files.keys()].sort()).toEqual(["encryption.key", uploaded, MANIFEST, "slipway.db"].sort());
@@ -137,7 +137,7 @@ describe("a backup", () => {
 });
 
 describe("a restore", () => {
-  test("[OP-3] goes only into an empty folder, and cleans up an interrupted attempt", async () => {
+  test("[OP-3] restores only into an empty folder, and cleans up after an interrupted attempt", async () => {
     const { path } = await runBackup("backups");
     expect(String(await refusal(restoreBackup(path, data, flow())))).toContain("is not empty");
     const parent = restoreBackup(join(place.path, "backups"), join(place.path, "restored"), flow());
@@ -255,7 +255,7 @@ describe("scheduled backups", () => {
     await backups.stop();
   });
 
-  test("[OP-5] count from the newest existing one, and a failed one is retried soon", async () => {
+  test("[OP-5] the interval starts at the newest existing one, and a failed one is retried soon", async () => {
     const clock = new ManualClock();
     let broken = false;
     const { backups, makeOne, after, names } = schedule(clock, () => broken);

@@ -1,4 +1,4 @@
-// Guards that read other rows than they write must be written by one node at a time, or are listed here with the reason why not.
+// Statements with guards that read rows other than they write run under a lock, or are listed here with the reason why they need none.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -11,9 +11,9 @@ const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const OLD = "removes rows that are old or too many: rows inserted concurrently are removed next time";
 const ONE_ACTOR_REASON = "the other rows belong to the same chat, workspace or agent, and only one node has its actor";
 const NO_GUARD_REASON =
-  "an insert of such a row guards nothing that is written here, so it may also follow this one on a single server";
+  "no guard of this statement depends on inserts of such rows, so a single server may also run them in this order";
 
-/** The statement's words, and the reason. */
+/** The beginning of each statement, and the reason. */
 const REVIEWED: readonly (readonly [string, string])[] = [
   ['delete from "known_addresses"', OLD],
   ['delete from "audit_logs" where "audit_logs"."key" in', OLD],

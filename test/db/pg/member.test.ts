@@ -54,9 +54,9 @@ const join = async (id: string, more: Options = {}) => {
     await member.leaveCluster();
   };
   cleanups.push({ leaveCluster });
-  const asked: ["adopt" | "releaseShards", readonly number[]][] = [];
+  const requests: ["adopt" | "releaseShards", readonly number[]][] = [];
   const handler = (what: "adopt" | "releaseShards") => async (shards: readonly number[]) => {
-    asked.push([what, shards]);
+    requests.push([what, shards]);
     expect(shards.every((shard) => member.has(shard) === (what === "adopt"))).toBe(true);
     await more.handler?.[what]?.(shards);
   };
@@ -64,7 +64,8 @@ const join = async (id: string, more: Options = {}) => {
   const write = (shard?: number) => awaitOutcome(store.commit([upsertSetting({ key: id, value: "" })], { of: shard }));
   const shards = () => ALL_SHARDS.filter((shard) => member.has(shard));
   /** All shards that were adopted or left, each time. */
-  const sum = (what: "adopt" | "releaseShards") => asked.filter(([one]) => one === what).flatMap(([, which]) => which);
+  const sum = (what: "adopt" | "releaseShards") =>
+    requests.filter(([one]) => one === what).flatMap(([, which]) => which);
   return { id, member, store, fatal, leave: leaveCluster, write, shards, sum };
 };
 type Node = Awaited<ReturnType<typeof join>>;

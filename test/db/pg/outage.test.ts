@@ -42,15 +42,17 @@ const read = (store: PgStore): Promise<string> =>
   awaitOutcome(store.get(findSetting({ key: "before" })).then(() => {}));
 
 /** Returns the outcomes, and how long it took until all were there. */
-const measureOutcomes = async (asked: readonly Promise<string>[]): Promise<{ outcomes: string[]; took_ms: number }> => {
+const measureOutcomes = async (
+  requests: readonly Promise<string>[],
+): Promise<{ outcomes: string[]; took_ms: number }> => {
   const began = performance.now();
-  return { outcomes: await Promise.all(asked), took_ms: performance.now() - began };
+  return { outcomes: await Promise.all(requests), took_ms: performance.now() - began };
 };
 
 /** Writes continue, and everything submitted earlier is settled: batches are written in order. */
 const listKeysAfterwards = async (store: PgStore): Promise<string[]> => {
   let tries = 0;
-  await until(async () => (await write(store, `after-${tries++}`)) === "done", { what: "writes to go on" });
+  await until(async () => (await write(store, `after-${tries++}`)) === "done", { what: "writes to continue" });
   const keys = (await store.all(listSettings())).map(({ key }) => key);
   return keys.filter((key) => !key.startsWith("after-"));
 };

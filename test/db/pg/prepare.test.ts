@@ -40,8 +40,8 @@ testNeeding([needs.postgres], "[PQ-1] every statement that is compiled can be pr
   await import("#src/context/open.ts");
   const texts = [...new Set([...compiledTexts.flatMap(ours), ...files.filter(isOfBoth).flatMap(listSourceStatements)])];
   expect(texts.length).toBeGreaterThan(250);
-  const made = await createDatabase();
-  await using sql = new SQL(made.url, { max: 1 });
+  const created = await createDatabase();
+  await using sql = new SQL(created.url, { max: 1 });
   const refused: string[] = [];
   for (const text of texts) {
     const postgres = toPostgres(text);
@@ -59,6 +59,6 @@ testNeeding([needs.postgres], "[PQ-1] every statement that is compiled can be pr
       );
   }
   await sql.close();
-  await made.remove();
+  await created.remove();
   expect(refused).toEqual([]);
 });

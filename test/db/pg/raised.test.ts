@@ -156,7 +156,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[PQ-16] each of several writing nodes counts from the time it joins; when one dies or leaves, caches are refreshed and reads continue",
+  "[PQ-16] each writing node counts changes from the time it joins; when one dies or leaves, caches are refreshed and reads continue",
   async () => {
     database = await createDatabase();
     const { url } = database;

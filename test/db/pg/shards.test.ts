@@ -68,7 +68,7 @@ testNeeding([needs.postgres], "[CP-3] taking a shard waits for the commit group 
   await holder.unsafe("begin");
   await holder.unsafe("select 1 from settings where key = 'held' for update");
   const waits = commit("held", 7);
-  await until(() => isWaiting("insert into%settings%"), { what: "the group to stand still" });
+  await until(() => isWaiting("insert into%settings%"), { what: "the group to stall" });
   const order: string[] = [];
   const taken = sql.unsafe("update parts set node = 'other' where part = 7").then(() => order.push("taken"));
   await until(() => isWaiting("update parts%"), { what: "the part's taker to wait" });

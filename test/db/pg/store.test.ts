@@ -15,9 +15,9 @@ import { awaitOutcome } from "../contract.ts";
 const databases: TestDatabase[] = [];
 const stores: PgStore[] = [];
 const database = async (options = {}): Promise<TestDatabase> => {
-  const made = await createDatabase(options);
-  databases.push(made);
-  return made;
+  const created = await createDatabase(options);
+  databases.push(created);
+  return created;
 };
 const open = async (url: string, fatal = (_: Error): void => {}): Promise<PgStore> => {
   const store = await openPgStore({ url, now: 0, fatal });
@@ -129,8 +129,8 @@ describe("two nodes on one database", () => {
     [needs.postgres],
     "[PQ-6] a broken connection loses no acknowledged write, and writes continue",
     async () => {
-      const made = await database();
-      const store = await open(made.url);
+      const created = await database();
+      const store = await open(created.url);
       const acknowledged: string[] = [];
       let going = true;
       const writing = (async () => {
@@ -142,7 +142,7 @@ describe("two nodes on one database", () => {
       })();
       for (let cut = 0; cut < 3; cut++) {
         const seen = acknowledged.length;
-        await made.cutConnections();
+        await created.cutConnections();
         await until(() => acknowledged.length >= seen + 5);
       }
       going = false;
@@ -189,13 +189,13 @@ testNeeding(
 );
 
 testNeeding([needs.postgres], "[PQ-10] a read whose connection breaks is retried", async () => {
-  const made = await database();
-  const store = await open(made.url);
+  const created = await database();
+  const store = await open(created.url);
   const slowly = { sql: "select 7 from pg_sleep(1)", params: [], map: ([seven]: unknown[]) => seven };
   const reading = Promise.all([store.get(slowly), store.get(slowly)]);
   const asleep = "select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
-  await until(async () => (await querySql(made.url, asleep)).length === 2);
-  await made.cutConnections();
+  await until(async () => (await querySql(created.url, asleep)).length === 2);
+  await created.cutConnections();
   expect(await reading).toEqual([7, 7]);
 });
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ModelCatalog } from "#actors/models/model-settings.ts";
 import { estimateTokens } from "#domain/ai/ledger.ts";
-import { type Asker, listNames, listTargets, matchesPattern } from "#domain/ai/names.ts";
+import { listNames, listTargets, type ModelCaller, matchesPattern } from "#domain/ai/names.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
@@ -50,7 +50,7 @@ const catalog: ModelCatalog = {
     default_names: { openai: "gpt-1" },
   },
 };
-const ANONYMOUS: Asker = { groups: [], template_id: undefined };
+const ANONYMOUS: ModelCaller = { groups: [], template_id: undefined };
 const where = (dialect: "anthropic" | "openai", name: string, asker = ANONYMOUS): string[] =>
   listTargets(catalog, dialect, name, asker).map((one) => `${one.provider.id}:${one.model}`);
 
@@ -153,7 +153,7 @@ describe("bodies", () => {
     ["no JSON", "{"],
     ["a list", "[]"],
     ["no model", { messages: [] }],
-    ["a model that is no text", { model: 1 }],
+    ["a model that is not a string", { model: 1 }],
     ["a response in the background", { model: "m", background: true }],
   ])("[GW-2] %s is refused", (_, value) => {
     expect(() => readCallBody(endpoint("/responses"), bytes(value))).toThrow(CallBodyError);

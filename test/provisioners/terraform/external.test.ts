@@ -65,9 +65,9 @@ testNeeding(
   async () => {
     const { template, version } = await makeTerraformTemplate(world.admin, { "main.tf": MAIN }, "outside");
     expect(version.has_external_agent).toBe(true);
-    const made = await createWorkspace(world.admin, template.id, "outside");
-    const path = `/api/v2/workspaces/${made.id}`;
-    const built = await awaitBuild(world.admin, made.id);
+    const created = await createWorkspace(world.admin, template.id, "outside");
+    const path = `/api/v2/workspaces/${created.id}`;
+    const built = await awaitBuild(world.admin, created.id);
     const name = getAgent(built)?.name ?? "";
     const credentials = await world.admin.get<ExternalAgentCredentials>(`${path}/external-agent/${name}/credentials`);
     expect(credentials.command).toContain("/api/v2/init-script/linux/amd64");

@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
-import { programIn } from "#test/cli/client-world.ts";
+import { installProgram } from "#test/cli/client-world.ts";
 import { findMarkedBlocks, readPage } from "#test/support/documents.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -29,7 +29,7 @@ testNeeding(
     symlinkSync(Bun.which("terraform") ?? Bun.which("tofu") ?? "", join(home, "terraform"));
     mkdirSync(join(home, "my-template"));
     cpSync(join(templateFolder("minimal"), "main.tf"), join(home, "my-template", "main.tf"));
-    const env = { PATH: programIn(home), HOME: home, TMPDIR: tmpdir() };
+    const env = { PATH: installProgram(home), HOME: home, TMPDIR: tmpdir() };
     await using server = Bun.spawn([...toProgramCommand(), "serve"], {
       cwd: home,
       env: {

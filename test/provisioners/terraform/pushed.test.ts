@@ -120,7 +120,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-45] a state of another lineage, an older one, and an empty one over an existing one require force; a newer one does not",
+  "[TF-45] a state of another lineage, an older state, and an empty one that replaces an existing one, require force; a newer one does not",
   async () => {
     const { admin } = world;
     const { id, text, state, good, push } = await createRunning("replaced");

@@ -82,9 +82,9 @@ testNeeding(
       }
       const { hash } = (await sent.json()) as { hash: string };
       const path = "/api/v2/organizations/default/templateversions";
-      const made = await admin.post<TemplateVersion>(path, { storage_method: "file", file_id: hash });
-      await followImport(admin, made.id);
-      const { job } = await admin.get<TemplateVersion>(`/api/v2/templateversions/${made.id}`);
+      const created = await admin.post<TemplateVersion>(path, { storage_method: "file", file_id: hash });
+      await followImport(admin, created.id);
+      const { job } = await admin.get<TemplateVersion>(`/api/v2/templateversions/${created.id}`);
       answers[what] = `${job.status}: ${job.error}`;
     }
     for (const [what, words] of Object.entries(answers))
@@ -142,10 +142,10 @@ testNeeding(
     const { id } = await createWorkspace(admin, template.id, "hasty");
     await until(() => existsSync(join(folder, "begun")), { what: "the apply" });
     const path = `/api/v2/workspaces/${id}/builds`;
-    const wishes = ["start", "stop", "delete"].flatMap((transition) =>
+    const requests = ["start", "stop", "delete"].flatMap((transition) =>
       Array.from({ length: 7 }, () => ({ transition })),
     );
-    const refused = await Promise.all(wishes.map((body) => admin.fetch("POST", path, body)));
+    const refused = await Promise.all(requests.map((body) => admin.fetch("POST", path, body)));
     expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([409]));
     const orphan = await admin.fetch("POST", path, { transition: "delete", orphan: true });
     expect(orphan.status).toBe(409);

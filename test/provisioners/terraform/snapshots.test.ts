@@ -125,10 +125,10 @@ output "slipway_snapshot" {
 `;
 
 const makeFiles = (place: string) => ({ "main.tf": template(place), "slipway-snapshot/main.tf": MODULE });
-let made = 0;
+let created = 0;
 const makeTemplate = async (client: Client, place: string): Promise<Template> => {
-  made += 1;
-  return (await makeTerraformTemplate(client, makeFiles(place), `disks-${made}`)).template;
+  created += 1;
+  return (await makeTerraformTemplate(client, makeFiles(place), `disks-${created}`)).template;
 };
 
 const snapshotsPath = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;

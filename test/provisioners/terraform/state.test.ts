@@ -79,10 +79,10 @@ const makeParts = (place: string): string => {
   return HEAD + makePart(place, "first", "") + makePart(place, "second", waits, "depends_on = [terraform_data.first]");
 };
 
-let made = 0;
+let created = 0;
 const createTemplate = async (client: Client, main: string): Promise<string> => {
-  made += 1;
-  return (await makeTerraformTemplate(client, { "main.tf": main }, `parts-${made}`)).template.id;
+  created += 1;
+  return (await makeTerraformTemplate(client, { "main.tf": main }, `parts-${created}`)).template.id;
 };
 
 const loadState = async (client: Client, { latest_build }: Workspace): Promise<string> =>
@@ -172,7 +172,7 @@ testNeeding(
     expect(updated.latest_build.status).toBe("running");
     expect(await readOutputs(admin, updated)).toContain("terraform_data.second: Destruction complete");
     expect(listNames(await loadState(admin, updated))).toEqual(["first"]);
-    // Forgetting the state removes nothing, and says so.
+    // Forgetting the state removes nothing, and the log reports it.
     const forgotten = await deleteAndWait(admin, id, { orphan: true });
     expect(await readOutputs(admin, forgotten)).toContain("terraform_data.first is not removed");
     expect(place.has("first")).toBe(true);

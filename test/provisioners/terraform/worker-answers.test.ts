@@ -57,13 +57,13 @@ testNeeding(
     const makeLeft = (job_id: string, text: string): object => ({ type: "left", job_id, text });
     const good = makeState(3);
     // Sent twice, and changed when it is too late.
-    const begun = await build("start", (job_id) => [
+    const started = await build("start", (job_id) => [
       makeLeft(job_id, good),
       { type: "done", job_id, state: null, has_left: true, made: MADE },
       makeLeft(job_id, makeState(9)),
       { type: "failed", job_id, error: "no", code: "", has_left: true },
     ]);
-    expect(begun).toEqual(["succeeded", good]);
+    expect(started).toEqual(["succeeded", good]);
     const refused: ((job_id: string) => object[])[] = [
       (job_id) => [{ type: "done", job_id, state: null }],
       (job_id) => [makeLeft(job_id, "no state"), { type: "done", job_id, state: null, has_left: true }],

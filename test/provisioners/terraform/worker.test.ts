@@ -293,8 +293,8 @@ module "box" {
 `;
     const slow = HEAD + waits + makePart(parts, "first", "depends_on = [coder_agent.main]");
     const files = { "main.tf": slow, "box/main.tf": box };
-    const wishes = { file_id: await uploadFiles(admin, files), tags: { region: "eu" } };
-    const pushed = await admin.post<TemplateVersion>("/api/v2/organizations/default/templateversions", wishes);
+    const requests = { file_id: await uploadFiles(admin, files), tags: { region: "eu" } };
+    const pushed = await admin.post<TemplateVersion>("/api/v2/organizations/default/templateversions", requests);
     // No worker has the tags; then the first worker is killed while it plans.
     const directory = world.folderOf("first");
     const first = world.start("first", { directory });

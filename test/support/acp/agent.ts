@@ -123,10 +123,12 @@ class Turn {
     count += 1;
     const toolCallId = `terminal-call-${process.pid}-${count}`;
     const env = command.startsWith("printenv") ? [{ name: "GIVEN", value: "a b" }] : [];
-    const asked = { sessionId, command, env, cwd: this.#cwd, outputByteLimit: 16 };
-    const made = await this.#client.request<CreateTerminalResponse>("terminal/create", asked).catch(() => undefined);
-    if (!made) return this.sendText("agent_message_chunk", "no terminal ");
-    const { terminalId } = made;
+    const requested = { sessionId, command, env, cwd: this.#cwd, outputByteLimit: 16 };
+    const created = await this.#client
+      .request<CreateTerminalResponse>("terminal/create", requested)
+      .catch(() => undefined);
+    if (!created) return this.sendText("agent_message_chunk", "no terminal ");
+    const { terminalId } = created;
     const content = [{ type: "terminal", terminalId }];
     const call = { title: command, kind: "execute", rawInput: { command }, status: "in_progress", content };
     await this.sendUpdate({ sessionUpdate: "tool_call", toolCallId, ...call });
@@ -366,8 +368,8 @@ agent({ name: "test-agent" })
         });
       }
       if (verb === "termask") {
-        const asked = { title: tail, kind: "execute" as const, rawInput: { command: tail } };
-        await turn.call(asked, true, async () => "approved");
+        const requested = { title: tail, kind: "execute" as const, rawInput: { command: tail } };
+        await turn.call(requested, true, async () => "approved");
       }
       if (verb.startsWith("term")) await turn.terminal(tail, verb === "termwait");
       if (verb === "home") await turn.sendText("agent_message_chunk", readFileSync(join(HOME, first), "utf8"));

@@ -41,14 +41,14 @@ export class AgentStory {
     const { owner, organization_id, workspace_id, repository } = place;
     const file = `${repository}/proof-${name}.txt`;
     const permissions = { default: "ask_changes", rules: [] };
-    const asked = {
+    const requested = {
       organization_id,
       workspace_id,
       coding_agent: name,
       permissions,
       content: toTextContent(`Write ${file}`),
     };
-    const { id } = await owner.post<Chat>("/api/v2/chats", Object.assign(asked, more));
+    const { id } = await owner.post<Chat>("/api/v2/chats", Object.assign(requested, more));
     return new AgentStory(place, name, { id, file });
   }
 
@@ -92,13 +92,13 @@ export class AgentStory {
     // Not every agent cancels the model call; then the call ends with its process.
     await until(() => !upstream.held.includes(this.#name));
     const before = (await this.messages()).length;
-    const begun = upstream.bodies.length;
+    const started = upstream.bodies.length;
     await sendMessage({ owner }, this.id, "Answer me.");
     await until(async () => (await this.messages()).length >= before + 2, SLOW_START);
     await this.#awaitStatus("waiting");
     expect(await this.#readLastText()).toContain(FINAL_TEXT);
-    const asked = upstream.bodies.slice(begun).filter((body) => body.includes("Answer me"));
-    expect(asked.at(-1)).toContain(`Write ${this.file}`);
+    const requested = upstream.bodies.slice(started).filter((body) => body.includes("Answer me"));
+    expect(requested.at(-1)).toContain(`Write ${this.file}`);
     // Replayed messages are already stored.
     expect(await this.messages()).toHaveLength(before + 2);
   }

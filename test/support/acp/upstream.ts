@@ -73,8 +73,10 @@ export class AgentUpstream implements AsyncDisposable {
   #hold({ signal }: Request, holder: string, { events: all, heldAfter }: Answer): Response {
     this.held.push(holder);
     signal.addEventListener("abort", () => this.held.splice(this.held.indexOf(holder), 1));
-    const begun = new TextEncoder().encode(formatEvents(all.slice(0, heldAfter)));
-    return new Response(new ReadableStream({ start: (controller) => controller.enqueue(begun) }), { headers: STREAM });
+    const started = new TextEncoder().encode(formatEvents(all.slice(0, heldAfter)));
+    return new Response(new ReadableStream({ start: (controller) => controller.enqueue(started) }), {
+      headers: STREAM,
+    });
   }
 }
 
@@ -104,8 +106,8 @@ const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value
 
 /** Returns the names in any dialect. */
 const listToolNames = ({ tools }: Json): string[] =>
-  list(tools).flatMap(({ name, function: made, functionDeclarations }) => [
-    ...[name, (made as Json | undefined)?.name].filter((one) => typeof one === "string"),
+  list(tools).flatMap(({ name, function: built, functionDeclarations }) => [
+    ...[name, (built as Json | undefined)?.name].filter((one) => typeof one === "string"),
     ...list(functionDeclarations).map((one) => String(one.name)),
   ]);
 
@@ -181,10 +183,10 @@ const responses = ({ model }: Json, { use, text, id }: Act): Answer => {
     delta: text,
   };
   const completed = Object.assign({}, response, { status: "completed", output: [item], usage });
-  const begun = Object.assign({}, item, use ? { arguments: "" } : { content: [] });
+  const started = Object.assign({}, item, use ? { arguments: "" } : { content: [] });
   const all = [
     { type: "response.created", response },
-    { type: "response.output_item.added", output_index: 0, item: begun },
+    { type: "response.output_item.added", output_index: 0, item: started },
     ...(use ? [] : [answer]),
     { type: "response.output_item.done", output_index: 0, item },
     { type: "response.completed", response: completed },

@@ -71,9 +71,9 @@ export class FakeDocker implements AsyncDisposable {
     const { labels = {}, ...rest } = options;
     const id = `c${this.#next++}`;
     const body = { Image: "dev:latest", Env: [], Labels: labels, HostConfig: {} };
-    const made = { id, name, body, running: true, uploaded: 0, file: "", created: nowSeconds(), ...rest };
-    this.containers.set(made.id, made);
-    return made;
+    const built = { id, name, body, running: true, uploaded: 0, file: "", created: nowSeconds(), ...rest };
+    this.containers.set(built.id, built);
+    return built;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -161,9 +161,17 @@ export class FakeDocker implements AsyncDisposable {
       if ([...this.containers.values()].some((one) => one.name === name)) {
         return toErrorResponse(409, `Conflict. The container name "/${name}" is already in use`);
       }
-      const made = { id: `c${this.#next++}`, name, body, running: false, uploaded: 0, file: "", created: nowSeconds() };
-      this.containers.set(made.id, made);
-      return Response.json({ Id: made.id, Warnings: [] }, { status: 201 });
+      const built = {
+        id: `c${this.#next++}`,
+        name,
+        body,
+        running: false,
+        uploaded: 0,
+        file: "",
+        created: nowSeconds(),
+      };
+      this.containers.set(built.id, built);
+      return Response.json({ Id: built.id, Warnings: [] }, { status: 201 });
     }
     const container = this.containers.get(id) ?? [...this.containers.values()].find(({ name }) => name === id);
     if (!container) return toErrorResponse(404, `No such container: ${id}`);

@@ -50,8 +50,8 @@ export const makeOrigin = async (path: string): Promise<void> => {
   await Bun.write(`${path}/test.sh`, TEST);
   const git = `git ${ME}`;
   const script = `git init -q -b main && git add . && ${DATES} ${git} commit -qm 'Begin'`;
-  const made = Bun.spawn(["sh", "-c", script], { cwd: path, stdout: "ignore", stderr: "pipe" });
-  if ((await made.exited) !== 0) throw new Error(await new Response(made.stderr).text());
+  const created = Bun.spawn(["sh", "-c", script], { cwd: path, stdout: "ignore", stderr: "pipe" });
+  if ((await created.exited) !== 0) throw new Error(await new Response(created.stderr).text());
 };
 
 /** For "Fix <name>" it does the work in the folder of that name; for "Wait" it runs `sleep 600`. */
@@ -78,9 +78,9 @@ export class CodingModel implements AsyncDisposable {
 
   async #answer({ body }: ModelCall): Promise<OutputItem[]> {
     const history = (body.messages ?? []) as ChatMessage[];
-    const asked = history.findLastIndex(({ role }) => role === "user");
-    const words = JSON.stringify(history[asked]?.content ?? "");
-    const since = history.slice(asked + 1);
+    const requested = history.findLastIndex(({ role }) => role === "user");
+    const words = JSON.stringify(history[requested]?.content ?? "");
+    const since = history.slice(requested + 1);
     const step = since.filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
     await this.onStep(step);
     if (words.includes("Wait")) return saying(0, [["execute", { command: "echo $$; exec sleep 600", timeout: "1h" }]]);

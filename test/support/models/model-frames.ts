@@ -96,8 +96,13 @@ const openAiFrame = (outputItem: OutputItem, index: number): string => {
 };
 
 /** Returns all events of one output item: added, its deltas, and done. */
-const item = (index: number, begun: Record<string, unknown>, between: string, done: Record<string, unknown> = begun) =>
-  sse({ type: "response.output_item.added", output_index: index, item: begun }) +
+const item = (
+  index: number,
+  started: Record<string, unknown>,
+  between: string,
+  done: Record<string, unknown> = started,
+) =>
+  sse({ type: "response.output_item.added", output_index: index, item: started }) +
   between +
   sse({ type: "response.output_item.done", output_index: index, item: done });
 
@@ -117,8 +122,8 @@ const responsesFrame = (outputItem: OutputItem, index: number): string => {
       sse({ type: "response.reasoning_summary_part.added", ...part }) +
       sse({ type: "response.reasoning_summary_text.delta", ...part, delta: outputItem.reasoning }) +
       sse({ type: "response.reasoning_summary_part.done", ...part });
-    const begun = { type: "reasoning", id, encrypted_content: null };
-    return item(index, begun, words, { ...begun, encrypted_content: "sealed-thoughts" });
+    const started = { type: "reasoning", id, encrypted_content: null };
+    return item(index, started, words, { ...started, encrypted_content: "sealed-thoughts" });
   }
   if ("call" in outputItem) {
     const call = { type: "function_call", id, call_id: outputItem.call.id, name: outputItem.call.name };
@@ -131,9 +136,9 @@ const responsesFrame = (outputItem: OutputItem, index: number): string => {
   }
   if ("search" in outputItem) {
     const { search } = outputItem;
-    const begun = { type: "web_search_call", id: search.id, status: "in_progress" };
+    const started = { type: "web_search_call", id: search.id, status: "in_progress" };
     const action = { type: "search", query: search.query, sources: [{ type: "url", url: search.url }] };
-    return item(index, begun, "", { ...begun, status: "completed", action });
+    return item(index, started, "", { ...started, status: "completed", action });
   }
   const { input: input_tokens = 7, output: output_tokens = 5, cached = 0, thought = 0 } = outputItem.usage ?? {};
   const reason = ENDS.responses[outputItem.finish];

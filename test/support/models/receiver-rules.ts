@@ -49,9 +49,9 @@ const callsAreAnswered: Check = (body) => {
   return findFirstProblem(messages, (message, at) => {
     const calls = list<{ id: string }>(message.tool_calls).map(({ id }) => id);
     if (message.role === "tool") {
-      let asked = at - 1;
-      while (messages[asked]?.role === "tool") asked -= 1;
-      const ids = list<{ id: string }>(messages[asked]?.tool_calls).map(({ id }) => id);
+      let requested = at - 1;
+      while (messages[requested]?.role === "tool") requested -= 1;
+      const ids = list<{ id: string }>(messages[requested]?.tool_calls).map(({ id }) => id);
       return ids.includes(message.tool_call_id ?? "")
         ? undefined
         : "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
@@ -205,8 +205,8 @@ const anthropic: readonly Rule[] = [
         if (calls.some((id) => !results.includes(id)))
           return `messages.${at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after`;
         const given = ids(message, "tool_result", "tool_use_id");
-        const asked = ids(messages[at - 1], "tool_use", "id");
-        if (given.some((id) => !asked.includes(id)) || new Set(given).size !== given.length)
+        const requested = ids(messages[at - 1], "tool_use", "id");
+        if (given.some((id) => !requested.includes(id)) || new Set(given).size !== given.length)
           return `messages.${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks`;
         const kinds = toBlocks(message.content).map(({ type }) => type === "tool_result");
         return kinds.lastIndexOf(true) >= kinds.filter(Boolean).length

@@ -48,7 +48,7 @@ export class ScriptedCall {
   }
 
   fail(kind: ModelError["kind"], options?: ConstructorParameters<typeof ModelError>[2]): this {
-    return this.push(new ModelError(kind, "The script says so.", options));
+    return this.push(new ModelError(kind, "A scripted failure.", options));
   }
 
   /** Ends the stream, with or without a finish reason. */

@@ -9,9 +9,9 @@ const KINDS = {
 export type CallKind = keyof typeof KINDS | "turn";
 
 const classifyCall = ({ request }: ScriptedCall): CallKind => {
-  const asked = request.messages[0]?.content[0]?.text ?? "";
+  const requested = request.messages[0]?.content[0]?.text ?? "";
   const kinds = Object.entries(KINDS) as [keyof typeof KINDS, string][];
-  return kinds.find(([, words]) => asked.includes(words))?.[0] ?? "turn";
+  return kinds.find(([, words]) => requested.includes(words))?.[0] ?? "turn";
 };
 
 /** Returns a function that waits for the next call of a kind; other calls stay queued. */

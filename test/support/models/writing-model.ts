@@ -11,9 +11,9 @@ export const startWritingModel = async (): Promise<ModelServer> => {
   const server = await ModelServer.start();
   void server.answerAll((call) => {
     const history = (call.body.messages ?? []) as PromptMessage[];
-    const asked = history.findLastIndex(({ role }) => role === "user");
-    const word = /Write ([\w-]+)/.exec(JSON.stringify(history[asked]?.content ?? ""))?.[1];
-    const hasWritten = history.slice(asked + 1).some(({ tool_calls }) => (tool_calls ?? []).length > 0);
+    const requested = history.findLastIndex(({ role }) => role === "user");
+    const word = /Write ([\w-]+)/.exec(JSON.stringify(history[requested]?.content ?? ""))?.[1];
+    const hasWritten = history.slice(requested + 1).some(({ tool_calls }) => (tool_calls ?? []).length > 0);
     if (word === undefined || hasWritten) {
       const text = word === undefined ? "Hello." : `The answer is ${word}.`;
       call.say({ text }, { finish: "stop", usage: { input: 1_000, output: 20 } }).end();

@@ -6,8 +6,8 @@ import { listSlowestFiles, type TestCase } from "./junit.ts";
 export type Cost = { readonly seconds: number; readonly processor: number };
 
 /** Adds up costs, for a step that is retried. */
-export const measureCost = (child: Pick<Bun.Subprocess, "resourceUsage">, begun: number): Cost => ({
-  seconds: (performance.now() - begun) / 1000,
+export const measureCost = (child: Pick<Bun.Subprocess, "resourceUsage">, started: number): Cost => ({
+  seconds: (performance.now() - started) / 1000,
   processor: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6,
 });
 

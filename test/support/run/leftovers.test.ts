@@ -23,7 +23,7 @@ testOnLinux(
     const byHome = Bun.spawn(["/bin/sleep", "1000"], { cwd: "/", env: { HOME: join(home, "deep") } });
     const byFolder = Bun.spawn(["/bin/sleep", "1001"], { cwd: home, env: {} });
     const marked = Bun.spawn(["/bin/sleep", "1002"], { cwd: "/", env: { [RUN_MARK]: "mine" } });
-    const stranger = Bun.spawn(["/bin/sleep", "1003"], { cwd: "/", env: { HOME: `${home}er`, [RUN_MARK]: "theirs" } });
+    const outsider = Bun.spawn(["/bin/sleep", "1003"], { cwd: "/", env: { HOME: `${home}er`, [RUN_MARK]: "theirs" } });
     const noted = readNotedFolders(ledger);
     const found = findLeftovers("mine", noted);
     expect(found.map(({ pid }) => pid).sort()).toEqual([byHome.pid, byFolder.pid, marked.pid].sort());
@@ -34,8 +34,8 @@ testOnLinux(
     endLeftovers(found);
     await Promise.all([byHome.exited, byFolder.exited, marked.exited]);
     expect(findLeftovers("mine", noted)).toEqual([]);
-    stranger.kill();
-    await stranger.exited;
+    outsider.kill();
+    await outsider.exited;
     rmSync(folder, { recursive: true });
   },
 );

@@ -12,7 +12,7 @@ export type RetryVerdict = {
   readonly unsteady: readonly UnsteadyFile[];
 };
 
-/** With more flaky files than this, about one in 60, the run fails: they are no accident, and hide real problems. */
+/** With more flaky files than this, about one in 60, the run fails: they have a cause, and hide real problems. */
 export const MAX_UNSTEADY = 12;
 
 /** Returns the files with a failed test. */

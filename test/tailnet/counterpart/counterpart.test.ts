@@ -115,23 +115,23 @@ testNeeding(wanted, "[TL-31] retransmitted packets are accepted once, by either 
 
 testNeeding(wanted, "[TL-20][TL-31] our cookies are accepted, and theirs are returned", async () => {
   // We are under load: their handshake is repeated with our cookie.
-  await using asked = await start({ accept: echoing });
-  asked.load(true);
-  const exchange = asked.exchange(80, 10);
-  await until(() => count(asked.passed.there, TYPE.cookie) > 0);
+  await using requested = await start({ accept: echoing });
+  requested.load(true);
+  const exchange = requested.exchange(80, 10);
+  await until(() => count(requested.passed.there, TYPE.cookie) > 0);
   const { sent, got } = await exchange;
   expect(got).toBe(sent);
-  expect(asked.passed.back.some(hasCookie)).toBe(true);
+  expect(requested.passed.back.some(hasCookie)).toBe(true);
   // They are under load: thousands of unknown peers start a handshake at the same time.
   await using loaded = await start();
-  const stranger = createKeyPair();
+  const outsider = createKeyPair();
   const keys = new MacKeys(loaded.other.public);
   const stamps = new Tai64n(loaded.clock);
   const flood = Array.from({ length: 1_500 }, () => {
     const macs = { keys, cookie: undefined };
-    return initiate(stranger, loaded.other.public, { local: generateIndex(), stamp: stamps.next(), macs })?.message;
+    return initiate(outsider, loaded.other.public, { local: generateIndex(), stamp: stamps.next(), macs })?.message;
   });
-  const strangers = setInterval(() => {
+  const outsiders = setInterval(() => {
     for (const message of flood) if (message) loaded.say(message);
   }, 100);
   try {
@@ -139,7 +139,7 @@ testNeeding(wanted, "[TL-20][TL-31] our cookies are accepted, and theirs are ret
     await expectEcho(await loaded.dial(PORT.echo), "in spite of them");
     expect(loaded.passed.there.some(hasCookie)).toBe(true);
   } finally {
-    clearInterval(strangers);
+    clearInterval(outsiders);
   }
 });
 

@@ -98,8 +98,8 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
     },
   );
   const ticking = clock.every(250, () => remote.tunnel.tick());
-  const asked = new Map<number, (answer: Exchange) => void>();
-  const begun = Promise.withResolvers<void>();
+  const requested = new Map<number, (answer: Exchange) => void>();
+  const started = Promise.withResolvers<void>();
   const handleFrame = (type: number, body: Uint8Array): void => {
     if (type === 0) {
       passed.back.push(body);
@@ -107,8 +107,8 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
       return;
     }
     const { id, ...answer } = JSON.parse(new TextDecoder().decode(body)) as Exchange & { id: number };
-    if (id === 0) begun.resolve();
-    asked.get(id)?.(answer);
+    if (id === 0) started.resolve();
+    requested.get(id)?.(answer);
   };
   void (async () => {
     let rest = Buffer.alloc(0);
@@ -121,7 +121,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
       }
     }
   })();
-  await begun.promise;
+  await started.promise;
   const ends = { source: OURS, target: THEIRS };
   let requests = 0;
   return {
@@ -139,7 +139,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
       requests += 1;
       const id = requests;
       return new Promise((resolve) => {
-        asked.set(id, resolve);
+        requested.set(id, resolve);
         frame(1, new TextEncoder().encode(JSON.stringify({ id, port, bytes, wait })));
       });
     },

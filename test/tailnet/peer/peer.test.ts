@@ -78,8 +78,8 @@ describeInside("revoked access", () => {
     await connection.read();
     const [remote] = agent.peer.remotes;
     const cutOff = new Promise<number>((resolve) => {
-      const begun = performance.now();
-      remote?.over.signal.addEventListener("abort", () => resolve(performance.now() - begun));
+      const started = performance.now();
+      remote?.over.signal.addEventListener("abort", () => resolve(performance.now() - started));
     });
     const key = new Client(server.url, seeded.owner_token);
     return { world, cutOff, revoke: () => key.post("/api/v2/users/logout") };

@@ -37,7 +37,7 @@ test("[TL-26] a flood of half-open connections is bounded, and expires", async (
   expect(world.server.figures.connections).toBe(0);
 });
 
-test("[TL-26] connections beyond the limit are refused; a segment of an unknown connection is answered with a reset", async () => {
+test("[TL-26] connections beyond the limit are refused; a segment of an unknown connection gets a reset", async () => {
   const world = makeStacks();
   for (let i = 0; i < MAX_CONNECTIONS; i += 1) await world.connect();
   expect(world.accepted).toHaveLength(MAX_CONNECTIONS);

@@ -43,7 +43,7 @@ export const makeStacks = (options: StacksOptions = {}) => {
   });
   const into = (stack: () => TcpStack) => (bytes: Uint8Array) => {
     const packet = parsePacket(bytes);
-    if (!packet) throw new Error("that is no packet");
+    if (!packet) throw new Error("that is not a packet");
     carried.push(bytes);
     stack().push(packet);
   };

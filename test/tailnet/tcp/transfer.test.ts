@@ -24,12 +24,12 @@ const send = async (connection: TcpConnection, data: Uint8Array): Promise<void> 
 const transfer = async (world: World, size: number): Promise<number> => {
   const connection = await world.connect();
   const data = randomBytes(size, world.random);
-  const begun = world.sim.monotonic();
+  const started = world.sim.monotonic();
   const sent = send(connection, data);
   const got = await world.sim.until(readAll(await awaitAccepted(world)));
   await world.sim.until(sent);
   expect(got).toEqual({ length: size, sha: sha1(data) });
-  return size / 1e6 / ((world.sim.monotonic() - begun) / 1_000);
+  return size / 1e6 / ((world.sim.monotonic() - started) / 1_000);
 };
 
 describe("bytes", () => {
@@ -154,12 +154,12 @@ describe("a network that", () => {
     const times: number[] = [];
     const [began, before] = [world.sim.monotonic(), drained];
     for (let i = 0; i < 200; i += 1) {
-      const begun = world.sim.monotonic();
+      const started = world.sim.monotonic();
       await ours.write(Uint8Array.of(i));
       const key = await world.sim.until(theirs.read());
       await theirs.write(key as Uint8Array);
       await world.sim.until(ours.read());
-      times.push(world.sim.monotonic() - begun);
+      times.push(world.sim.monotonic() - started);
     }
     expect((drained - before) / 1e3 / (world.sim.monotonic() - began)).toBeGreaterThan(17);
     const typed = bulk.figures.rtt;
@@ -199,12 +199,12 @@ describe("a network that", () => {
     });
     const bulk = await world.connect();
     const sink = await awaitAccepted(world, 900);
-    const begun = world.sim.monotonic();
+    const started = world.sim.monotonic();
     const sent = send(bulk, new Uint8Array(20_000_000));
     await world.sim.until(readAll(sink));
     await world.sim.until(sent);
     typing.cancel();
-    expect(20_000 / (world.sim.monotonic() - begun)).toBeGreaterThan(6);
+    expect(20_000 / (world.sim.monotonic() - started)).toBeGreaterThan(6);
   });
 
   test("[TL-25] loses the last packet gets it again quickly", async () => {
@@ -215,12 +215,12 @@ describe("a network that", () => {
     await world.sim.until(theirs.read());
     await world.sim.advance(100);
     world.become({ delay: 1, loss: 1 });
-    const begun = world.sim.monotonic();
+    const started = world.sim.monotonic();
     await ours.write(Uint8Array.of(2));
     await world.sim.advance(5);
     world.become({ delay: 1 });
     await world.sim.until(theirs.read());
-    expect(world.sim.monotonic() - begun).toBeLessThan(60);
+    expect(world.sim.monotonic() - started).toBeLessThan(60);
   });
 
   test("[TL-33] returns is used immediately, whichever side has data to send", async () => {
@@ -236,9 +236,9 @@ describe("a network that", () => {
       await world.sim.advance(20_000);
       world.become({ delay: 1 });
       world.client.resume();
-      const begun = world.sim.monotonic();
+      const started = world.sim.monotonic();
       for (let got = 0; got < 5; ) got += ((await world.sim.until(to.read())) as Uint8Array).byteLength;
-      expect(world.sim.monotonic() - begun).toBeLessThan(10);
+      expect(world.sim.monotonic() - started).toBeLessThan(10);
     }
   });
 

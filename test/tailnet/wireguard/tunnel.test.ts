@@ -62,7 +62,7 @@ describe("a handshake", () => {
     expect(world.ends.b.handshakes).toBe(1);
   });
 
-  test("[TL-21] is retried every five seconds, and given up after ninety; waiting packets are dropped", async () => {
+  test("[TL-21] is retried every five seconds for ninety seconds; waiting packets are then dropped", async () => {
     const { sim, say, sent, got, become } = makeTunnels({ faults: { loss: 1 } });
     say("a", "lost");
     await sim.advance(200_000);

@@ -122,10 +122,10 @@ const toResources = ({ resources }: PushContextStateRequest): StoredResource[] =
   if (resources.length > MAX.resources) throw invalidField("resources", `must be at most ${MAX.resources}`);
   let total = 0;
   return resources.map((one) => {
-    const made = toResource(one);
-    total += (made.body?.length ?? 0) + (made.tools ? JSON.stringify(made.tools).length : 0);
+    const created = toResource(one);
+    total += (created.body?.length ?? 0) + (created.tools ? JSON.stringify(created.tools).length : 0);
     if (total > MAX.total) throw invalid(`The resources have more than ${MAX.total} bytes.`);
-    return made;
+    return created;
   });
 };
 

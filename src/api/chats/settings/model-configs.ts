@@ -99,8 +99,8 @@ export const modelConfigs = (ctx: ApiContext) =>
         };
         const asker = { user_id: caller.user_id, signal: request.signal };
         const is_default = await shouldBecomeDefault(ctx, given, body.is_default, asker);
-        const made = await ctx.modelSettings.addModel({ ...given, is_default });
-        return status(201, presentModel(made, provider));
+        const created = await ctx.modelSettings.addModel({ ...given, is_default });
+        return status(201, presentModel(created, provider));
       },
       {
         user: true,

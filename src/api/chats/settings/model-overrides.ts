@@ -5,7 +5,7 @@ import { forbidden, notFound } from "#base/errors.ts";
 import { readChatSetting } from "#db/chats/settings.ts";
 import { setModelOverride } from "#domain/chats/settings.ts";
 import { loadOverride } from "#domain/chats/wanted-model.ts";
-import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { loadOrganization, organizationPath } from "#domain/organizations/find.ts";
 import { findUserInPath, userPath } from "#domain/users/find.ts";
 import {
   ModelOverride,
@@ -29,7 +29,7 @@ const path = t.Object({ ...organizationPath.properties, ...userPath.properties }
 export const modelOverrides = (ctx: ApiContext) => {
   /** Rejects with 404 for what the caller cannot see, and with 403 for other users' choices and when the feature is disabled. */
   const requireOwn = async (caller: UserCaller, params: { organization: string; user: string }): Promise<string> => {
-    const { id } = await organizationAt(ctx.store, params.organization, caller);
+    const { id } = await loadOrganization(ctx.store, params.organization, caller);
     const target = await findUserInPath(ctx.store, params.user, caller);
     if (target.id !== caller.user_id) throw forbidden("You can set only your own model overrides.");
     if (!(id in caller.organizations)) throw notFound();

@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { readOrganizationModel } from "#db/chats/settings.ts";
 import { setOrganizationModel } from "#domain/chats/settings.ts";
-import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { loadOrganization, organizationPath } from "#domain/organizations/find.ts";
 import {
   ORGANIZATION_CONTEXTS,
   ORGANIZATION_MODES,
@@ -27,7 +27,7 @@ export const organizationModels = (ctx: ApiContext) =>
     .get(
       "/:organization/chats/model-overrides",
       async ({ caller, params }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         const overrides = ORGANIZATION_CONTEXTS.map(async (context) => ({
           context,
           ...((await readOrganizationModel(ctx.store, id, context)) ?? { mode: ORGANIZATION_MODES[0] }),
@@ -50,7 +50,7 @@ export const organizationModels = (ctx: ApiContext) =>
     .put(
       "/:organization/chats/model-overrides/:context",
       async ({ caller, params, body, status }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id } = await loadOrganization(ctx.store, params.organization, caller);
         await setOrganizationModel(ctx, caller, { organization_id: id, context: params.context }, body);
         return status(204, undefined);
       },

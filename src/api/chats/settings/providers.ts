@@ -52,14 +52,14 @@ export const modelProviders = (ctx: ApiContext) =>
       async ({ caller, body, status }) => {
         checkModelAdmin(caller);
         const provider = parseKind(body.provider);
-        const made = await ctx.modelSettings.addProvider({
+        const created = await ctx.modelSettings.addProvider({
           provider,
           display_name: parseName("display_name", body.display_name ?? provider),
           base_url: parseBaseUrl(body.base_url ?? "", requiresBaseUrl(provider)),
           api_key: parseKey(body.api_key ?? ""),
           enabled: body.enabled ?? true,
         });
-        return status(201, presentProvider(made));
+        return status(201, presentProvider(created));
       },
       {
         user: true,

@@ -40,9 +40,9 @@ class AnswerValidator {
 const validators = new WeakMap<TSchema, AnswerValidator>();
 
 const makeValidator = (schema: TSchema): AnswerValidator => {
-  const made = validators.get(schema) ?? new AnswerValidator(schema);
-  validators.set(schema, made);
-  return made;
+  const created = validators.get(schema) ?? new AnswerValidator(schema);
+  validators.set(schema, created);
+  return created;
 };
 
 type ResponseSchemas = Record<string, TSchema | AnswerValidator>;

@@ -1,5 +1,5 @@
-// Limits how many large pages, such as messages of chats, are read and sent at a time. A page stays in memory until its client has read it, so a
-// hundred clients that don't read would fill the memory (rule HT-51).
+// Limits how many large pages, such as messages of chats, are read and sent at a time. A page stays in memory until its client has read it,
+// so a hundred clients that don't read would fill the memory (rule HT-51).
 import type { Clock } from "#base/clock.ts";
 import { FairSlots } from "#base/concurrency-limit.ts";
 import { AppError } from "#base/errors.ts";
@@ -52,8 +52,8 @@ export class PageSlots {
   }
 
   /**
-   * Resolves with a function that frees the slot, once one is free: one person holds at most half of them, for 10 seconds. Rejects with 503 when
-   * too many wait, or none is free in time.
+   * Resolves with a function that frees the slot, once one is free: one person holds at most half of them, for 10 seconds. Rejects with 503
+   * when too many wait, or none is free in time.
    */
   async take(holder: string): Promise<FreeSlot> {
     const release = await this.#slots.take(holder);
@@ -117,7 +117,7 @@ export class PageSlots {
   }
 }
 
-/** The runtime takes the next piece when the client has read the one before. */
+/** The runtime takes the next piece when the client has read the previous one. */
 const sendInPieces = (bytes: Uint8Array<ArrayBuffer>, free: () => void): ReadableStream<Uint8Array<ArrayBuffer>> => {
   let at = 0;
   return new ReadableStream(

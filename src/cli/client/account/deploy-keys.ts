@@ -49,8 +49,8 @@ export const revoke: RunVerb = async (input) => {
   return withServer("account deploy-keys revoke", input, value, async ({ client }) => {
     const key = await find(client, await promptIfMissing(input, word, "Repository"));
     await client.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
-    const said = `The deploy key for ${toPlainLine(key.url)} is revoked. Also remove its public key from the repository's settings.`;
-    input.print(has.json ? JSON.stringify(key) : said);
+    const message = `The deploy key for ${toPlainLine(key.url)} is revoked. Also remove its public key from the repository's settings.`;
+    input.print(has.json ? JSON.stringify(key) : message);
     return EXIT.ok;
   });
 };

@@ -103,16 +103,16 @@ export class PermissionDesk {
     const { way, note, json } = this.#options;
     const { calls, withdrawn, chat_id } = request;
     if (withdrawn.aborted) return;
-    const asked = calls.map(formatRequestLine).join("; ");
+    const requested = calls.map(formatRequestLine).join("; ");
     if (way !== "ask") {
-      if (!json) note(`[${way === "allow" ? "allowed" : "denied"}: ${asked}]`);
+      if (!json) note(`[${way === "allow" ? "allowed" : "denied"}: ${requested}]`);
       const answers = calls.map(({ tool_call_id }): Answer => ({ tool_call_id, decision: way }));
       while ((await this.#send(request, answers)) === "again" && !withdrawn.aborted)
         await pause(this.#clock, RETRY_INTERVAL_MS);
       return;
     }
     if (this.#lines) return this.#promptFor(this.#lines, request);
-    if (!json) note(`[asks for permission: ${asked} (\`slipway chat watch ${chat_id}\` on a terminal answers it)]`);
+    if (!json) note(`[asks for permission: ${requested} (\`slipway chat watch ${chat_id}\` on a terminal answers it)]`);
   }
 
   async #promptFor(lines: TypedLines, request: PendingCalls): Promise<void> {

@@ -10,11 +10,11 @@ import { interruptChat } from "./new.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
-  const [first, ...said] = words;
+  const [first, ...message] = words;
   const name = takeOneWord(input, first === undefined ? [] : [first], "the chat");
   return withServer("chat compact", input, value, async (remote) => {
     const { id } = await selectChat(input, remote.client, name);
-    return compactChat(input, remote, { id, instructions: said.join(" "), waits: !has["no-wait"], json: has.json });
+    return compactChat(input, remote, { id, instructions: message.join(" "), waits: !has["no-wait"], json: has.json });
   });
 };
 

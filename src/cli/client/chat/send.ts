@@ -19,17 +19,17 @@ export const run: RunVerb = async (input) => {
     values: ["model", "permissions"],
     switches: ["interrupt", "no-wait"],
   });
-  const [first, ...said] = words;
+  const [first, ...output] = words;
   const name = takeOneWord(input, first === undefined ? [] : [first], "the chat and what to say");
   const permissions = parsePermissionWay(value.permissions);
   return withServer("chat send", input, value, async (remote) => {
     const { client } = remote;
     const { id } = await selectChat(input, client, name);
-    const text = await readPrompt(input, said);
+    const text = await readPrompt(input, output);
     if (text.trim() === "/clear") return clear(input, remote, id, has.json);
-    const asked = COMPACT_COMMAND.exec(text);
-    if (asked) {
-      const request = { id, instructions: (asked[1] ?? "").trim(), waits: !has["no-wait"], json: has.json };
+    const requested = COMPACT_COMMAND.exec(text);
+    if (requested) {
+      const request = { id, instructions: (requested[1] ?? "").trim(), waits: !has["no-wait"], json: has.json };
       return compactChat(input, remote, request);
     }
     const model = value.model === undefined ? undefined : await getModel(client, value.model);

@@ -13,8 +13,8 @@ export const run: RunVerb = async (input) => {
   const named = selectWorkspace(input, words);
   return withServer("home-backups create", input, value, async ({ client }) => {
     const workspace = await named(client);
-    const made = await client.post(`/api/v2/workspaces/${workspace.id}/home-backups`);
-    const backup = has["no-wait"] ? made : await waitForHomeBackup(client, workspace, made);
+    const created = await client.post(`/api/v2/workspaces/${workspace.id}/home-backups`);
+    const backup = has["no-wait"] ? created : await waitForHomeBackup(client, workspace, created);
     if (backup.status === "failed") throw new VerbFailure(`The backup failed: ${toPlainLine(backup.error)}`);
     const name = backup.id.slice(0, 8);
     const state =

@@ -32,8 +32,8 @@ export const run: RunVerb = async (input) => {
     const backup = await findHomeBackup(client, workspace, wanted);
     if (value.as !== undefined) {
       const body = { names: [value.as], home_backup_id: backup.id };
-      const made = await client.post(`/api/v2/workspaces/${workspace.id}/forks`, body);
-      const fork = await waitForFork(client, workspace, made);
+      const created = await client.post(`/api/v2/workspaces/${workspace.id}/forks`, body);
+      const fork = await waitForFork(client, workspace, created);
       const problem = fork.error || fork.copies.find(({ status }) => status === "failed")?.error;
       if (problem) throw new VerbFailure(`${toPlainLine(value.as)} failed: ${toPlainLine(problem)}`);
       const start = `Start it with: slipway start ${toPlainLine(value.as)}`;

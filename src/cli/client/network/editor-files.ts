@@ -119,9 +119,9 @@ const loadRegionName = async (client: Client): Promise<string> => {
 };
 
 const measureRelayLatency = async (client: Client, { clock }: Pick<VerbInput, "clock">): Promise<number> => {
-  const begun = clock.monotonic();
+  const started = clock.monotonic();
   await client.fetch("GET", "/derp/latency-check");
-  return clock.monotonic() - begun;
+  return clock.monotonic() - started;
 };
 
 /** Returns a function that logs one line per event to a file in the folder; without a folder nothing is written. */

@@ -29,9 +29,9 @@ type Warning = { code: string; message: string };
 
 /** Measures what is reachable, and its latency. */
 export const checkNetwork = async (input: VerbInput, client: Client) => {
-  const begun = input.clock.monotonic();
+  const started = input.clock.monotonic();
   const { version } = await client.get("/api/v2/buildinfo");
-  const latency = input.clock.monotonic() - begun;
+  const latency = input.clock.monotonic() - started;
   const { derp_map } = await client.get("/api/v2/workspaceagents/connection");
   const [region] = Object.values(derp_map.regions);
   const trip = await measureRelayTrip(client, input.clock);
@@ -86,20 +86,20 @@ export const checkNetwork = async (input: VerbInput, client: Client) => {
 /** Returns the shortest of several round trips through the relay in milliseconds; undefined if no message arrives. */
 const measureRelayTrip = async ({ url, extraHeaders: headers }: Client, clock: Clock): Promise<number | undefined> => {
   const [near, far] = [createKeyPair(), createKeyPair()];
-  let heard = Promise.withResolvers<void>();
+  let received = Promise.withResolvers<void>();
   const common = { url, headers, clock, random: systemRandom };
   const from = new RelayLink({ ...common, key: near, receive: () => {} });
-  const to = new RelayLink({ ...common, key: far, receive: () => heard.resolve() });
+  const to = new RelayLink({ ...common, key: far, receive: () => received.resolve() });
   const isLate = pause(clock, TIMEOUT_MS).then(() => "late" as const);
   try {
     if ((await Promise.race([Promise.all([from.ready, to.ready]), isLate])) === "late") return undefined;
     let best: number | undefined;
     for (let i = 0; i < PROBE_COUNT; i++) {
-      heard = Promise.withResolvers();
-      const begun = clock.monotonic();
+      received = Promise.withResolvers();
+      const started = clock.monotonic();
       from.send(far.public, new Uint8Array([i]));
-      if ((await Promise.race([heard.promise, isLate])) === "late") return best;
-      best = Math.min(best ?? Number.POSITIVE_INFINITY, clock.monotonic() - begun);
+      if ((await Promise.race([received.promise, isLate])) === "late") return best;
+      best = Math.min(best ?? Number.POSITIVE_INFINITY, clock.monotonic() - started);
     }
     return best;
   } finally {

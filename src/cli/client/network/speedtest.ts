@@ -90,15 +90,15 @@ const measure = async (
   connection: TcpConnection,
   { direction, seconds, meter }: Test,
 ): Promise<void> => {
-  const asked = { version: VERSION, time: seconds * 1e9, direction: DIRECTION[direction] };
-  await connection.write(new TextEncoder().encode(`${JSON.stringify(asked)}\n`));
+  const requested = { version: VERSION, time: seconds * 1e9, direction: DIRECTION[direction] };
+  await connection.write(new TextEncoder().encode(`${JSON.stringify(requested)}\n`));
   const answer = await connection.read();
   if (!answer) throw new VerbFailure("the workspace's agent doesn't support speed tests");
-  const begun = clock.monotonic();
-  meter.add(Math.max(0, answer.byteLength - "{}\n".length), begun);
+  const started = clock.monotonic();
+  meter.add(Math.max(0, answer.byteLength - "{}\n".length), started);
   if (direction === "down") for await (const chunk of connection) meter.add(chunk.byteLength, clock.monotonic());
   else {
-    while (clock.monotonic() - begun < seconds * 1_000 && !signal.aborted) {
+    while (clock.monotonic() - started < seconds * 1_000 && !signal.aborted) {
       await connection.write(BLOCK);
       meter.add(BLOCK.byteLength, clock.monotonic());
     }

@@ -44,8 +44,8 @@ export const run: RunVerb = async (input) => {
   const prefix = value["ssh-host-prefix"] ?? value["host-prefix"];
   const checked = { wait: parseScriptsWait(value.wait), app: parseUsageApp(value["usage-app"]) };
   return withServer("ssh", input, value, async (remote) => {
-    const asked = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(remote.client));
-    const name = prefix === undefined ? asked : parseHost(asked, prefix);
+    const requested = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(remote.client));
+    const name = prefix === undefined ? requested : parseHost(requested, prefix);
     const reaching = connect(input, remote, name, given, checked);
     // Loaded while the server handles the request.
     if (!has.stdio) void loadSshLibrary();

@@ -16,9 +16,9 @@ export const run: RunVerb = async (input) => {
     const before = await client.get(path);
     // All names are resolved before the first secret is deleted.
     const ids = list.delete.map((text) => getSecret(before, text).id);
-    const made = has.create ? await client.post(path) : undefined;
+    const created = has.create ? await client.post(path) : undefined;
     for (const id of ids) await client.delete(`${path}/${id}`);
-    if (made) input.print(has.json ? JSON.stringify(made) : made.client_secret_full);
+    if (created) input.print(has.json ? JSON.stringify(created) : created.client_secret_full);
     else show(input, await client.get(path), has.json);
     return EXIT.ok;
   });

@@ -5,7 +5,7 @@ import { withServer } from "../remote.ts";
 
 const PATH = "/api/v2/prebuilds/settings";
 
-const setTo =
+const makeVerb =
   (verb: string, reconciliation_paused?: boolean): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv);
@@ -15,14 +15,14 @@ const setTo =
         reconciliation_paused === undefined
           ? await client.get(PATH)
           : await client.put(PATH, { reconciliation_paused });
-      const said = settings.reconciliation_paused
+      const message = settings.reconciliation_paused
         ? "Prebuilt workspaces are paused."
         : "Prebuilt workspaces are active.";
-      input.print(has.json ? JSON.stringify(settings) : said);
+      input.print(has.json ? JSON.stringify(settings) : message);
       return EXIT.ok;
     });
   };
 
-export const status = setTo("status");
-export const pause = setTo("pause", true);
-export const resume = setTo("resume", false);
+export const status = makeVerb("status");
+export const pause = makeVerb("pause", true);
+export const resume = makeVerb("resume", false);

@@ -30,14 +30,14 @@ export const add: RunVerb = async (input) => {
     ...(value.keep === undefined ? {} : { keep: parseInteger("--keep", value.keep) }),
   };
   return withServer("repositories add", input, value, async ({ client }) => {
-    const made = await client.post<CreatedRepositoryPrebuild>(PATH, body);
-    const { prebuild, secret } = made;
+    const created = await client.post<CreatedRepositoryPrebuild>(PATH, body);
+    const { prebuild, secret } = created;
     const lines = [
       `Building the image of ${toPlainLine(prebuild.url)}.`,
       `Webhook: ${prebuild.webhook_url}`,
       `Secret (not shown again): ${secret}`,
     ];
-    input.print(has.json ? JSON.stringify(made) : lines.join("\n"));
+    input.print(has.json ? JSON.stringify(created) : lines.join("\n"));
     return EXIT.ok;
   });
 };
@@ -63,8 +63,8 @@ const withPrebuild = (
   const wanted = requireOneWord(words, "a repository");
   return withServer(`repositories ${verb}`, input, value, async ({ client }) => {
     const found = getPrebuild(await client.get<RepositoryPrebuild[]>(PATH), wanted);
-    const said = await act(client, found);
-    input.print(has.json ? JSON.stringify(found) : said);
+    const message = await act(client, found);
+    input.print(has.json ? JSON.stringify(found) : message);
     return EXIT.ok;
   });
 };

@@ -16,8 +16,8 @@ export const run: RunVerb = async (input) => {
     const hours = schedule === undefined ? await client.get(PATH) : await client.put(PATH, { schedule });
     const chosen = hours.user_set ? "" : ", the default";
     const next = formatRelative(hours.next, input.clock.now());
-    const said = `Required stops happen at ${hours.time} (${hours.timezone})${chosen}; next ${next}.`;
-    input.print(has.json ? JSON.stringify(hours) : said);
+    const message = `Required stops happen at ${hours.time} (${hours.timezone})${chosen}; next ${next}.`;
+    input.print(has.json ? JSON.stringify(hours) : message);
     return EXIT.ok;
   });
 };

@@ -12,12 +12,14 @@ export const run: RunVerb = async (input) => {
   return withServer("secrets create", input, value, async ({ client }) => {
     const name = await promptIfMissing(input, word, "Name of the secret");
     const secret = await readSecret(input, value["value-file"]);
-    const made = await client.post(SECRETS_PATH, {
+    const created = await client.post(SECRETS_PATH, {
       name,
       value: secret,
       ...toSecretFields(value),
     } satisfies CreateUserSecret);
-    input.print(has.json ? JSON.stringify(made) : `${made.name} created. New processes in your workspaces get it.`);
+    input.print(
+      has.json ? JSON.stringify(created) : `${created.name} created. New processes in your workspaces get it.`,
+    );
     return EXIT.ok;
   });
 };

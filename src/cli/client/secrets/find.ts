@@ -3,7 +3,7 @@
 import { usageError } from "#base/usage-error.ts";
 import type { UserSecret } from "#schema/users/user-secret.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { Asker, readAllInput } from "../../ask.ts";
+import { ModelCaller, readAllInput } from "../../ask.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { getStreams } from "../../streams.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
@@ -42,7 +42,7 @@ const read = ({ readFile }: VerbInput, file: string): string => {
 const readValue = async (input: VerbInput): Promise<string> => {
   const streams = getStreams(input);
   if (!streams.inputIsTerminal) return (await readAllInput(streams)).replace(/\r?\n$/, "");
-  await using asker = new Asker(streams, input.printError);
+  await using asker = new ModelCaller(streams, input.printError);
   return asker.promptSecret("Value: ");
 };
 

@@ -13,8 +13,8 @@ export const run: RunVerb = async (input) => {
   return withServer("snapshots create", input, value, async ({ client }) => {
     const workspace = await named(client);
     const body = value.name === undefined ? {} : { name: value.name };
-    const made = await client.post(`/api/v2/workspaces/${workspace.id}/snapshots`, body);
-    const snapshot = has["no-wait"] ? made : await waitForSnapshot(client, workspace, made);
+    const created = await client.post(`/api/v2/workspaces/${workspace.id}/snapshots`, body);
+    const snapshot = has["no-wait"] ? created : await waitForSnapshot(client, workspace, created);
     if (snapshot.status === "failed") throw new VerbFailure(`The snapshot failed: ${toPlainLine(snapshot.error)}`);
     const state = snapshot.status === "ready" ? "is ready" : "is being created";
     input.print(has.json ? JSON.stringify(snapshot) : `Snapshot ${snapshot.id.slice(0, 8)} ${state}.`);

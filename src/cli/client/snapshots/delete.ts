@@ -7,10 +7,10 @@ import { selectSnapshot } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["yes"], short: { y: "yes" } });
-  const asked = selectSnapshot(words);
+  const requested = selectSnapshot(words);
   requireConfirmable(input, has.yes);
   return withServer("snapshots delete", input, value, async ({ client }) => {
-    const { workspace, snapshot } = await asked(client);
+    const { workspace, snapshot } = await requested(client);
     const about = `Delete the snapshot of ${workspace.name} (${snapshot.created_at})? It can't be recovered.`;
     if (!has.yes) await requireConfirmation(input, about);
     await client.delete(`/api/v2/workspaces/${workspace.id}/snapshots/${snapshot.id}`);

@@ -9,11 +9,11 @@ import { selectSnapshot } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["no-wait", "yes"], short: { y: "yes" } });
-  const asked = selectSnapshot(words);
+  const requested = selectSnapshot(words);
   requireConfirmable(input, has.yes, "restored");
   return withServer("snapshots restore", input, value, async (remote) => {
     const { client } = remote;
-    const { workspace, snapshot } = await asked(client);
+    const { workspace, snapshot } = await requested(client);
     if (!has.yes)
       await requireConfirmation(input, `Replace all files of ${workspace.name} with those of ${snapshot.created_at}?`);
     const build = await client.post(`/api/v2/workspaces/${workspace.id}/snapshots/${snapshot.id}/restore`);

@@ -24,13 +24,13 @@ export const run: RunVerb = async (input) => {
     const text = await readPrompt(input, words);
     const { template, preset } = value;
     const isAsked = repository === undefined || template !== undefined || preset !== undefined;
-    const made = isAsked
+    const created = isAsked
       ? await chooseTemplate(input, client, { template, preset, parameters: rich_parameter_values })
       : {};
     const task = await client.post("/api/v2/tasks/me", {
       input: text,
       rich_parameter_values,
-      ...made,
+      ...created,
       ...(repository === undefined ? {} : { repository }),
       ...(value.name === undefined ? {} : { name: value.name }),
       ...(value.agent === undefined ? {} : { coding_agent: value.agent }),

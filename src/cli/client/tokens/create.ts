@@ -13,12 +13,12 @@ export const run: RunVerb = async (input) => {
   requireNoWords(more);
   const { lifetime } = value;
   return withServer("tokens create", input, value, async ({ client }) => {
-    const made = await client.post(toTokensPath(value.user), {
+    const created = await client.post(toTokensPath(value.user), {
       ...(token_name === undefined ? {} : { token_name }),
       ...(lifetime === undefined ? {} : { lifetime }),
       ...toLimits(list),
     });
-    input.print(has.json ? JSON.stringify(made) : made.key);
+    input.print(has.json ? JSON.stringify(created) : created.key);
     return EXIT.ok;
   });
 };

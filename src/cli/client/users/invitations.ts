@@ -47,9 +47,9 @@ export const resend: RunVerb = async (input) => {
   const word = takeOneWord(input, words, EXPECTED);
   return withServer("users resend", input, value, async ({ client }) => {
     const { id } = await getInvitation(client, await promptIfMissing(input, word, "Email address of the invitation"));
-    const made = await client.post(`/api/v2/invitations/${id}/resend`, has.link ? { by: "link" } : {});
-    if (has.json) input.print(JSON.stringify(made));
-    else input.print(made.link ?? `Sent to ${toPlainLine(made.invitation.email)}.`);
+    const created = await client.post(`/api/v2/invitations/${id}/resend`, has.link ? { by: "link" } : {});
+    if (has.json) input.print(JSON.stringify(created));
+    else input.print(created.link ?? `Sent to ${toPlainLine(created.invitation.email)}.`);
     return EXIT.ok;
   });
 };

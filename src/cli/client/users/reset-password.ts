@@ -1,6 +1,7 @@
-// `slipway users reset-password USER`: sets a password and revokes the user's sessions and tokens. Changing one's own requires the current password.
+// `slipway users reset-password USER`: sets a password and revokes the user's sessions and tokens. Changing one's own requires the current
+// password.
 import { readArguments } from "../../arguments.ts";
-import { Asker } from "../../ask.ts";
+import { ModelCaller } from "../../ask.ts";
 import { VerbFailure } from "../../failure.ts";
 import { canAsk } from "../../missing-arguments.ts";
 import { readPassword } from "../../password.ts";
@@ -35,6 +36,6 @@ export const run: RunVerb = async (input) => {
 const promptForPassword = async (input: VerbInput): Promise<string> => {
   if (!canAsk(input))
     throw new VerbFailure("change your own password at a terminal, where you can enter the current one");
-  await using asker = new Asker(getStreams(input), input.printError);
+  await using asker = new ModelCaller(getStreams(input), input.printError);
   return await asker.promptSecret("Your current password: ");
 };

@@ -16,8 +16,8 @@ export const run: RunVerb = async (input) => {
   return withServer("workspaces cancel", input, value, async (remote) => {
     const workspace = await named(remote.client);
     const { name, latest_build } = workspace;
-    const asked = await requestCancel(remote.client, latest_build);
-    const build = asked && !has["no-wait"] ? await waitForBuild(input, remote, name, asked) : asked;
+    const requested = await requestCancel(remote.client, latest_build);
+    const build = requested && !has["no-wait"] ? await waitForBuild(input, remote, name, requested) : requested;
     if (build && !["canceling", "canceled"].includes(build.job.status)) {
       throw new VerbFailure(formatTooLate(workspace, build));
     }

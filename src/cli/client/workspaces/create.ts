@@ -39,13 +39,13 @@ export const run: RunVerb = async (input) => {
     const name = await promptIfMissing(input, word, "Name of the new workspace");
     const { template, preset } = value;
     const isAsked = repository === undefined || template !== undefined || preset !== undefined;
-    const made = isAsked
+    const created = isAsked
       ? await chooseTemplate(input, client, { template, preset, parameters: rich_parameter_values })
       : {};
     const body: CreateWorkspace = {
       name,
       rich_parameter_values,
-      ...made,
+      ...created,
       ...(repository === undefined ? {} : { repository }),
       ...(ttl_ms === undefined ? {} : { ttl_ms }),
       ...(value.schedule === undefined ? {} : { autostart_schedule: value.schedule }),

@@ -14,8 +14,8 @@ const setTo =
       const path = `/api/v2/workspaces/${id}` as const;
       await (isFavorite ? client.put(`${path}/favorite`) : client.delete(`${path}/favorite`));
       const workspace = await client.get(path);
-      const said = isFavorite ? "is a favorite." : "is not a favorite.";
-      input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} ${said}`);
+      const message = isFavorite ? "is a favorite." : "is not a favorite.";
+      input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} ${message}`);
       return EXIT.ok;
     });
   };

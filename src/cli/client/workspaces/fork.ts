@@ -24,13 +24,13 @@ export const run: RunVerb = async (input) => {
   const named = selectWorkspace(input, words);
   return withServer("workspaces fork", input, value, async ({ client }) => {
     const workspace = await named(client);
-    const made = await client.post(`/api/v2/workspaces/${workspace.id}/forks`, {
+    const created = await client.post(`/api/v2/workspaces/${workspace.id}/forks`, {
       ...(count === undefined ? {} : { count }),
       ...(list.name.length > 0 ? { names: list.name } : {}),
       ...(has["no-chats"] ? { chats: false } : {}),
       ...(has.start ? { start: true } : {}),
     });
-    const fork = has["no-wait"] ? made : await waitForFork(client, workspace, made);
+    const fork = has["no-wait"] ? created : await waitForFork(client, workspace, created);
     input.print(has.json ? JSON.stringify(fork) : describe(fork, has.start));
     const failed = fork.copies.find(({ status }) => status === "failed");
     if (fork.status === "failed" || failed) {

@@ -5,12 +5,12 @@ export class EscapeKeys {
   #isHeld = false;
 
   /** Returns what to send, and whether the user wants to disconnect. */
-  press(typed: string): { data: string; leave: boolean } {
+  press(typed: string): { data: string; isEnd: boolean } {
     let data = "";
     for (const key of typed) {
       if (this.#isHeld) {
         this.#isHeld = false;
-        if (key === ".") return { data, leave: true };
+        if (key === ".") return { data, isEnd: true };
         data += key === "~" ? "~" : `~${key}`;
       } else if (key === "~" && this.#isLineStart) {
         this.#isHeld = true;
@@ -18,6 +18,6 @@ export class EscapeKeys {
       } else data += key;
       this.#isLineStart = key === "\r" || key === "\n";
     }
-    return { data, leave: false };
+    return { data, isEnd: false };
   }
 }

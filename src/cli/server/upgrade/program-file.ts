@@ -95,10 +95,10 @@ export class ProgramFile {
       throw new UpgradeError(`the program is for ${system}, this machine is ${this.system}`);
     }
     chmodSync(this.next, 0o755);
-    const said = await readVersion(this.next);
-    if (said !== version) {
+    const message = await readVersion(this.next);
+    if (message !== version) {
       throw new UpgradeError(
-        `the new program ${said === undefined ? "does not run on this machine" : `reports version ${said}`}`,
+        `the new program ${message === undefined ? "does not run on this machine" : `reports version ${message}`}`,
       );
     }
   }

@@ -46,8 +46,8 @@ export const findService = async (unit: string, program: string): Promise<Servic
 /** Runs a systemctl action. Throws UpgradeError if systemd refuses. */
 export const runSystemctl = async (unit: string, what: "restart" | "start" | "stop"): Promise<void> => {
   const child = Bun.spawn(["systemctl", what, unit], { stdio: ["ignore", "ignore", "pipe"] });
-  const said = (await child.stderr.text()).trim();
-  if ((await child.exited) !== 0) throw new UpgradeError(`systemctl ${what} ${unit}: ${said}`);
+  const message = (await child.stderr.text()).trim();
+  if ((await child.exited) !== 0) throw new UpgradeError(`systemctl ${what} ${unit}: ${message}`);
 };
 
 /** True if systemd has given up on the unit, or keeps restarting it. `before`: its earlier restart count. */

@@ -82,9 +82,9 @@ export const loadOfferFromAddress = async (
       const packed = `${to}.gz`;
       try {
         await download(toUrl(name), packed, file, signal);
-        const made = verifySignature(await digestFile(packed), await text(`${name}.minisig`), keys, name);
-        if (made.version !== version || made.name !== name) {
-          throw new UpgradeError(`${toUrl(name)} is ${made.name} of Slipway ${made.version}`);
+        const created = verifySignature(await digestFile(packed), await text(`${name}.minisig`), keys, name);
+        if (created.version !== version || created.name !== name) {
+          throw new UpgradeError(`${toUrl(name)} is ${created.name} of Slipway ${created.version}`);
         }
         await decompressFile(packed, to);
       } finally {
@@ -96,9 +96,9 @@ export const loadOfferFromAddress = async (
 
 const verifySignature = (digest: Uint8Array, signature: string, keys: readonly PublicKey[], name: string) => {
   try {
-    const said = parseTrustedComment(verifyDigest(digest, signature, keys));
-    if (!said) throw new SignatureError("the trusted comment of its signature names no Slipway version and file");
-    return said;
+    const output = parseTrustedComment(verifyDigest(digest, signature, keys));
+    if (!output) throw new SignatureError("the trusted comment of its signature names no Slipway version and file");
+    return output;
   } catch (error) {
     if (!(error instanceof SignatureError)) throw error;
     throw new UpgradeError(`${name} was rejected: ${error.message}`);

@@ -43,7 +43,7 @@ type Wanted = {
 /** Returns undefined once the server is ready, otherwise the reason for the failure. */
 const waitUntilReady = async ({ input, config, version, unit, before }: Wanted): Promise<string | undefined> => {
   const { clock, signal } = input;
-  const begun = clock.now();
+  const started = clock.now();
   for (;;) {
     if (signal.aborted) return "interrupted";
     if ((await requestOwnServer(config, "/readyz", signal)) !== undefined) {
@@ -51,7 +51,7 @@ const waitUntilReady = async ({ input, config, version, unit, before }: Wanted):
       return running?.endsWith(`slipway.${version}`) ? undefined : `the server reports version ${running}`;
     }
     if (await hasGivenUp(unit, before)) return `its service failed; see "journalctl -u ${unit}"`;
-    if (clock.now() - begun > START_TIMEOUT_MS) return `it was not ready after ${START_TIMEOUT_MS / 60_000} minutes`;
+    if (clock.now() - started > START_TIMEOUT_MS) return `it was not ready after ${START_TIMEOUT_MS / 60_000} minutes`;
     await new Promise<void>((done) => void clock.after(POLL_INTERVAL_MS, done));
   }
 };
@@ -186,14 +186,14 @@ const createBackup = async ({ input, has, config }: Call): Promise<void> => {
   if (has["no-backup"] || !hasData(config)) return;
   try {
     const { clock, signal } = input;
-    const made = await makeBackup({
+    const created = await makeBackup({
       data_dir,
       target: toBackupFolder(config),
       clock,
       signal,
       rateMb: config.backup_rate_mb,
     });
-    input.print(`Backup: ${made.path}`);
+    input.print(`Backup: ${created.path}`);
   } finally {
     changeToOwner(data_dir);
   }
@@ -245,8 +245,8 @@ const rollBack = async (call: Call): Promise<number> => {
     stdio: ["ignore", "pipe", "pipe"],
     env: input.env,
   });
-  const [said, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (said !== "") input.print(said.trimEnd());
+  const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (output !== "") input.print(output.trimEnd());
   if (errors !== "") input.printError(errors);
   return code;
 };

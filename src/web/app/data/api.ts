@@ -62,10 +62,10 @@ export const toAddress = (
   const filled = route
     .slice(route.indexOf(" ") + 1)
     .replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(path?.[name] ?? "")));
-  const asked = Object.entries(query ?? {}).flatMap(([name, value]) =>
+  const requested = Object.entries(query ?? {}).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)]],
   );
-  return asked.length === 0 ? filled : `${filled}?${new URLSearchParams(asked)}`;
+  return requested.length === 0 ? filled : `${filled}?${new URLSearchParams(requested)}`;
 };
 
 /** Sends the call and returns its answer. Throws Problem. If the session has ended, redirects to the sign-in page first. */

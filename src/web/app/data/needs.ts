@@ -18,7 +18,7 @@ export type Need =
   | { readonly kind: "deleting"; readonly at: string; readonly workspace: WorkspaceSummary };
 
 const DEADLINE_WARNING_MS = 30 * 60_000;
-const DAYS_MS = 7 * 24 * 60 * 60_000;
+const DELETION_WARNING_MS = 7 * 24 * 60 * 60_000;
 
 const listWorkspaceNeeds = (workspace: WorkspaceSummary, now: number): Need[] => {
   const { status, deadline, deleting_at, build_created_at, healthy } = workspace;
@@ -27,7 +27,8 @@ const listWorkspaceNeeds = (workspace: WorkspaceSummary, now: number): Need[] =>
     return [{ kind: "deadline", at: deadline, workspace }];
   }
   if (status === "running" && !healthy) return [{ kind: "unhealthy", at: build_created_at, workspace }];
-  if (deleting_at && Date.parse(deleting_at) - now < DAYS_MS) return [{ kind: "deleting", at: deleting_at, workspace }];
+  if (deleting_at && Date.parse(deleting_at) - now < DELETION_WARNING_MS)
+    return [{ kind: "deleting", at: deleting_at, workspace }];
   return [];
 };
 

@@ -108,12 +108,12 @@ const RELOAD_INTERVAL_MS = 5_000;
 export const watchSession = (): (() => void) => {
   let isAsking = false;
   let isHeard = false;
-  let asked = 0;
+  let requested = 0;
   const reloadPermissions = (): void => {
     if (isAsking || !me.value) return;
     isAsking = true;
     isHeard = false;
-    asked = Date.now();
+    requested = Date.now();
     const [before, at] = [serializeRoles(), serializeMemberships()];
     // A call without a valid session redirects to the sign-in page.
     void readSession()
@@ -135,7 +135,7 @@ export const watchSession = (): (() => void) => {
     reloadPermissions();
   };
   const onRequestRefused = (): void => {
-    if (Date.now() - asked >= RELOAD_INTERVAL_MS) reloadPermissions();
+    if (Date.now() - requested >= RELOAD_INTERVAL_MS) reloadPermissions();
   };
   const onStorage = ({ key, newValue }: StorageEvent): void => {
     if (key === SIGNED_IN_KEY && newValue === null) toSignIn();

@@ -99,8 +99,8 @@ type Question = {
 const question = signal<Question | undefined>(undefined);
 
 /** Asks in a dialog and runs `act` if the user confirms. */
-export const confirmAction = (asked: Question): void => {
-  question.value = asked;
+export const confirmAction = (requested: Question): void => {
+  question.value = requested;
 };
 
 /** Renders the dialogs of `ask`. Used once in the shell. */

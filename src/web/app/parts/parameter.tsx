@@ -145,7 +145,7 @@ export const Parameter = ({ parameter, value, touched, fixed, onValue }: Paramet
     <Field
       {...input}
       type={type === "number" ? "number" : "text"}
-      // A number is an integer only if a rule says so.
+      // A number is an integer only if a rule requires it.
       step={type === "number" && !range ? "any" : undefined}
       onInput={(event) => onValue(event.currentTarget.value)}
     />

@@ -27,10 +27,10 @@ const formatRef = ({ branch, commit, pull_request, path }: RepositoryAsked): str
   [branch, commit?.slice(0, 10), pull_request && `#${pull_request}`, path].filter(Boolean).join(" ");
 
 /** Formats the last two parts of the path, and the branch or other ref. */
-export const formatRepository = (asked: RepositoryAsked): string => {
-  const address = parseRepositoryAddress(asked.url);
-  const parts = address ? new URL(address.url).pathname.split("/").filter(Boolean).slice(-2) : [asked.url.trim()];
-  return [parts.join("/").replace(/\.git$/, ""), formatRef(asked)].filter(Boolean).join(" · ");
+export const formatRepository = (requested: RepositoryAsked): string => {
+  const address = parseRepositoryAddress(requested.url);
+  const parts = address ? new URL(address.url).pathname.split("/").filter(Boolean).slice(-2) : [requested.url.trim()];
+  return [parts.join("/").replace(/\.git$/, ""), formatRef(requested)].filter(Boolean).join(" · ");
 };
 
 type RepositoryFieldsProps = {

@@ -28,9 +28,9 @@ export const Search = ({ label, placeholder, terms, words, keys, valuesOf, onCha
   const [, before = "", last = ""] = words.match(/^(.*?)(\S*)$/) ?? [];
   const at = last.indexOf(":");
   const key = at > 0 ? last.slice(0, at).toLowerCase() : undefined;
-  const begun = (key === undefined ? last : last.slice(at + 1)).toLowerCase();
+  const started = (key === undefined ? last : last.slice(at + 1)).toLowerCase();
   const offered = (key === undefined ? (last === "" ? [] : keys) : valuesOf(key))
-    .filter((one) => one.toLowerCase().startsWith(begun))
+    .filter((one) => one.toLowerCase().startsWith(started))
     .slice(0, MAX_OFFERS);
   const isOpen = focused.value && offered.length > 0;
 
@@ -57,7 +57,7 @@ export const Search = ({ label, placeholder, terms, words, keys, valuesOf, onCha
       event.preventDefault();
       const one = offered[chosen.value];
       if (one !== undefined && isOpen) acceptSuggestion(one);
-      else if (key !== undefined && begun !== "") write(`${words} `);
+      else if (key !== undefined && started !== "") write(`${words} `);
     } else if (event.key === "Tab" && isOpen && !event.shiftKey && last !== "") {
       acceptSuggestion(offered[Math.max(0, chosen.value)] ?? "");
       event.preventDefault();

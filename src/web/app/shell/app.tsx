@@ -88,8 +88,8 @@ const dismissedAnnouncements = signal<readonly string[]>(
 
 const dismiss = (message: string): void => {
   // Forgets dismissals of announcements that have been removed.
-  const said = new Set(banners.value.map((one) => one.message));
-  dismissedAnnouncements.value = [...dismissedAnnouncements.value.filter((one) => said.has(one)), message];
+  const text = new Set(banners.value.map((one) => one.message));
+  dismissedAnnouncements.value = [...dismissedAnnouncements.value.filter((one) => text.has(one)), message];
   localStorage.setItem(DISMISSED_KEY, dismissedAnnouncements.value.map(encodeURIComponent).join("\n"));
 };
 

@@ -31,7 +31,7 @@ const MAX_RETRY_MS = 15_000;
 const isTemporary = (error: unknown): boolean =>
   error instanceof Problem && (error.status === 0 || error.status === 429 || error.status >= 500);
 
-/** Loads the session. While the server does not answer, it says so and retries. */
+/** Loads the session. While the server does not respond, shows that and retries. */
 const loadSession = async (): Promise<void> => {
   for (let delay = MIN_RETRY_MS; ; delay = Math.min(2 * delay, MAX_RETRY_MS)) {
     try {

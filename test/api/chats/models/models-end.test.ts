@@ -26,7 +26,7 @@ const awaitRetries = async (follower: Follower, times: number) => {
   return retries().at(-1);
 };
 
-const secondRetry = async (follower: Follower) => {
+const awaitSecondRetry = async (follower: Follower) => {
   const second = () =>
     follower.events.flatMap((event) => (event.type === "retry" && event.retry.attempt === 2 ? [event.retry] : []))[0];
   await follower.until(() => second() !== undefined);
@@ -86,15 +86,15 @@ describeInside("an incomplete answer", () => {
     await addModel(world);
     const chat = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, chat.id);
-    const said = { object: "error", message: "Your quota is used up", type: "BadRequestError", code: 400 };
+    const output = { object: "error", message: "Your quota is used up", type: "BadRequestError", code: 400 };
     (await world.upstream.next())
       .say({ text: "Well" })
-      .sendRaw(`data: ${JSON.stringify(said)}\n\n`)
+      .sendRaw(`data: ${JSON.stringify(output)}\n\n`)
       .end();
     expect(await awaitChatError(follower)).toMatchObject({ kind: "usage_limit", status_code: 400 });
   });
 
-  test("[MO-13] an unreachable provider is reported as unreachable, not as late", async () => {
+  test("[MO-13] an unreachable provider is reported as unreachable, not as a timeout", async () => {
     const clock = new ManualClock();
     await using world = await openModelWorld({ clock });
     const { provider } = await addModel(world);
@@ -111,7 +111,7 @@ describeInside("an incomplete answer", () => {
     });
   });
 
-  test("[CM-7] a history that cannot be shortened enough ends with an error that says so", async () => {
+  test("[CM-7] a history that cannot be shortened enough ends with an error that explains it", async () => {
     await using world = await openModelWorld();
     await addModel(world);
     const chat = await createChat(world, "hello");
@@ -165,7 +165,7 @@ describeInside("an incomplete answer", () => {
     clock.advance(150_000);
     (await upstream.next()).answer(429, { error: { message: "slow down" } });
     // The attempt counter of the first server continues.
-    expect(await secondRetry(follower)).toMatchObject({ attempt: 2, delay_ms: 2_000 });
+    expect(await awaitSecondRetry(follower)).toMatchObject({ attempt: 2, delay_ms: 2_000 });
   });
 
   test("[MO-38] an empty answer is requested again; a second one ends the turn with a message", async () => {
@@ -204,9 +204,9 @@ describeInside("an incomplete answer", () => {
     await follower.until(({ status }) => status === "waiting");
     const { messages } = await world.owner.get<MessagePage>(`/api/v2/chats/${chat.id}/messages`);
     const texts = messages.reverse().map(({ role, content }) => `${role}: ${content[0]?.text}`);
-    const goes = "assistant: [The answer has reached the model's output limit. It is continued below.]";
+    const notice = "assistant: [The answer has reached the model's output limit. It is continued below.]";
     expect(texts).toEqual([
-      ...["user: tell me all", "assistant: one ", goes, "assistant: two ", goes, "assistant: three ", goes],
+      ...["user: tell me all", "assistant: one ", notice, "assistant: two ", notice, "assistant: three ", notice],
       ...["assistant: four ", expect.stringContaining("is incomplete. Ask the model to continue")],
     ]);
     expect(world.upstream.calls).toHaveLength(4);

@@ -95,7 +95,7 @@ const awaitChatError = async (follower: Follower) => {
 };
 
 /** As servers of the same protocol report it mid-stream. */
-const filterIn = (shape: (said: object) => object) => (call: ModelCall) =>
+const filterIn = (shape: (output: object) => object) => (call: ModelCall) =>
   call
     .say({ text: "Well" })
     .sendRaw(`data: ${JSON.stringify(shape({ message: "The answer was stopped.", code: "content_filter" }))}\n\n`)
@@ -103,10 +103,13 @@ const filterIn = (shape: (said: object) => object) => (call: ModelCall) =>
 
 describe("a filter that reports an error", () => {
   test.each([
-    ["an error", (said: object) => ({ error: said })],
-    ["an error with its type", (said: object) => ({ error: { ...said, type: "invalid_request_error", param: null } })],
+    ["an error", (output: object) => ({ error: output })],
+    [
+      "an error with its type",
+      (output: object) => ({ error: { ...output, type: "invalid_request_error", param: null } }),
+    ],
   ])(
-    "[MO-13] in the middle of the answer, %s: the beginning is kept, the kind is content_filter, and its words are said once",
+    "[MO-13] in the middle of the answer, %s: the beginning is kept, the kind is content_filter, and no text is repeated",
     async (_, shape) => {
       await using world = await openModelWorld();
       await addModel(world);
@@ -157,7 +160,7 @@ describe("a permanent failure", () => {
     expect(await awaitChatError(follower)).toMatchObject({ kind: "auth", retryable: false, provider: kind });
   });
 
-  test("[MO-12] neither the error nor anything else reveals the key, whatever the provider says", async () => {
+  test("[MO-12] neither the error nor any other output reveals the key, whatever the provider returns", async () => {
     await using world = await openModelWorld();
     await addModel(world);
     const chat = await createChat(world, "hello");

@@ -104,11 +104,11 @@ const ROWS: readonly Row[] = [
 ];
 
 test.each([...ROWS])(
-  "[MO-61] $feature is refused ($words): the request is sent without it, then and later",
+  "[MO-61] $feature is refused ($words): this request and later ones are sent without it",
   async (row) => {
     const { feature, kind = "openai-compat", model = {}, words, status, has } = row;
     await using world = await openModelWorld();
-    const { model: made } = await addModel(world, kind, model);
+    const { model: created } = await addModel(world, kind, model);
     const { id } = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, id);
     const first = await world.upstream.next();
@@ -121,7 +121,7 @@ test.each([...ROWS])(
     await follower.until(() => follower.status === "waiting");
     expect(follower.history).toEqual(["user: hello", "assistant: hi"]);
     const learned = await until(async () => {
-      const { model_config } = (await findModel(world, made.id)) ?? {};
+      const { model_config } = (await findModel(world, created.id)) ?? {};
       return model_config?.unsupported;
     });
     expect(learned).toEqual([feature] as never);

@@ -22,7 +22,7 @@ const openAnthropic = async (options: Parameters<typeof openModelWorld>[0] = {})
 
 describeInside("an answer whose end is a failure", () => {
   test.each(["network_error", "timeout", "engine_overloaded", "insufficient_system_resource"])(
-    "[MO-62] %s: the half is dropped and the answer asked for again",
+    "[MO-62] %s: the first half is discarded and the answer requested again",
     async (word) => {
       const clock = new ManualClock();
       await using world = await openModelWorld({ clock });
@@ -213,7 +213,7 @@ describe("malformed streams of Anthropic's protocol", () => {
     ],
   ];
 
-  test.each(odd)("[MO-44] %s: the answer is whole, and asked for once", async (_, stream) => {
+  test.each(odd)("[MO-44] %s: the answer is complete, and requested once", async (_, stream) => {
     await using world = await openAnthropic();
     const { id } = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, id);

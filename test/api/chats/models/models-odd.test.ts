@@ -36,7 +36,7 @@ describe("an odd end", () => {
     ["details that are a list", usage({ prompt_tokens: 10, completion_tokens: 2, prompt_tokens_details: [] }) + DONE],
     ["a finish reason that is a number", toEndChunk(5) + DONE],
     ["a usage that is a text", line({ id: "c1", choices: [], usage: "10" }) + toEndChunk("stop") + DONE],
-  ])("[MO-44] %s: the answer is whole, and asked for once", (_, end) =>
+  ])("[MO-44] %s: the answer is complete, and requested once", (_, end) =>
     runTurn(
       (one) =>
         one
@@ -56,11 +56,11 @@ test("[MO-44] chunks that are split anywhere are decoded correctly", async () =>
   await addModel(world);
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
-  const asked = await world.upstream.next();
+  const requested = await world.upstream.next();
   const text = 'Zażółć "finish_reason":"stop" gęślą';
   const all = chunk({ content: text }) + usage({ prompt_tokens: "10" }) + DONE;
-  for (let at = 0; at < all.length; at += 7) asked.sendRaw(all.slice(at, at + 7));
-  asked.end();
+  for (let at = 0; at < all.length; at += 7) requested.sendRaw(all.slice(at, at + 7));
+  requested.end();
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history[1]).toBe(`assistant: ${text}`);
 });
@@ -84,12 +84,12 @@ test("[MO-44] one JSON object instead of a stream is accepted as the answer, inc
   await addModel(world);
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
-  const asked = { id: "call-1", type: "function", function: { name: "no_such_tool", arguments: "{}" } };
+  const requested = { id: "call-1", type: "function", function: { name: "no_such_tool", arguments: "{}" } };
   const json = { "content-type": "application/json" };
   const toCompletion = (message: object, finish_reason: string) => ({ id: "1", choices: [{ message, finish_reason }] });
   (await world.upstream.next()).answer(
     200,
-    toCompletion({ role: "assistant", tool_calls: [asked] }, "tool_calls"),
+    toCompletion({ role: "assistant", tool_calls: [requested] }, "tool_calls"),
     json,
   );
   const next = await world.upstream.next();

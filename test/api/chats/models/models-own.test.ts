@@ -105,7 +105,7 @@ test("[MO-34] choosing another model continues with it, and the original model a
   expect(mine.model.id).not.toBe(fallback.model.id);
 });
 
-test("[MO-34] a queued message whose model was deleted uses the default model, and a warning says so until the next message", async () => {
+test("[MO-34] a queued message whose model was deleted uses the default model, and a warning is shown until the next message", async () => {
   await using story = await openPrivateChat();
   const { world, chat, follower, fallback, mine, model } = story;
   const warnings = async () => (await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).warnings;

@@ -97,10 +97,10 @@ describe("calls of chat-completions servers", () => {
     using follower = await Follower.open(world.owner, id);
     (await world.upstream.next()).sendRaw(stream + DONE).end();
     const next = await world.upstream.next();
-    const asked = (next.body.messages as { tool_calls?: { id: string; function: { arguments: string } }[] }[]).flatMap(
-      ({ tool_calls = [] }) => tool_calls,
-    );
-    expect(asked.map((one) => JSON.parse(one.function.arguments))).toEqual([...args] as never);
+    const requested = (
+      next.body.messages as { tool_calls?: { id: string; function: { arguments: string } }[] }[]
+    ).flatMap(({ tool_calls = [] }) => tool_calls);
+    expect(requested.map((one) => JSON.parse(one.function.arguments))).toEqual([...args] as never);
     expect(JSON.stringify(next.body)).not.toMatch(/no result of this call|There is no tool/);
     next.say({ text: "Done" }, { finish: "stop" }).end();
     await follower.until(({ status }) => status === "waiting");
@@ -220,20 +220,17 @@ const CUTS: readonly CutStream[] = [
     stream: line({ candidates: [{ index: 0, content: { role: "model", parts: [{ text: "half" }] } }] }),
   },
 ];
-test.each([...CUTS])(
-  "[MO-13] $report: a stream that ends without its end is no answer",
-  async ({ kind, model, stream }) => {
-    await using world = await openModelWorld();
-    await addModel(world, kind, model);
-    const { id } = await createChat(world, "hello");
-    using follower = await Follower.open(world.owner, id);
-    (await world.upstream.next()).answer(200, stream, { "content-type": "text/event-stream" });
-    await follower.until(({ events }) => events.some(({ type }) => type === "retry"));
-    (await world.upstream.next()).say({ text: "whole" }, { finish: "stop" }).end();
-    await follower.until(({ status }) => status === "waiting");
-    expect(follower.history).toEqual(["user: hello", "assistant: whole"]);
-  },
-);
+test.each([...CUTS])("[MO-13] $report: a stream that breaks off is not an answer", async ({ kind, model, stream }) => {
+  await using world = await openModelWorld();
+  await addModel(world, kind, model);
+  const { id } = await createChat(world, "hello");
+  using follower = await Follower.open(world.owner, id);
+  (await world.upstream.next()).answer(200, stream, { "content-type": "text/event-stream" });
+  await follower.until(({ events }) => events.some(({ type }) => type === "retry"));
+  (await world.upstream.next()).say({ text: "whole" }, { finish: "stop" }).end();
+  await follower.until(({ status }) => status === "waiting");
+  expect(follower.history).toEqual(["user: hello", "assistant: whole"]);
+});
 
 test("[MO-62] agentjido/req_llm#638: Gemini's last event has a reason and no parts", async () => {
   await using world = await openModelWorld();
@@ -258,8 +255,8 @@ const stopTurn = async (kind: ProviderKind, model: Json, base?: string): Promise
   const call = await world.upstream.next();
   call.say({ reasoning: "hm" }, { call: { id: "call_1", name: "ask", args: "{}" } }, { finish: "tool_calls" }).end();
   await follower.until(({ status }) => status === "requires_action");
-  const asked = follower.events.find((event) => event.type === "action_required")?.action_required.tool_calls ?? [];
-  const results = asked.map(({ tool_call_id }) => ({ tool_call_id, output: "no" }));
+  const requested = follower.events.find((event) => event.type === "action_required")?.action_required.tool_calls ?? [];
+  const results = requested.map(({ tool_call_id }) => ({ tool_call_id, output: "no" }));
   await world.owner.post(`/api/v2/chats/${id}/tool-results`, { results });
   await world.upstream.next();
   await world.owner.post(`/api/v2/chats/${id}/interrupt`);

@@ -21,13 +21,13 @@ const search = { id: "search_1", query: "tea", url: "https://example.com/tea", t
 test("[MO-36] [MO-37] a provider searches the web if the model's options allow it; results are shown, stored, and sent back only to that provider", async () => {
   await using world = await openModelWorld();
   const { model: other } = await addModel(world, "openai-compat", { model: "other" });
-  for (const [kind, asked, wanted] of KINDS) {
+  for (const [kind, requested, wanted] of KINDS) {
     const provider_options = { web_search_enabled: true, allowed_domains: ["example.com"] };
     await addModel(world, kind, { model: MODELS[kind], model_config: { provider_options } });
     const chat = await createChat(world, "what is tea?");
     using follower = await Follower.open(world.owner, chat.id);
     const call = await world.upstream.next();
-    expect(call.body.tools).toEqual(expect.arrayContaining([expect.objectContaining(asked)]));
+    expect(call.body.tools).toEqual(expect.arrayContaining([expect.objectContaining(requested)]));
     expect(JSON.stringify(call.body)).not.toMatch(/web_search_enabled|webSearchEnabled/);
     call.say({ search }, { text: "It is Tea." }, { finish: "stop" }).end();
     await follower.until(({ status, history }) => status === "waiting" && history.length === 2);

@@ -65,8 +65,8 @@ test(
     const ids: string[] = [];
     for (const { kind, model, base } of SERVERS) {
       const more = base === "/openai/v1" ? { model_config: { provider_options: { use_responses_api: false } } } : {};
-      const made = await addModel(world, kind, { model, ...more }, `${kind} ${model}`, base);
-      ids.push(made.model.id);
+      const created = await addModel(world, kind, { model, ...more }, `${kind} ${model}`, base);
+      ids.push(created.model.id);
     }
     let calls = 0;
     let wanted = 40;

@@ -46,12 +46,12 @@ function* input(
   if (retry_state) yield [{ type: "record_retry", fence, retry: retry_state }];
   if (last_error) yield [{ type: "finish_error", fence, error: last_error, messages: messages.map(toNewMessage) }];
   for (let count = messages.length; count >= 0; count--) {
-    const said = messages.slice(0, count).map(toNewMessage);
-    const step = { type: "commit_step", fence, messages: said } as const;
+    const text = messages.slice(0, count).map(toNewMessage);
+    const step = { type: "commit_step", fence, messages: text } as const;
     yield [step];
     yield [step, { type: "enter_requires_action", history_version: 0 }];
     yield [step, { type: "finish_turn", history_version: 0 }];
-    yield [{ type: "finish_interruption", history_version, partial: said }];
+    yield [{ type: "finish_interruption", history_version, partial: text }];
   }
   for (const one of [gone, queue[0]]) if (one) yield [{ type: "promote_queued", queued_id: one.id }];
   yield [{ type: "archive" }];
@@ -60,11 +60,11 @@ function* input(
 
 const applyCommands = (
   before: ChatState,
-  wish: PendingCommand[],
+  request: PendingCommand[],
   { messages, queue }: ChatNotice,
 ): Transitioned | undefined => {
   let [state, inserted, reset]: [ChatState, Message[], boolean] = [before, [], false];
-  for (const one of wish) {
+  for (const one of request) {
     // Each command of a commit has its own time.
     const next = messages[inserted.length];
     const now = (next ?? messages.at(-1) ?? queue.at(-1))?.created_at ?? 0;
@@ -134,11 +134,11 @@ export class Machine implements Disposable {
     const before = this.#state;
     if (!before) return void this.#early.push(notice);
     if (notice.snapshot_version <= before.snapshot_version) return;
-    for (const wish of input(before, notice)) {
-      const after = applyCommands(before, wish, notice);
+    for (const request of input(before, notice)) {
+      const after = applyCommands(before, request, notice);
       if (!after || !Bun.deepEquals(removeLoadedColumns(toNotice(after)), notice)) continue;
       this.#state = after.state;
-      const name = wish.map(({ type }) => type).join("+");
+      const name = request.map(({ type }) => type).join("+");
       const move = `${toStateName(before)} ${name} ${toStateName(after.state)}`;
       this.moves.set(move, (this.moves.get(move) ?? 0) + 1);
       this.commands.set(name, (this.commands.get(name) ?? 0) + 1);

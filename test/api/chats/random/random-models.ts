@@ -49,7 +49,8 @@ export class RandomModels implements LanguageModels {
   }
 
   #check(messages: ModelRequest["messages"]): void {
-    const said = messages.filter(({ role }) => role === "user").map(({ content }) => content[0]?.text ?? "");
-    if (new Set(said).size < said.length) this.wrong.push(`a model was given a message twice: ${said.sort().join()}`);
+    const message = messages.filter(({ role }) => role === "user").map(({ content }) => content[0]?.text ?? "");
+    if (new Set(message).size < message.length)
+      this.wrong.push(`a model was given a message twice: ${message.sort().join()}`);
   }
 }

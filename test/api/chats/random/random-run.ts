@@ -157,13 +157,13 @@ export const randomChats = async (options: RandomOptions): Promise<string> => {
     if (followers.length > FOLLOWERS) followers.splice(random.below(FOLLOWERS), 1)[0]?.follower.close();
   }
   models.isCalm = true;
-  const wrong: string[] = [...models.wrong];
+  const problems: string[] = [...models.wrong];
   for (const [index, id] of ids.entries()) {
     const chat = await settle(world, clock, id);
     const machine = machines[index];
-    if (machine?.state?.status !== chat.status) wrong.push(`${id} is ${chat.status}, not ${machine?.state?.status}`);
-    wrong.push(...(machine?.wrong ?? []));
-    for (const one of followers.filter((some) => some.id === id)) wrong.push(...(await compare(world, chat, one)));
+    if (machine?.state?.status !== chat.status) problems.push(`${id} is ${chat.status}, not ${machine?.state?.status}`);
+    problems.push(...(machine?.wrong ?? []));
+    for (const one of followers.filter((some) => some.id === id)) problems.push(...(await compare(world, chat, one)));
   }
   const count = (name: string) => machines.reduce((sum, one) => sum + (one.commands.get(name) ?? 0), 0);
   for (const [name, acknowledged] of [
@@ -171,9 +171,11 @@ export const randomChats = async (options: RandomOptions): Promise<string> => {
     ["edit", play.acknowledged.edited],
     ["delete_queued", play.acknowledged.deleted],
   ] as const) {
-    if (count(name) !== acknowledged) wrong.push(`${acknowledged} times ${name} was answered, ${count(name)} happened`);
+    if (count(name) !== acknowledged)
+      problems.push(`${acknowledged} times ${name} was answered, ${count(name)} happened`);
   }
-  if (wrong.length > 0) throw new Error(`seed ${seed}: ${wrong.length} problems: ${wrong.slice(0, 3).join("\n")}`);
+  if (problems.length > 0)
+    throw new Error(`seed ${seed}: ${problems.length} problems: ${problems.slice(0, 3).join("\n")}`);
   const moves = new Set(machines.flatMap((one) => [...one.moves.keys()]));
   const commits = machines.reduce((sum, one) => sum + [...one.moves.values()].reduce((a, b) => a + b, 0), 0);
   return `${commands} commands of ${clients} clients on ${chats} chats: ${commits} commits by ${moves.size} kinds of moves, all of the table; ${models.calls} model calls; ${followers.length} followers with the picture of the database`;

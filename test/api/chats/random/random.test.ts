@@ -17,10 +17,10 @@ testInside(
 );
 
 testInside(
-  `[CH-10] twenty clients race for one queue: each message goes its way once, in the order of the table (seed ${SEED})`,
+  `[CH-10] twenty clients race for one queue: each message is processed once, in the order of the table (seed ${SEED})`,
   async () => {
-    const said = await randomChats({ commands: COMMANDS, seed: SEED, chats: 1, clients: 20, queueOnly: true });
-    expect(said).toContain("all of the table");
+    const message = await randomChats({ commands: COMMANDS, seed: SEED, chats: 1, clients: 20, queueOnly: true });
+    expect(message).toContain("all of the table");
   },
   scaleTimeout(240_000),
 );

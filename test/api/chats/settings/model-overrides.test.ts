@@ -69,8 +69,8 @@ test("[MW-2] users choose for themselves, if allowed; an invalid choice is refus
   }
   expect(await world.owner.get(path)).toEqual(before);
   const { token, organization_id: elsewhere } = await seedUser(world.server);
-  const stranger = new Client(world.server.url, token);
-  expect(await fetchStatus(stranger, "GET", path)).toBe(404);
+  const outsider = new Client(world.server.url, token);
+  expect(await fetchStatus(outsider, "GET", path)).toBe(404);
   expect(await fetchStatus(world.owner, "GET", toOverridesPath(elsewhere))).toBe(404);
   expect(await fetchStatus(admin, "GET", toOverridesPath(world.organization_id, world.user_id))).toBe(403);
 });

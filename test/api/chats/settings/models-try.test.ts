@@ -1,4 +1,4 @@
-// Trying a model when it is configured: it says hello, or the error says why not.
+// Trying a model when it is configured: it gets a greeting to answer, and an error has the reason.
 import { expect, test } from "bun:test";
 import type { TriedModel } from "#schema/chats/model-config.ts";
 import type { ModelProvider, TriedProvider } from "#schema/chats/model-provider.ts";
@@ -9,11 +9,11 @@ test("[MO-60] testing a model returns its text, time and tokens, and the cost is
   await using world = await openModelWorld();
   const { model } = await addModel(world);
   world.upstream.isPolite = false;
-  const asked = world.owner.post<TriedModel>(`/api/v2/chats/model-configs/${model.id}/try`);
+  const requested = world.owner.post<TriedModel>(`/api/v2/chats/model-configs/${model.id}/try`);
   const call = await world.upstream.next();
   expect(JSON.stringify(call.body)).toContain("Say hello");
   call.say({ text: "Hello " }, { text: "there." }, { finish: "stop", usage: { input: 9, output: 3 } }).end();
-  const answer = await asked;
+  const answer = await requested;
   expect(answer).toMatchObject({ works: true, answer: "Hello there.", output_tokens: 3 });
   expect(answer.first_ms).toBeLessThanOrEqual(answer.total_ms);
 });
@@ -22,9 +22,9 @@ test("[MO-60] a model that refuses its key is reported without the provider's te
   await using world = await openModelWorld();
   const { model } = await addModel(world);
   world.upstream.isPolite = false;
-  const asked = world.owner.post<TriedModel>(`/api/v2/chats/model-configs/${model.id}/try`);
+  const requested = world.owner.post<TriedModel>(`/api/v2/chats/model-configs/${model.id}/try`);
   (await world.upstream.next()).answer(401, { error: { message: "wrong key sk-123" } });
-  const result = await asked;
+  const result = await requested;
   expect(result).toMatchObject({
     works: false,
     answer: "",

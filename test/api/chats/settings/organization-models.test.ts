@@ -21,22 +21,22 @@ testInside("[MW-3] titles and compactions use the organization's models; a disab
     context_limit: 64_000,
   });
   const path = `/api/v2/organizations/${world.organization_id}/chats/model-overrides`;
-  const wish = { mode: "model", model_config_id: other.id };
+  const request = { mode: "model", model_config_id: other.id };
   const putStatus = async (context: string, body: unknown) =>
     (await world.owner.fetch("PUT", `${path}/${context}`, body)).status;
   expect([
-    await putStatus("root", wish),
+    await putStatus("root", request),
     await putStatus("compaction", { mode: "model" }),
     await putStatus("compaction", { mode: "deployment_default" }),
-    await putStatus("compaction", wish),
-    await putStatus("title_generation", { ...wish, reasoning_effort: "low" }),
+    await putStatus("compaction", request),
+    await putStatus("title_generation", { ...request, reasoning_effort: "low" }),
   ]).toEqual([400, 400, 400, 204, 204]);
   const { overrides } = await world.owner.get<{ overrides: unknown[] }>(path);
   expect(overrides).toEqual([
     { context: "general", mode: "chat_default" },
     { context: "explore", mode: "chat_default" },
-    { context: "title_generation", ...wish, reasoning_effort: "low" },
-    { context: "compaction", ...wish },
+    { context: "title_generation", ...request, reasoning_effort: "low" },
+    { context: "compaction", ...request },
   ]);
 
   const answerNext = async (text: string, input?: number): Promise<unknown> => {

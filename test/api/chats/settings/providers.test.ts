@@ -29,18 +29,18 @@ describe("providers", () => {
   test("[MO-1] are created, listed, changed and deleted; a kind may have several under different names", async () => {
     await using world = await openModelWorld();
     const { owner } = world;
-    const made = await owner.post<ModelProvider>(PROVIDERS, { provider: "openai", api_key: MODEL_KEY });
-    expect(made).toMatchObject({ provider: "openai", display_name: "openai", base_url: "", enabled: true });
-    expect(made.has_api_key).toBe(true);
+    const created = await owner.post<ModelProvider>(PROVIDERS, { provider: "openai", api_key: MODEL_KEY });
+    expect(created).toMatchObject({ provider: "openai", display_name: "openai", base_url: "", enabled: true });
+    expect(created.has_api_key).toBe(true);
     expect(await fetchStatus(owner, "POST", PROVIDERS, { provider: "openai", display_name: "OpenAI" })).toBe(409);
     const other = await owner.post<ModelProvider>(PROVIDERS, { provider: "openai", display_name: "Second" });
     expect(other.has_api_key).toBe(false);
     expect(await fetchStatus(owner, "PATCH", `${PROVIDERS}/${other.id}`, { display_name: "openai" })).toBe(409);
     const changed = await owner.patch<ModelProvider>(`${PROVIDERS}/${other.id}`, { enabled: false, display_name: "B" });
     expect(changed).toMatchObject({ enabled: false, display_name: "B" });
-    expect((await owner.get<ModelProvider[]>(PROVIDERS)).map(({ id }) => id)).toEqual([made.id, other.id]);
-    expect(await fetchStatus(owner, "DELETE", `${PROVIDERS}/${made.id}`)).toBe(204);
-    expect(await fetchStatus(owner, "DELETE", `${PROVIDERS}/${made.id}`)).toBe(404);
+    expect((await owner.get<ModelProvider[]>(PROVIDERS)).map(({ id }) => id)).toEqual([created.id, other.id]);
+    expect(await fetchStatus(owner, "DELETE", `${PROVIDERS}/${created.id}`)).toBe(204);
+    expect(await fetchStatus(owner, "DELETE", `${PROVIDERS}/${created.id}`)).toBe(404);
     expect((await owner.get<ModelProvider[]>(PROVIDERS)).map(({ id }) => id)).toEqual([other.id]);
     expect(await fetchStatus(owner, "POST", PROVIDERS, { provider: "openai" })).toBe(201);
   });

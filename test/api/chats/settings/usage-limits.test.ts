@@ -206,12 +206,12 @@ testInside("[SP-6] while the amount spent cannot be read, messages are refused a
   const { store } = getContext(server);
   const scan = store.scan.bind(store);
   let failures = 0;
-  store.scan = (async (asked) => {
-    if (failures < 2 && asked.sql.includes("model_spend")) {
+  store.scan = (async (requested) => {
+    if (failures < 2 && requested.sql.includes("model_spend")) {
       failures += 1;
       throw new Error("the disk failed");
     }
-    return scan(asked);
+    return scan(requested);
   }) as typeof store.scan;
   await expect(sendMessage(world, id, "two")).rejects.toMatchObject({ status: 500 });
   call

@@ -9,8 +9,8 @@ export const askChat = async (
   workspace_id: string,
   text: string,
 ): Promise<string> => {
-  const wish = { organization_id, workspace_id, content: [{ type: "text", text }] };
-  const { id } = await admin.post<Chat>("/api/v2/chats", wish);
+  const request = { organization_id, workspace_id, content: [{ type: "text", text }] };
+  const { id } = await admin.post<Chat>("/api/v2/chats", request);
   const { status } = await until(
     async () => {
       const chat = await admin.get<Chat>(`/api/v2/chats/${id}`);

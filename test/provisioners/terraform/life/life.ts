@@ -25,7 +25,8 @@ const toParameterValues = (values: Record<string, string>) => ({
 
 /**
  * A second version of each template has two additional resources: one that the next version drops, and one that interferes with an apply:
- * it fails while the file `fail` exists, and waits while the file `wait` exists. It also outputs the owner's token in every way a template can.
+ * it fails while the file `fail` exists, and waits while the file `wait` exists. It also outputs the owner's token in every way a template
+ * can.
  */
 const makeOutputs = (parts: string): string => `
 data "coder_workspace_owner" "leaked" {}
@@ -95,8 +96,8 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
     await secrets.assertHidden(workspace, `${name}, ${what}`);
     return { workspace, state };
   };
-  const start = async (what: string, wish: object = {}): Promise<{ workspace: Workspace; state: string }> => {
-    await createBuild(admin, id, "start", wish);
+  const start = async (what: string, request: object = {}): Promise<{ workspace: Workspace; state: string }> => {
+    await createBuild(admin, id, "start", request);
     return awaitEnd("running", what);
   };
   /** Checks that its agent connects, its scripts run, and a terminal and a chat work in it. */
@@ -122,9 +123,9 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
   };
 
   // Created with the first version, whichever is active by now.
-  const begun = await awaitEnd("running", "create");
-  await checkWorking(begun.state, "create");
-  const things = listResourceNames(begun.state);
+  const started = await awaitEnd("running", "create");
+  await checkWorking(started.state, "create");
+  const things = listResourceNames(started.state);
 
   await createBuild(admin, id, "stop");
   const stopped = await awaitEnd("stopped", "stop");

@@ -13,9 +13,9 @@ export const startRunningModel = async (): Promise<ModelServer> => {
   const server = await ModelServer.start();
   void server.answerAll((call) => {
     const messages = (call.body.messages ?? []) as PromptMessage[];
-    const asked = messages.findLastIndex(({ role }) => role === "user");
-    const command = /Run (.+)/.exec(toText(messages[asked]?.content))?.[1] ?? "true";
-    const answers = messages.slice(asked + 1).filter(({ role }) => role === "tool");
+    const requested = messages.findLastIndex(({ role }) => role === "user");
+    const command = /Run (.+)/.exec(toText(messages[requested]?.content))?.[1] ?? "true";
+    const answers = messages.slice(requested + 1).filter(({ role }) => role === "tool");
     const args = JSON.stringify({ command, timeout: "1m" });
     if (answers.length === 0) {
       call.say({ call: { id: `call-${messages.length}`, name: "execute", args } }, { finish: "tool_calls" }).end();

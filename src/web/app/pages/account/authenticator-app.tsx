@@ -11,7 +11,7 @@ import { withConfirmation, withPasswordAndCode } from "./confirm.tsx";
 import type { FactorProps } from "./factors.ts";
 
 export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
-  const begun = useSignal<TotpEnrolment | undefined>(undefined);
+  const started = useSignal<TotpEnrolment | undefined>(undefined);
   const { totp } = state.factors;
   const disable = async (): Promise<void> => {
     if (!(await withPasswordAndCode((given) => call("DELETE /users/me/factors/totp", { body: given })))) return;
@@ -20,7 +20,7 @@ export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
   };
   const startEnrollment = (): Promise<boolean> =>
     withConfirmation(proofs, async () => {
-      begun.value = await call("POST /users/me/factors/totp");
+      started.value = await call("POST /users/me/factors/totp");
     });
   return (
     <section class="panel" aria-labelledby="authenticator">
@@ -41,11 +41,11 @@ export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
               Remove app
             </Button>
           </div>
-        ) : begun.value ? (
+        ) : started.value ? (
           <Enrollment
-            begun={begun.value}
+            begun={started.value}
             done={async (codes) => {
-              begun.value = undefined;
+              started.value = undefined;
               await changed(codes);
               showToast("Authenticator app set up");
             }}
@@ -67,8 +67,8 @@ const Enrollment = ({ begun, done }: { begun: TotpEnrolment; done: (codes: reado
     problem.value = "";
     try {
       const body = { enrolment: begun.enrolment, code };
-      const made = await call("POST /users/me/factors/totp/confirm", { body });
-      await done(made.recovery_codes);
+      const created = await call("POST /users/me/factors/totp/confirm", { body });
+      await done(created.recovery_codes);
     } catch (error) {
       problem.value = formatError(error);
     }

@@ -19,9 +19,9 @@ export type Proofs = { readonly hasCode: boolean; readonly hasPasskey: boolean }
 
 const question = signal<Question | undefined>(undefined);
 
-const askUser = (asked: Omit<Question, "done">): Promise<boolean> =>
+const askUser = (requested: Omit<Question, "done">): Promise<boolean> =>
   new Promise((done) => {
-    question.value = { ...asked, done };
+    question.value = { ...requested, done };
   });
 
 const confirm = ({ password, code }: Answer): Promise<unknown> =>
@@ -51,22 +51,22 @@ const confirmByPasskey = async (): Promise<void> => {
 };
 
 const finish = (isDone: boolean): void => {
-  const asked = question.value;
+  const requested = question.value;
   question.value = undefined;
-  asked?.done(isDone);
+  requested?.done(isDone);
 };
 
 /** Renders the dialog. Used once per page. */
 export const Confirmations = () => {
-  const asked = question.value;
-  if (!asked) return null;
+  const requested = question.value;
+  if (!requested) return null;
   return (
     <FormDialog
       title="Confirm it's you"
       submit="Confirm"
       onClose={() => finish(false)}
       act={async ({ password = "", code = "" }) => {
-        await asked.act({ password, code });
+        await requested.act({ password, code });
         finish(true);
       }}
     >
@@ -80,7 +80,7 @@ export const Confirmations = () => {
             autocomplete="current-password"
             error={problems.password}
           />
-          {asked.hasCode && (
+          {requested.hasCode && (
             <Field
               label="Code"
               name="code"
@@ -91,7 +91,7 @@ export const Confirmations = () => {
               error={problems.code}
             />
           )}
-          {asked.hasPasskey && (
+          {requested.hasPasskey && (
             <div>
               <Button icon="key" onPress={confirmByPasskey}>
                 Use a passkey

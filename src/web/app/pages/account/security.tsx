@@ -26,11 +26,11 @@ export const Security = () => {
   const { factors, passkeys } = data;
   const hasAny = factors.totp !== null || passkeys.length > 0;
   /** Reloads after a change and shows the recovery codes that it created. */
-  const onChanged = async (made: readonly string[] = []): Promise<void> => {
-    codes.value = made;
+  const onChanged = async (created: readonly string[] = []): Promise<void> => {
+    codes.value = created;
     await reload();
     // With the first factor, all other pages become available.
-    if (needsEnrollment.value && made.length > 0) {
+    if (needsEnrollment.value && created.length > 0) {
       // The live lists were refused until now; this makes them reconnect.
       dispatchEvent(new Event("online"));
       await readSession();
@@ -62,8 +62,8 @@ export const Security = () => {
               <Button
                 onPress={() =>
                   withConfirmation(proofs, async () => {
-                    const made = await call("POST /users/me/factors/recovery-codes");
-                    await onChanged(made.recovery_codes);
+                    const created = await call("POST /users/me/factors/recovery-codes");
+                    await onChanged(created.recovery_codes);
                   })
                 }
               >

@@ -26,7 +26,7 @@ const read = async () => {
 export const Tokens = () => {
   const { state, reload } = useResource("tokens", read);
   const isMaking = useSignal(false);
-  const made = useSignal<{ readonly name: string; readonly key: string } | undefined>(undefined);
+  const created = useSignal<{ readonly name: string; readonly key: string } | undefined>(undefined);
   const { data, error } = state.value;
   if (error) return <Failed what="Can't load your tokens" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
@@ -41,7 +41,7 @@ export const Tokens = () => {
         <h2 id="tokens">Your tokens</h2>
         {data.tokens.length > 0 && <span class="push">{make}</span>}
       </div>
-      {made.value && <CreatedToken name={made.value.name} text={made.value.key} />}
+      {created.value && <CreatedToken name={created.value.name} text={created.value.key} />}
       {data.tokens.length === 0 ? (
         <Empty icon="key" title="No tokens yet" text="Programs such as the command line sign in with a token.">
           {make}
@@ -53,7 +53,7 @@ export const Tokens = () => {
               key={token.id}
               token={token}
               deleted={async () => {
-                made.value = undefined;
+                created.value = undefined;
                 await reload();
               }}
             />
@@ -65,7 +65,7 @@ export const Tokens = () => {
           scopes={data.scopes}
           maxHours={data.maxHours}
           onMade={async (name, key) => {
-            made.value = { name, key };
+            created.value = { name, key };
             await reload();
           }}
           onClose={sets(isMaking, false)}

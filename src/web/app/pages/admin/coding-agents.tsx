@@ -142,22 +142,22 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
       title={isNew ? "Add agent" : `Edit ${agent.display_name}`}
       submit={isNew ? "Add agent" : "Save changes"}
       onClose={close}
-      act={(said) =>
+      act={(message) =>
         save(
-          isNew ? (said.name ?? "").trim() : agent.name,
+          isNew ? (message.name ?? "").trim() : agent.name,
           {
             ...now,
-            display_name: (said.display_name ?? "").trim(),
-            command: (said.command ?? "").trim(),
-            arguments: parseLines(said.arguments),
-            variables: Object.fromEntries(parseLines(said.variables).map(parsePair)),
-            install_script: said.install_script ?? "",
+            display_name: (message.display_name ?? "").trim(),
+            command: (message.command ?? "").trim(),
+            arguments: parseLines(message.arguments),
+            variables: Object.fromEntries(parseLines(message.variables).map(parsePair)),
+            install_script: message.install_script ?? "",
             dialect: AGENT_DIALECTS.find((one) => one === dialect.value) ?? now.dialect,
-            auth_method: (said.auth_method ?? "").trim(),
-            mode: (said.mode ?? "").trim(),
-            instructions_file: (said.instructions_file ?? "").trim(),
-            skills_folder: (said.skills_folder ?? "").trim(),
-            own_instructions: parseLines(said.own_instructions),
+            auth_method: (message.auth_method ?? "").trim(),
+            mode: (message.mode ?? "").trim(),
+            instructions_file: (message.instructions_file ?? "").trim(),
+            skills_folder: (message.skills_folder ?? "").trim(),
+            own_instructions: parseLines(message.own_instructions),
             starts_workspace: startsWorkspace.value,
           },
           isNew ? "Agent added" : "Agent saved",

@@ -104,7 +104,7 @@ const Ledger = () => {
   return (
     <section class="stack" aria-labelledby="ledger">
       <div class="head">
-        <h2 id="ledger">Decision</h2>
+        <h2 id="ledger">Decisions</h2>
         <span class="push line">
           <Button icon="restart" onPress={reload}>
             Refresh

@@ -48,9 +48,9 @@ type ItemProps = {
 const Item = ({ invitation, byEmail, reload, onInvited }: ItemProps) => {
   const { id, email, name, expired, send_problem } = invitation;
   const renewInvitation = async (by: "email" | "link"): Promise<void> => {
-    const made = await call("POST /invitations/:invitation/resend", { path: { invitation: id }, body: { by } });
+    const created = await call("POST /invitations/:invitation/resend", { path: { invitation: id }, body: { by } });
     if (by === "email") showToast(`Sent to ${email}`);
-    else onInvited({ invitations: [made], skipped: [], by_email: false, without_template: false });
+    else onInvited({ invitations: [created], skipped: [], by_email: false, without_template: false });
     await reload();
   };
   const revoke = (): void =>

@@ -36,10 +36,10 @@ export const LocalModels = ({ server, reload }: LocalModelsProps) => {
       body: { provider: "openai-compat", display_name: server.name, base_url: server.base_url, enabled: true },
     });
     const context_limit = model?.context_limit ?? undefined;
-    const made = await call("POST /chats/model-configs", {
+    const created = await call("POST /chats/model-configs", {
       body: { provider_id: provider.id, model: chosen.value, ...(context_limit ? { context_limit } : {}) },
     });
-    void testModel(made);
+    void testModel(created);
     await reload();
   };
   return (

@@ -21,7 +21,7 @@ export const AddProvider = ({ onClose, onAdded }: AddProviderProps) => {
       // A successful add opens the next form instead of closing.
       onClose={onClose}
       act={async ({ display_name = "", base_url = "", api_key = "" }) => {
-        const made = await call("POST /chats/providers", {
+        const created = await call("POST /chats/providers", {
           body: {
             provider,
             enabled: true,
@@ -30,7 +30,7 @@ export const AddProvider = ({ onClose, onAdded }: AddProviderProps) => {
             ...(api_key ? { api_key } : {}),
           },
         });
-        setTimeout(() => onAdded(made));
+        setTimeout(() => onAdded(created));
       }}
     >
       {(problems) => (
@@ -176,7 +176,7 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
       submit="Test and add model"
       onClose={onClose}
       act={async ({ model = "", display_name = "", context_limit = "" }) => {
-        const made = await call("POST /chats/model-configs", {
+        const created = await call("POST /chats/model-configs", {
           body: {
             provider_id: provider.id,
             model,
@@ -184,7 +184,7 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
             ...(context_limit ? { context_limit: Number(context_limit) } : {}),
           },
         }).catch(withNotFound(provider));
-        void testModel(made);
+        void testModel(created);
       }}
     >
       {(problems) => (

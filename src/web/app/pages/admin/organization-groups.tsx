@@ -72,8 +72,8 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
           submit="Add group"
           onClose={close}
           act={async (values) => {
-            const made = await call("POST /organizations/:organization/groups", { path, body: toBody(values) });
-            showToast(`${formatGroupName(made)} added`);
+            const created = await call("POST /organizations/:organization/groups", { path, body: toBody(values) });
+            showToast(`${formatGroupName(created)} added`);
           }}
         >
           {(problems) => <GroupFields problems={problems} />}

@@ -136,8 +136,8 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
           byEmail={invited.state.value.data?.by_email ?? false}
           organization={organization.id}
           onClose={sets(open, undefined)}
-          onInvited={(made) => {
-            result.value = made;
+          onInvited={(created) => {
+            result.value = created;
             void invited.reload();
           }}
         />

@@ -76,8 +76,8 @@ export const People = () => {
         <Invite
           byEmail={invited.state.value.data?.by_email ?? false}
           onClose={sets(isInviting, false)}
-          onInvited={(made) => {
-            result.value = made;
+          onInvited={(created) => {
+            result.value = created;
             void invited.reload();
           }}
         />

@@ -43,7 +43,7 @@ export const Workers = () => {
     return { daemons, keys };
   });
   const adding = useSignal(false);
-  const made = useSignal<NewProvisionerKey | undefined>(undefined);
+  const created = useSignal<NewProvisionerKey | undefined>(undefined);
   const { data, error } = state.value;
   if (error) return <Failed what="Can't load the workers" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
@@ -127,7 +127,7 @@ export const Workers = () => {
             const body = { name, tags: parseTags(tags) };
             const key = await call("POST /organizations/:organization/provisionerkeys", { path, body });
             setTimeout(() => {
-              made.value = key;
+              created.value = key;
             });
           }}
         >
@@ -145,12 +145,12 @@ export const Workers = () => {
           )}
         </FormDialog>
       )}
-      {made.value && (
-        <Dialog title={`Key ${made.value.name}`} onClose={sets(made, undefined)}>
+      {created.value && (
+        <Dialog title={`Key ${created.value.name}`} onClose={sets(created, undefined)}>
           <p>You won't be able to see it again. On the other machine, run:</p>
           <Secret
             label="Command"
-            text={`SLIPWAY_WORKER_KEY=${made.value.key} slipway provisioner --url ${location.origin}`}
+            text={`SLIPWAY_WORKER_KEY=${created.value.key} slipway provisioner --url ${location.origin}`}
           />
         </Dialog>
       )}

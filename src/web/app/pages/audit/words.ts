@@ -101,7 +101,7 @@ export const toTarget = (entry: AuditLog): { readonly kind: string; readonly nam
   return { kind: formatKind(entry), name: formatName(entry) };
 };
 
-/** Returns how something was done, if the entry says so. */
+/** Returns how something was done, if the entry contains it. */
 const getBy = ({ additional_fields }: AuditLog): string => {
   const { by } = additional_fields as { by?: unknown };
   return typeof by === "string" ? by : "";

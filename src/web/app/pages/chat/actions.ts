@@ -40,9 +40,9 @@ export const confirmFork = (id: string, route: (path: string) => unknown, messag
 /** Returns the address of the new chat. `message_id` is the last message to copy. */
 export const forkChat = async (id: string, message_id?: number): Promise<string> => {
   const body = message_id === undefined ? {} : { message_id };
-  const made = await call("POST /chats/:chat/fork", { path: { chat: id }, body });
+  const created = await call("POST /chats/:chat/fork", { path: { chat: id }, body });
   showToast("Chat forked. This is the copy.");
-  return `/chats/${made.id}`;
+  return `/chats/${created.id}`;
 };
 
 export const pinChat = async ({ id, pin_order }: Pick<Chat, "id" | "pin_order">): Promise<void> => {

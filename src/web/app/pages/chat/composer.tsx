@@ -63,9 +63,9 @@ export const Composer = (props: ComposerProps) => {
     uploading.value += files.length;
     for (const file of files) {
       await upload(organization, file)
-        .then((made) => {
+        .then((created) => {
           const now = getDraft(draftKey).value;
-          setDraft(draftKey, { ...now, files: [...now.files, made] });
+          setDraft(draftKey, { ...now, files: [...now.files, created] });
         }, showError)
         .finally(() => {
           uploading.value -= 1;

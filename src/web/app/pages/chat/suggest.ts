@@ -28,10 +28,10 @@ export const listOffers = (
   }
   const at = /(^|\s)@(\S*)$/.exec(before);
   if (!at) return [];
-  const begun = (at[2] ?? "").toLowerCase();
+  const started = (at[2] ?? "").toLowerCase();
   const start = caret - (at[2]?.length ?? 0);
   return files
-    .filter((path) => path.toLowerCase().includes(begun))
+    .filter((path) => path.toLowerCase().includes(started))
     .slice(0, MAX_OFFERS)
     .map((path) => ({
       label: path,

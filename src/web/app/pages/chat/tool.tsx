@@ -47,7 +47,7 @@ const Call = ({ chat, part, isLive, result }: ToolProps & { result: ChatMessageP
   const chosen = useSignal<boolean | undefined>(undefined);
   const isOpen = hasInside && (chosen.value ?? (isRunning || files.length > 0));
   const [added, removed] = [sum(files, "added"), sum(files, "removed")];
-  const begun = part.created_at ? now.value - Date.parse(part.created_at) : 0;
+  const started = part.created_at ? now.value - Date.parse(part.created_at) : 0;
   const isBad = error !== "" || (exit_code !== undefined && exit_code !== 0);
   const summary = (
     <>
@@ -73,7 +73,7 @@ const Call = ({ chat, part, isLive, result }: ToolProps & { result: ChatMessageP
           </>
         )}
         {took_ms !== undefined && took_ms >= 1_000 && <span class="dim">{formatDuration(took_ms)}</span>}
-        {isRunning && begun > 2_000 && <span class="dim">{formatDuration(begun)}</span>}
+        {isRunning && started > 2_000 && <span class="dim">{formatDuration(started)}</span>}
       </span>
     </>
   );

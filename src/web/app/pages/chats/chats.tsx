@@ -66,10 +66,10 @@ export default function ChatsPage() {
   const pick = (one: PermissionMode): void => {
     picked.value = one;
   };
-  const prepare = async (asked: RepositoryAsked): Promise<void> => {
+  const prepare = async (requested: RepositoryAsked): Promise<void> => {
     try {
       choose(
-        await findOrCreateWorkspace(asked, (words) => {
+        await findOrCreateWorkspace(requested, (words) => {
           waits.value = words;
         }),
       );
@@ -172,9 +172,9 @@ export default function ChatsPage() {
       {isChoosing.value && (
         <ChooseRepository
           onClose={sets(isChoosing, false)}
-          onChoose={(asked) => {
+          onChoose={(requested) => {
             workspace.value = "";
-            repository.value = asked;
+            repository.value = requested;
           }}
         />
       )}

@@ -46,27 +46,32 @@ const isSame = (a: RepositoryAsked, b: RepositoryAsked): boolean =>
   (["url", "branch", "commit", "pull_request", "path"] as const).every((name) => (a[name] ?? "") === (b[name] ?? ""));
 
 /** Returns the user's workspace of the repository; undefined if no workspace can be used. */
-const findExisting = async (asked: RepositoryAsked): Promise<WorkspaceSummary | undefined> => {
+const findExisting = async (requested: RepositoryAsked): Promise<WorkspaceSummary | undefined> => {
   const recent: readonly RecentRepository[] = await call("GET /repositories");
-  const address = parseRepositoryAddress(asked.url);
-  const found = recent.find(({ repository }) => isSame(repository, { ...asked, url: address?.url ?? asked.url }));
+  const address = parseRepositoryAddress(requested.url);
+  const found = recent.find(({ repository }) =>
+    isSame(repository, { ...requested, url: address?.url ?? requested.url }),
+  );
   return found?.workspace && workspaces.value.get(found.workspace.id);
 };
 
 /** Returns the ID of a workspace with the repository, once it is ready. Rejects if it does not start. */
-export const findOrCreateWorkspace = async (asked: RepositoryAsked, says: (words: string) => void): Promise<string> => {
-  const existing = await findExisting(asked);
+export const findOrCreateWorkspace = async (
+  requested: RepositoryAsked,
+  showStatus: (text: string) => void,
+): Promise<string> => {
+  const existing = await findExisting(requested);
   if (existing && canStart(existing)) {
     await call("POST /workspaces/:workspace/builds", {
       path: { workspace: existing.id },
       body: { transition: "start" },
     });
   }
-  const name = existing?.name ?? findFreeName(parseRepositoryAddress(asked.url)?.name ?? "");
+  const name = existing?.name ?? findFreeName(parseRepositoryAddress(requested.url)?.name ?? "");
   const { id } =
     existing ??
-    (await call("POST /users/:user/workspaces", { path: { user: "me" }, body: { name, repository: asked } }));
-  says(`Preparing the workspace ${name}. Your message is sent when it is ready.`);
+    (await call("POST /users/:user/workspaces", { path: { user: "me" }, body: { name, repository: requested } }));
+  showStatus(`Preparing the workspace ${name}. Your message is sent when it is ready.`);
   await waitUntilReady(id, name);
   return id;
 };

@@ -57,6 +57,6 @@ const formatLength = ({ connect_time, disconnect_time }: ConnectionLog): string 
 const formatEnd = ({ disconnect_reason, ssh_info, web_info }: ConnectionLog): string => {
   const code = ssh_info?.exit_code ?? 0;
   const status = web_info?.status_code ?? 0;
-  const said = status >= 400 ? `status ${status}` : code === 0 ? "" : `code ${code}`;
-  return [said, disconnect_reason].filter(Boolean).join(", ");
+  const message = status >= 400 ? `status ${status}` : code === 0 ? "" : `code ${code}`;
+  return [message, disconnect_reason].filter(Boolean).join(", ");
 };

@@ -26,8 +26,8 @@ const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
 
 export default function CreatePage() {
   const { url } = useLocation();
-  const asked = useMemo(() => readRepository(location.search), [url]);
-  return asked ? <OpenRepository asked={asked} name={readLink(location.search).name} /> : <FromTemplate />;
+  const requested = useMemo(() => readRepository(location.search), [url]);
+  return requested ? <OpenRepository asked={requested} name={readLink(location.search).name} /> : <FromTemplate />;
 }
 
 const FromTemplate = () => {

@@ -135,7 +135,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
       (one) => values.value[one.name] !== undefined && !(wantedRepository && isRepository(one)),
     );
     try {
-      const made = await call("POST /users/:user/workspaces", {
+      const created = await call("POST /users/:user/workspaces", {
         path: { user: "me" },
         body: {
           name: wanted,
@@ -145,11 +145,11 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
           ...(wantedRepository ? { repository: wantedRepository } : {}),
         },
       });
-      route(`/workspaces/${made.id}`);
+      route(`/workspaces/${created.id}`);
     } catch (error) {
-      const made =
+      const created =
         error instanceof Problem && error.status === 409 && unanswered.current === wanted && findOwn(wanted, template);
-      if (made) return route(`/workspaces/${made.id}`);
+      if (created) return route(`/workspaces/${created.id}`);
       if (error instanceof Problem && (error.status === 0 || error.status >= 500)) unanswered.current = wanted;
       const wrong = error instanceof Problem ? (error.body.validations ?? []) : [];
       const ofRepository = wrong.filter(({ field }) => field.startsWith("repository"));

@@ -1,5 +1,5 @@
-// Links that open the form filled in: /new?template=node&preset=Full&name=web&param.region=eu, and /new?repo=URL&branch=main for a repository.
-// Pure.
+// Links that open the form filled in: /new?template=node&preset=Full&name=web&param.region=eu, and /new?repo=URL&branch=main for a
+// repository. Pure.
 import type { RepositoryAsked } from "#schema/templates/repository.ts";
 
 export type PrefilledForm = {
@@ -13,11 +13,11 @@ const PARAMETER_PREFIX = "param.";
 
 /** Reads form values from the query of an address and ignores unknown ones. */
 export const readLink = (query: string): PrefilledForm => {
-  const asked = new URLSearchParams(query);
+  const requested = new URLSearchParams(query);
   const parameters: Record<string, string> = {};
-  for (const [name, value] of asked)
+  for (const [name, value] of requested)
     if (name.startsWith(PARAMETER_PREFIX)) parameters[name.slice(PARAMETER_PREFIX.length)] = value;
-  const [template, name, preset] = ["template", "name", "preset"].map((one) => asked.get(one) ?? undefined);
+  const [template, name, preset] = ["template", "name", "preset"].map((one) => requested.get(one) ?? undefined);
   return { template, name, preset, parameters };
 };
 
@@ -40,24 +40,24 @@ const QUERY_NAMES = [
 
 /** Returns the repository in the query; undefined if none exists. */
 export const readRepository = (query: string): RepositoryAsked | undefined => {
-  const asked = new URLSearchParams(query);
-  const url = asked.get("repo");
+  const requested = new URLSearchParams(query);
+  const url = requested.get("repo");
   if (url === null) return undefined;
-  const given = QUERY_NAMES.flatMap(([member, name]) => (asked.get(name) ? [[member, asked.get(name)]] : []));
-  const pull = Number(asked.get("pull_request"));
+  const given = QUERY_NAMES.flatMap(([member, name]) => (requested.get(name) ? [[member, requested.get(name)]] : []));
+  const pull = Number(requested.get("pull_request"));
   return {
     url: url.trim(),
     ...Object.fromEntries(given),
     ...(Number.isInteger(pull) && pull > 0 ? { pull_request: pull } : {}),
-    ...(asked.get("full_history") === "true" ? { full_history: true } : {}),
+    ...(requested.get("full_history") === "true" ? { full_history: true } : {}),
   };
 };
 
 /** Returns the address of the page that opens the repository. */
-export const toRepositoryUrl = (asked: RepositoryAsked): string => {
-  const query = new URLSearchParams({ repo: asked.url });
-  for (const [member, name] of QUERY_NAMES) if (asked[member]) query.set(name, asked[member]);
-  if (asked.pull_request !== undefined) query.set("pull_request", String(asked.pull_request));
-  if (asked.full_history) query.set("full_history", "true");
+export const toRepositoryUrl = (requested: RepositoryAsked): string => {
+  const query = new URLSearchParams({ repo: requested.url });
+  for (const [member, name] of QUERY_NAMES) if (requested[member]) query.set(name, requested[member]);
+  if (requested.pull_request !== undefined) query.set("pull_request", String(requested.pull_request));
+  if (requested.full_history) query.set("full_history", "true");
   return `/new?${query}`;
 };

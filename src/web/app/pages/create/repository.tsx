@@ -103,8 +103,8 @@ const RepositoryForm = ({ asked, name: first }: { asked: RepositoryAsked; name: 
       const repository = { ...asked, full_history: full_history.value };
       const template_id = template.value;
       const body = { name: name.value.trim(), repository, ...(template_id ? { template_id } : {}) };
-      const made = await call("POST /users/:user/workspaces", { path: { user: "me" }, body });
-      route(`/workspaces/${made.id}`);
+      const created = await call("POST /users/:user/workspaces", { path: { user: "me" }, body });
+      route(`/workspaces/${created.id}`);
     } catch (failure) {
       const wrong = failure instanceof Problem ? (failure.body.validations ?? []) : [];
       const ofName = wrong.find(({ field }) => field === "name");

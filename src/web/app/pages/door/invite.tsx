@@ -85,8 +85,8 @@ const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
   };
   const withPasskey = async (): Promise<void> => {
     const body = { token, username: username.value };
-    const made = await makePasskey("/invitations/accept/passkey/start", body);
-    const passkey = { challenge: made.challenge, credential: made.credential, name: "Passkey" };
+    const created = await makePasskey("/invitations/accept/passkey/start", body);
+    const passkey = { challenge: created.challenge, credential: created.credential, name: "Passkey" };
     const { recovery_codes = [] } = await call("POST /invitations/accept", {
       body: { token, username: username.value, name: name.value, passkey },
     });

@@ -11,9 +11,9 @@ import { CHOICES, type DateRange, formatDay } from "./range.ts";
 export const LOCAL_TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** Returns the address of the same page with other days. */
-const toRangeUrl = (path: string, asked: Readonly<Record<string, string | undefined>>): string => {
+const toRangeUrl = (path: string, requested: Readonly<Record<string, string | undefined>>): string => {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(asked)) if (value) query.set(name, value);
+  for (const [name, value] of Object.entries(requested)) if (value) query.set(name, value);
   return query.size > 0 ? `${path}?${query}` : path;
 };
 
@@ -21,8 +21,8 @@ export const ChooseRange = ({ range }: { range: DateRange }) => {
   const { path, query, route } = useLocation();
   const isOpen = useSignal(false);
   const isOwn = query.from !== undefined;
-  const applyRange = (asked: Readonly<Record<string, string | undefined>>): void =>
-    route(toRangeUrl(path, { zone: query.zone, ...asked }), true);
+  const applyRange = (requested: Readonly<Record<string, string | undefined>>): void =>
+    route(toRangeUrl(path, { zone: query.zone, ...requested }), true);
   return (
     <>
       <span class="group desk">
@@ -42,7 +42,7 @@ export const ChooseRange = ({ range }: { range: DateRange }) => {
 
 type FormProps = {
   range: DateRange;
-  applyRange: (asked: Readonly<Record<string, string | undefined>>) => void;
+  applyRange: (requested: Readonly<Record<string, string | undefined>>) => void;
   close: () => void;
 };
 

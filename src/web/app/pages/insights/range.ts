@@ -41,18 +41,19 @@ const isDate = (text: string | undefined): text is string =>
  * Returns the range. `now` is in milliseconds; `offset` is the number of minutes by which the viewer's clock is ahead of UTC. Invalid input
  * means 30 days.
  */
-export const parseRange = (asked: RangeQuery, now: number, offset: number): DateRange => {
-  const isUtc = asked.zone === "utc";
+export const parseRange = (requested: RangeQuery, now: number, offset: number): DateRange => {
+  const isUtc = requested.zone === "utc";
   const minutes = isUtc ? 0 : offset;
   const shift = minutes * 60_000;
   // The viewer's local time, represented as UTC.
   const here = now - CLOCK_SKEW_MS + shift;
   const today = Math.floor(here / DAY) * DAY;
-  const given = isDate(asked.from) && isDate(asked.to) ? [Date.parse(asked.from), Date.parse(asked.to)] : undefined;
+  const given =
+    isDate(requested.from) && isDate(requested.to) ? [Date.parse(requested.from), Date.parse(requested.to)] : undefined;
   const [from = 0, to = 0] =
     given && (given[0] ?? 0) <= (given[1] ?? 0) && (given[0] ?? 0) <= today
       ? [Math.max(given[0] ?? 0, (given[1] ?? 0) - (MAX_DAYS - 1) * DAY), Math.min(given[1] ?? 0, today)]
-      : [today - (parseDays(asked.days) - 1) * DAY, today];
+      : [today - (parseDays(requested.days) - 1) * DAY, today];
   const end = to === today ? (Math.floor(here / HOUR) + 1) * HOUR : to + DAY;
   const text = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}${formatOffset(minutes)}`;
   const days = (to - from) / DAY + 1;

@@ -11,8 +11,8 @@ export const formatAnswer = (answer: string): string => {
   const whole = parse(answer);
   const events =
     whole === undefined ? [...answer.matchAll(/^data:(.*)$/gm)].map(([, data = ""]) => parse(data)) : [whole];
-  const said = events.flat().map(extractText).join("");
-  return said.trim() === "" ? answer : said;
+  const message = events.flat().map(extractText).join("");
+  return message.trim() === "" ? answer : message;
 };
 
 type Json = Readonly<Record<string, unknown>>;

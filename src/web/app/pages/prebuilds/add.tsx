@@ -15,7 +15,7 @@ const SCHEDULES = [
 ];
 
 type AddProps = {
-  readonly onMade: (made: CreatedRepositoryPrebuild) => Promise<void>;
+  readonly onMade: (created: CreatedRepositoryPrebuild) => Promise<void>;
   readonly onClose: () => void;
 };
 

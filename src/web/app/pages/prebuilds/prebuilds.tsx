@@ -20,7 +20,7 @@ import { AddPrebuild } from "./add.tsx";
 export default function PrebuildsPage() {
   const { state, reload } = useResource("repository prebuilds", () => call("GET /repositories/prebuilds"));
   const isAdding = useSignal(false);
-  const made = useSignal<CreatedRepositoryPrebuild | undefined>(undefined);
+  const created = useSignal<CreatedRepositoryPrebuild | undefined>(undefined);
   const { data, error } = state.value;
   const add = (
     <Button look="primary" icon="plus" onPress={sets(isAdding, true)}>
@@ -44,7 +44,7 @@ export default function PrebuildsPage() {
               Slipway builds the image of each repository's default branch in advance: after a push, on a schedule, or
               when you select Build. Workspaces that open the repository start from this image.
             </p>
-            {made.value && <Webhook key={made.value.prebuild.id} made={made.value} />}
+            {created.value && <Webhook key={created.value.prebuild.id} made={created.value} />}
             {data.length === 0 ? (
               <Empty
                 icon="branch"
@@ -66,7 +66,7 @@ export default function PrebuildsPage() {
       {isAdding.value && (
         <AddPrebuild
           onMade={async (one) => {
-            made.value = one;
+            created.value = one;
             await reload();
           }}
           onClose={sets(isAdding, false)}

@@ -115,6 +115,6 @@ const formatFacts = ({ workspace_id, chat_id }: Task): string => {
   const chat = chats.value.get(toId(chat_id) ?? "");
   const agents = workspace?.agents.map(({ status, lifecycle_state }) => `${status} ${lifecycle_state}`) ?? [];
   // A task's new chat first appears as an additional chat in the list.
-  const begun = chat ? chat.status : String(chats.value.size);
-  return [workspace?.status, ...agents, begun, chat?.last_turn_summary].join(" ");
+  const started = chat ? chat.status : String(chats.value.size);
+  return [workspace?.status, ...agents, started, chat?.last_turn_summary].join(" ");
 };

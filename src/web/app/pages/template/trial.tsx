@@ -1,4 +1,4 @@
-// The path from files to an active version: the import with its log, a dry run with values, then the promotion.
+// The dialog that imports a new version, shows its log, tries it with a dry run, and promotes it.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";

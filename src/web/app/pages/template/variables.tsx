@@ -60,11 +60,11 @@ type FormProps = {
 
 const Form = ({ template, active, variables, changed, reload }: FormProps) => {
   const problem = useSignal("");
-  const begun = useSignal<TemplateVersion | undefined>(undefined);
+  const started = useSignal<TemplateVersion | undefined>(undefined);
   const save = async (): Promise<void> => {
     problem.value = "";
     try {
-      begun.value = await call("POST /organizations/:organization/templateversions", {
+      started.value = await call("POST /organizations/:organization/templateversions", {
         path: { organization: template.organization_id },
         body: {
           file_id: active.job.file_id,
@@ -78,7 +78,7 @@ const Form = ({ template, active, variables, changed, reload }: FormProps) => {
     }
   };
   const close = (isActivated: boolean): void => {
-    begun.value = undefined;
+    started.value = undefined;
     if (isActivated) changed.value = {};
     void reload();
   };
@@ -106,7 +106,7 @@ const Form = ({ template, active, variables, changed, reload }: FormProps) => {
           Save as new version
         </Button>
       </div>
-      {begun.value && <Trial template={template} begun={begun.value} onClose={close} />}
+      {started.value && <Trial template={template} begun={started.value} onClose={close} />}
     </form>
   );
 };

@@ -51,12 +51,14 @@ export const Examples = ({ templates, made }: ExamplesProps) => {
 const Example = ({ variants, templates, made }: ExamplesProps & { variants: readonly TemplateExample[] }) => {
   const problem = useSignal("");
   /** The example, with variables that need a value first. */
-  const asked = useSignal<{ example: TemplateExample; missing: readonly TemplateVariable[] } | undefined>(undefined);
+  const requested = useSignal<{ example: TemplateExample; missing: readonly TemplateVariable[] } | undefined>(
+    undefined,
+  );
   const [first] = variants as readonly [TemplateExample];
   const make = async (example: TemplateExample, values: Readonly<Record<string, string>>): Promise<void> => {
     const result = await makeExample(example, values);
     if ("template" in result) made(result.template);
-    else asked.value = { example, missing: result.missing };
+    else requested.value = { example, missing: result.missing };
   };
   const press = async (example: TemplateExample): Promise<void> => {
     problem.value = "";
@@ -94,7 +96,7 @@ const Example = ({ variants, templates, made }: ExamplesProps & { variants: read
           />
         ))}
       </span>
-      {asked.value && <Values {...asked.value} make={make} close={sets(asked, undefined)} />}
+      {requested.value && <Values {...requested.value} make={make} close={sets(requested, undefined)} />}
     </div>
   );
 };

@@ -33,17 +33,17 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
       problem.value = formatError(error);
     });
   };
-  const finish = (name: string, begun: TemplateVersion): Promise<unknown> =>
+  const finish = (name: string, started: TemplateVersion): Promise<unknown> =>
     runAction(async () => {
-      const made = await call("GET /templateversions/:templateversion", { path: { templateversion: begun.id } });
-      if (made.job.status !== "succeeded") throw new Error(made.job.error ?? "The import failed.");
+      const created = await call("GET /templateversions/:templateversion", { path: { templateversion: started.id } });
+      if (created.job.status !== "succeeded") throw new Error(created.job.error ?? "The import failed.");
       onDone(
         template ??
           (await call("POST /organizations/:organization/templates", {
-            path: { organization: made.organization_id },
-            body: { name, template_version_id: made.id },
+            path: { organization: created.organization_id },
+            body: { name, template_version_id: created.id },
           })),
-        made,
+        created,
       );
     });
   const startImport = (form: HTMLFormElement): Promise<unknown> =>
@@ -52,13 +52,13 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
       const organization = template?.organization_id ?? organizations.value[0]?.id;
       if (!archive.value || !organization) throw new Error("Choose a folder or an archive.");
       const file_id = await upload(archive.value);
-      const begun = await call("POST /organizations/:organization/templateversions", {
+      const started = await call("POST /organizations/:organization/templateversions", {
         path: { organization },
         body: { file_id, message, ...(template ? { template_id: template.id } : {}) },
       });
-      version.value = begun;
-      const path = `/templateversions/${begun.id}/logs`;
-      feed.follow({ source: "import", path, ended: () => void finish(name, begun) });
+      version.value = started;
+      const path = `/templateversions/${started.id}/logs`;
+      feed.follow({ source: "import", path, ended: () => void finish(name, started) });
     });
   return (
     <Dialog

@@ -27,9 +27,9 @@ export const addEditor = async (): Promise<string> => {
   const examples = (await call("GET /templates/examples")).filter(({ kind }) => kind === EDITOR);
   const example = examples.find(({ unavailable }) => unavailable === "");
   if (!example) throw new Error("No template with VS Code can run on this server.");
-  const made = await makeExample(example, {});
-  if ("missing" in made) throw new Error(`The template ${example.name} needs values. Add it under Templates.`);
-  return toNewWorkspaceUrl(made.template);
+  const created = await makeExample(example, {});
+  if ("missing" in created) throw new Error(`The template ${example.name} needs values. Add it under Templates.`);
+  return toNewWorkspaceUrl(created.template);
 };
 
 /** Adds the example as a template. Throws with the reason if the import fails. */
@@ -40,15 +40,15 @@ export const makeExample = async (
   const path = { organization: organizations.value[0]?.id ?? "" };
   const user_variable_values = Object.entries(values).map(([name, value]) => ({ name, value }));
   const body = { example_id: id, user_variable_values };
-  const begun = await call("POST /organizations/:organization/templateversions", { path, body });
-  await waitForImport(begun.id);
-  const at = { path: { templateversion: begun.id } };
+  const started = await call("POST /organizations/:organization/templateversions", { path, body });
+  await waitForImport(started.id);
+  const at = { path: { templateversion: started.id } };
   const { job } = await call("GET /templateversions/:templateversion", at);
   if (job.error_code === "REQUIRED_TEMPLATE_VARIABLES") {
     const variables = await call("GET /templateversions/:templateversion/variables", at);
     return { missing: variables.filter(({ required, value }) => required && value === "") };
   }
   if (job.status !== "succeeded") throw new Error(job.error ?? "The import failed.");
-  const template = { name: id, display_name: name, description, icon, template_version_id: begun.id };
+  const template = { name: id, display_name: name, description, icon, template_version_id: started.id };
   return { template: await call("POST /organizations/:organization/templates", { path, body: template }) };
 };

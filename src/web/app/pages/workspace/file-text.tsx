@@ -21,8 +21,10 @@ type Read = { readonly size: number; readonly text: string | undefined };
 const read = async (agent: string, path: string): Promise<Read> => {
   const response = await fetch(toContentUrl(agent, path, MAX_SHOWN_BYTES));
   if (!response.ok) {
-    const said = (await response.json().catch(() => ({}))) as { message?: string; detail?: string };
-    throw new Error([said.message, said.detail].filter(Boolean).join(" ") || `The server answered ${response.status}.`);
+    const output = (await response.json().catch(() => ({}))) as { message?: string; detail?: string };
+    throw new Error(
+      [output.message, output.detail].filter(Boolean).join(" ") || `The server answered ${response.status}.`,
+    );
   }
   const size = Number(response.headers.get("x-file-size"));
   const bytes = new Uint8Array(await response.arrayBuffer());

@@ -1,12 +1,12 @@
 // Makes xterm's styles work under the page's policy, which forbids the <style> elements it creates. While xterm is created, such elements
 // write to an adopted style sheet instead, which the policy allows.
 
-const fake = (made: HTMLElement): HTMLElement => {
+const fake = (created: HTMLElement): HTMLElement => {
   const sheet = new CSSStyleSheet();
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   let text = "";
-  made.hidden = true;
-  Object.defineProperties(made, {
+  created.hidden = true;
+  Object.defineProperties(created, {
     sheet: { get: () => sheet },
     textContent: {
       get: () => text,
@@ -18,11 +18,11 @@ const fake = (made: HTMLElement): HTMLElement => {
     remove: {
       value: () => {
         document.adoptedStyleSheets = document.adoptedStyleSheets.filter((one) => one !== sheet);
-        Element.prototype.remove.call(made);
+        Element.prototype.remove.call(created);
       },
     },
   });
-  return made;
+  return created;
 };
 
 /** Runs `work`; style elements created in it fill an adopted sheet. */

@@ -23,7 +23,7 @@ type Open = { readonly form: OAuth2App | undefined } | { readonly secrets: OAuth
 export const Applications = () => {
   const { state, reload } = useResource("applications", () => call("GET /oauth2-provider/apps"));
   const open = useSignal<Open | undefined>(undefined);
-  const made = useSignal<CreatedApp | undefined>(undefined);
+  const created = useSignal<CreatedApp | undefined>(undefined);
   const { data, error } = state.value;
   if (error) return <Failed what="Can't load the applications" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
@@ -36,22 +36,22 @@ export const Applications = () => {
       isDanger: true,
       act: async () => {
         await call("DELETE /oauth2-provider/apps/:oauth2_app", { path: { oauth2_app: app.id } });
-        made.value = undefined;
+        created.value = undefined;
         await reload();
         showToast(`${app.name} deleted`);
       },
     });
   const handleSaved = async (app: OAuth2App, isNew: boolean): Promise<void> => {
-    if (isNew) made.value = { app, text: await makeSecret(app) };
+    if (isNew) created.value = { app, text: await makeSecret(app) };
     else {
-      if (made.value?.app.id === app.id) made.value = { app, text: made.value.text };
+      if (created.value?.app.id === app.id) created.value = { app, text: created.value.text };
       showToast(`${app.name} saved`);
     }
     await reload();
   };
   const close = (): void => {
     // The secret shown may have been deleted there.
-    if (open.value && "secrets" in open.value) made.value = undefined;
+    if (open.value && "secrets" in open.value) created.value = undefined;
     open.value = undefined;
   };
   const add = (
@@ -65,7 +65,7 @@ export const Applications = () => {
         <h2 id="applications">Applications</h2>
         {data.length > 0 && <span class="push">{add}</span>}
       </div>
-      {made.value && <NewSecret app={made.value.app} text={made.value.text} />}
+      {created.value && <NewSecret app={created.value.app} text={created.value.text} />}
       {data.length === 0 ? (
         <Empty
           icon="shield"

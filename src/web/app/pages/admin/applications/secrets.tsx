@@ -31,11 +31,11 @@ export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: 
   const { state, reload } = useResource(`secrets of ${app.id}`, () =>
     call("GET /oauth2-provider/apps/:oauth2_app/secrets", { path }),
   );
-  const made = useSignal("");
+  const created = useSignal("");
   const { data, error } = state.value;
   const make = async (): Promise<void> => {
     try {
-      made.value = await makeSecret(app);
+      created.value = await makeSecret(app);
       await reload();
     } catch (problem) {
       showError(problem);
@@ -52,7 +52,7 @@ export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: 
         await call("DELETE /oauth2-provider/apps/:oauth2_app/secrets/:oauth2_secret", {
           path: { ...path, oauth2_secret: id },
         });
-        if (made.value.endsWith(end)) made.value = "";
+        if (created.value.endsWith(end)) created.value = "";
         await reload();
         showToast(`Deleted the secret ending in ${end}`);
       },
@@ -70,7 +70,7 @@ export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: 
         </>
       }
     >
-      {made.value !== "" && <NewSecret app={app} text={made.value} />}
+      {created.value !== "" && <NewSecret app={app} text={created.value} />}
       {error && <Failed what="Can't load the secrets" error={error} reload={reload} />}
       {!data && !error && <Skeleton lines={2} />}
       {data?.length === 0 && <p class="mut">This application has no client secret (public client).</p>}
