@@ -22,8 +22,8 @@ export const toProposedInput = (
   schema: unknown,
   { args = {}, raw }: { readonly args?: unknown; readonly raw?: string | undefined },
 ): ProposedInput => {
-  const created = JSON.stringify(args);
-  const value = raw === undefined ? undefined : jsonIn(raw);
+  const argsJson = JSON.stringify(args);
+  const value = raw === undefined ? undefined : tryParse(raw);
   if (raw !== undefined && raw.trim() !== "" && value === undefined && isUnparsed(args, raw))
     return { refusal: INVALID_JSON };
   const twice = raw === undefined || value === undefined ? undefined : findRepeatedKey(raw);
@@ -34,8 +34,8 @@ export const toProposedInput = (
   const miscased = isOurs ? (findMiscasedKey(schema, value?.value) ?? findMiscasedKey(schema, args)) : undefined;
   if (miscased !== undefined)
     return { refusal: `The arguments have the key "${miscased}" with different capitalization. ${DUPLICATE_KEYS}` };
-  const isExact = raw !== undefined && twice === undefined && JSON.stringify(value?.value) === created;
-  return { tool_input: isExact ? raw : created };
+  const isExact = raw !== undefined && twice === undefined && JSON.stringify(value?.value) === argsJson;
+  return { tool_input: isExact ? raw : argsJson };
 };
 
 /** Returns whether every parser reads the override the same way. */
@@ -43,7 +43,7 @@ export const isPlainOverride = (tool_name: string, schema: unknown, override: un
   !isServerTool(tool_name) || findMiscasedKey(schema, override) === undefined;
 
 /** Returns the call as it is stored and run. */
-export const rewritten = (part: MessagePart, args: Readonly<Record<string, unknown>>): MessagePart => {
+export const toRewrittenCall = (part: MessagePart, args: Readonly<Record<string, unknown>>): MessagePart => {
   const { parsed_commands: _, ...call } = part;
   const parsed_commands = part.tool_name === execute.name ? parseCommands(args.command) : undefined;
   return { ...call, args, ...(parsed_commands ? { parsed_commands } : {}), hook_rewritten: true };
@@ -69,7 +69,7 @@ const POLICY = "The policy of this deployment does not allow this call. Do not t
 const DUPLICATE_KEYS = "Nothing was done. Call again with each key once, spelled as the tool spells it.";
 const INVALID_JSON = "The arguments are not valid JSON. Nothing was done. Call again with complete arguments.";
 
-const jsonIn = (text: string): { value: unknown } | undefined => {
+const tryParse = (text: string): { value: unknown } | undefined => {
   try {
     return { value: parseJson(text) };
   } catch {

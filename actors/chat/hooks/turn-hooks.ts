@@ -11,7 +11,7 @@ import type { StartedAttempt } from "../messages.ts";
 import { type HistoryRow, isClearing } from "../prompt/compact.ts";
 import { toEffectRows } from "./effects.ts";
 import { toHookMeta } from "./prompts.ts";
-import { findSchema, formatDenial, isPlainOverride, rewritten, toProposedInput, toRefusal } from "./proposals.ts";
+import { findSchema, formatDenial, isPlainOverride, toProposedInput, toRefusal, toRewrittenCall } from "./proposals.ts";
 
 /** Finished calls that the hook is asked about together. */
 export const MAX_ASKED = 8;
@@ -105,7 +105,7 @@ export class TurnHooks {
       );
       const { permission } = answer;
       const override = permission?.decision === "allow" ? permission.input_override : undefined;
-      proposed.content.push(override ? rewritten(part, override) : part);
+      proposed.content.push(override ? toRewrittenCall(part, override) : part);
       if (permission?.decision === "deny") {
         proposed.refused.push(toRefusal(part, answer.denial ?? formatDenial(permission.reason ?? ""), clock.now()));
       }

@@ -1,5 +1,5 @@
-// Counters of a writing node's changes to data that others cache: in its own row, updated in the transaction of each group, and in rows of
-// workspaces whose agents have written. Readers check them before they use a cached answer, so they never miss a group committed before.
+// Counters of a writing node's changes to data that others cache. The transaction of each commit group updates the node's row, and the
+// rows of the workspaces whose agents have written. Readers check them before they use a cached answer, so they never miss a group committed before.
 // Pure.
 import type { Pending } from "../../engine/pending.ts";
 import type { Query } from "../../engine/sql.ts";

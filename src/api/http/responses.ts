@@ -5,7 +5,7 @@ import { Generic } from "#schema/generic.ts";
 export { Generic };
 
 /** Descriptions of the statuses, for the OpenAPI document. */
-export const WORDS: Record<number, string> = {
+export const STATUS_DESCRIPTIONS: Record<number, string> = {
   101: "Switches to a WebSocket.",
   200: "Success.",
   201: "The resource was created.",
@@ -32,7 +32,7 @@ const failureSets = new Map<string, Record<number, TSchema>>();
 
 const failureSchema = (status: number): TSchema =>
   getOrCreate(failures, status, () =>
-    t.Object(Generic.properties, { description: WORDS[status] ?? "The request failed." }),
+    t.Object(Generic.properties, { description: STATUS_DESCRIPTIONS[status] ?? "The request failed." }),
   );
 
 const getOrCreate = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {

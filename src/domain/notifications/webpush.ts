@@ -21,7 +21,7 @@ import { isSignIn } from "../users/keys.ts";
 const MAX_SUBSCRIPTIONS = 10;
 
 /**
- * A known URL gets the new keys, and belongs to this session from now on; without a change, nothing is written. Rejects with 403 unless the caller's key is a session, with 400
+ * Stores a subscription. A known URL gets the new keys and belongs to this session from now on. Rejects with 403 unless the caller's key is a session, with 400
  * for an invalid target, and with 409 for too many subscriptions.
  */
 export const subscribe = async (

@@ -93,7 +93,7 @@ export const requireTemplateAdmin = (caller: UserCaller, organization: Organizat
   }
 };
 
-const templateEntry = (
+const auditTemplate = (
   { id, name, icon, organization_id }: TemplateRow,
   action: "write" | "delete",
   change: { before?: TemplateRow; after?: object },
@@ -114,7 +114,7 @@ const omitUndefined = (patch: object): object =>
   Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
 
 /** Notifies users with a workspace from the template that it is deprecated, once per message. */
-const deprecationNotices = async (
+const buildDeprecationNotices = async (
   { store }: Pick<DomainContext, "store">,
   { id, name, display_name, icon, deprecation_message }: TemplateRow,
   message: string | undefined,
@@ -155,8 +155,8 @@ export const changeTemplate = async (ctx: DomainContext, template: TemplateRow, 
     await ctx.store.commit([
       updateTemplate(template.id, { ...patch, updated_at: now }, { expect: 1 }),
       ...timers,
-      ...(await deprecationNotices(ctx, template, patch.deprecation_message, now)),
-      templateEntry(template, "write", { before: template, after: { ...template, ...omitUndefined(patch) } }, now),
+      ...(await buildDeprecationNotices(ctx, template, patch.deprecation_message, now)),
+      auditTemplate(template, "write", { before: template, after: { ...template, ...omitUndefined(patch) } }, now),
     ]);
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
@@ -172,7 +172,7 @@ export const removeTemplate = async (ctx: DomainContext, template: TemplateRow):
   const { id } = template;
   const now = ctx.clock.now();
   try {
-    await ctx.store.commit([deleteTemplate({ id, now }), templateEntry(template, "delete", { before: template }, now)]);
+    await ctx.store.commit([deleteTemplate({ id, now }), auditTemplate(template, "delete", { before: template }, now)]);
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
     const { count = 0 } = (await ctx.store.get(countWorkspacesByTemplate({ id }))) ?? {};

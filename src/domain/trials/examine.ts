@@ -15,35 +15,35 @@ import type { DomainContext } from "../context.ts";
 /** Large repositories take time. */
 const CHANGES_TIMEOUT_MS = 120_000;
 /** The daemon enforces the check's own limit; this applies if it does not. */
-const SPARE_MS = 30_000;
+const GRACE_MS = 30_000;
 /** Maximum length of all diffs of a way. */
 const MAX_DIFF = 4 * 1024 * 1024;
 const TOO_LARGE = "(not shown: the changes of all folders together exceed 4 MiB)\n";
 
 type MeasuredChanges = WayChanges & { readonly folders: TrialDiff["folders"] };
 
-/** Compares the files with those at the prompt; returns why that is not possible, if so. */
+/** Compares the files with those at the prompt. Returns the reason if that is not possible. */
 export const measureWay = async (
   ctx: DomainContext,
   trial: TrialRow,
   way: StoredWay,
   signal: AbortSignal,
 ): Promise<MeasuredChanges> => {
-  const { agent, mask } = await reach(ctx, trial, way);
+  const { agent, mask } = await loadAgentOfWay(ctx, trial, way);
   return retryUntilReached(ctx, signal, () => loadChanges(agent, way, { mask, signal })).catch((error) => {
     if (signal.aborted || !(error instanceof ToolError)) throw error;
     return { changes: null, changes_error: error.message, folders: [] };
   });
 };
 
-/** Runs the check command; returns why that is not possible, if so. */
+/** Runs the check command. Returns the reason if that is not possible. */
 export const checkWay = async (
   ctx: DomainContext,
   trial: TrialRow,
   way: StoredWay,
   signal: AbortSignal,
 ): Promise<CheckResult> => {
-  const { agent, mask } = await reach(ctx, trial, way);
+  const { agent, mask } = await loadAgentOfWay(ctx, trial, way);
   try {
     const check = await retryUntilReached(ctx, signal, () => runCheck(ctx, agent, trial, way, { mask, signal }));
     return { check, error: "" };
@@ -53,7 +53,7 @@ export const checkWay = async (
   }
 };
 
-const reach = async (ctx: DomainContext, trial: TrialRow, { chat_id, workspace_id }: StoredWay) => {
+const loadAgentOfWay = async (ctx: DomainContext, trial: TrialRow, { chat_id, workspace_id }: StoredWay) => {
   const { store, clock, agentHttp } = ctx;
   const { owner_id, organization_id } = trial;
   const of = { chat_id, owner_id, organization_id, workspace_id, run_id: chat_id };
@@ -118,7 +118,7 @@ const runCheck = async (
   try {
     await startProcess(agent, { id, command: trial.check_command, env: UNATTENDED_ENV, timeout_ms });
     const of = { agent, clock, mask, write: () => {} };
-    const { process, output } = await followProcess(of, id, timeout_ms + SPARE_MS, signal);
+    const { process, output } = await followProcess(of, id, timeout_ms + GRACE_MS, signal);
     const { exit_code, timed_out, running, started_at, ended_at } = process;
     if (running) await endProcess({ agent, clock }, id);
     const duration_ms = ended_at === null ? timeout_ms : Math.max(0, Date.parse(ended_at) - Date.parse(started_at));

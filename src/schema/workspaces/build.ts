@@ -50,7 +50,7 @@ export const CALLER_REASONS = [
   "task_resume",
 ] as const;
 
-const WORK: Record<Transition, [running: BuildStatus, succeeded: BuildStatus]> = {
+const STATUSES_BY_TRANSITION: Record<Transition, [running: BuildStatus, succeeded: BuildStatus]> = {
   start: ["starting", "running"],
   stop: ["stopping", "stopped"],
   delete: ["deleting", "deleted"],
@@ -58,8 +58,8 @@ const WORK: Record<Transition, [running: BuildStatus, succeeded: BuildStatus]> =
 
 /** Derives the status by the second table of facts/platform 2.1. */
 export const buildStatus = (job: JobStatus, transition: Transition): BuildStatus => {
-  if (job === "running") return WORK[transition][0];
-  if (job === "succeeded") return WORK[transition][1];
+  if (job === "running") return STATUSES_BY_TRANSITION[transition][0];
+  if (job === "succeeded") return STATUSES_BY_TRANSITION[transition][1];
   return job === "unknown" ? "failed" : job;
 };
 

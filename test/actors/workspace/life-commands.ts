@@ -14,23 +14,23 @@ const MAX_WORKSPACES = 3;
 
 /** A real implementation of workspaces. */
 export interface Real {
-  /** Applies a step and returns the status for everyone who does it, with 2xx as 200. All consequences have happened by then. */
+  /** Applies a step and returns its status, with 2xx as 200, when all its effects are complete. */
   applyStep(step: Step): Promise<number>;
   listViews(): Promise<View[]>;
 }
 
-/** Shortly before a full hour: what starts then runs into what is in progress. */
-type NightStep = { readonly do: "eve"; readonly hour: number };
+/** Waits until shortly before a full hour, so that a scheduled start coincides with work in progress. */
+type BeforeHourStep = { readonly do: "eve"; readonly hour: number };
 
 class Command implements fc.AsyncCommand<LifeModel, Real> {
-  readonly #wish: Step | NightStep;
+  readonly #requested: Step | BeforeHourStep;
 
-  constructor(request: Step | NightStep) {
-    this.#wish = request;
+  constructor(request: Step | BeforeHourStep) {
+    this.#requested = request;
   }
 
   #step({ now }: Readonly<LifeModel>): Step {
-    const request = this.#wish;
+    const request = this.#requested;
     if (request.do !== "eve") return request;
     // Today's or tomorrow's.
     const eve = Math.floor(now / DAY) * DAY + request.hour * HOUR - 20_000;
@@ -47,12 +47,12 @@ class Command implements fc.AsyncCommand<LifeModel, Real> {
   async run(model: LifeModel, real: Real): Promise<void> {
     const step = this.#step(model);
     const wanted = model.applyStep(step);
-    deepStrictEqual(await real.applyStep(step), wanted, `${this} is answered otherwise`);
+    deepStrictEqual(await real.applyStep(step), wanted, `${this} returned another status`);
     deepStrictEqual(await real.listViews(), model.listViews());
   }
 
   toString(): string {
-    return JSON.stringify(this.#wish);
+    return JSON.stringify(this.#requested);
   }
 }
 
@@ -65,7 +65,7 @@ const hour = fc.option(fc.constantFrom(...HOURS));
 const on = fc.boolean();
 const times = fc.constantFrom(30_000, MAX_STEP_MS, 20 * MINUTE, HOUR, 5 * HOUR, 9 * HOUR, DAY, 3 * DAY);
 
-const listStepArbitraries = (): fc.Arbitrary<Step | NightStep>[] => [
+const listStepArbitraries = (): fc.Arbitrary<Step | BeforeHourStep>[] => [
   fc.record({ do: fc.constant("create" as const), of: workspaceIndex, version, ttl, hour }),
   fc.record({ do: fc.constant("claim" as const), of: workspaceIndex, ttl, hour }),
   fc.record({ do: fc.constant("build" as const), of: workspaceIndex, transition, version }),

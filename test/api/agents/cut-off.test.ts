@@ -76,7 +76,7 @@ const awaitConnection = (): Promise<void> =>
   });
 
 /** Waits for the tunnel: a daemon opens it shortly after connecting, and until then dialing could time out on a busy machine. */
-const reachable = (): Promise<unknown> => until(() => getContext(server).dialer.size === 1, { what: "a tunnel" });
+const awaitTunnel = (): Promise<unknown> => until(() => getContext(server).dialer.size === 1, { what: "a tunnel" });
 
 /** Reads lines of this daemon until `count` more have arrived. */
 const readLines = async (socket: AsyncIterable<string | Uint8Array>, pid: number, count: number): Promise<void> => {
@@ -121,12 +121,12 @@ const download = async () => {
 const terminal = (id?: string) =>
   TestTerminal.open({ owner: owner(), path }, { command: "cat", ...(id ? { id } : {}) });
 
-test("[DM-19] disconnected, restarted and moved to a new token, a daemon loses no line, and clients get a close reason", async () => {
+test("[DM-19] a daemon that is disconnected, restarted and moved to a new token loses no line, and clients get a close reason", async () => {
   using wire = await startWire();
   using logs = await owner().socket(path("logs?follow=true"));
   const first = await startAgentProcess(server, seeded, home, { url: wire.url });
   await readLines(logs, first.process.pid, 5);
-  await reachable();
+  await awaitTunnel();
 
   // Disconnected three times, in the middle of everything.
   using kept = await terminal();
@@ -142,13 +142,13 @@ test("[DM-19] disconnected, restarted and moved to a new token, a daemon loses n
     expect(await rest()).toMatch(/agent|connection|session/i);
     await back;
     await readLines(logs, first.process.pid, 5);
-    await reachable();
+    await awaitTunnel();
     // The terminal has continued without clients.
     last = await terminal(kept.id);
     await last.until(/before/);
   }
 
-  // Stopped properly and restarted.
+  // Stopped cleanly and restarted.
   const rest = await download();
   await first[Symbol.asyncDispose]();
   expect([1000, 1011]).toContain((await last.socket.closed).code);
@@ -159,7 +159,7 @@ test("[DM-19] disconnected, restarted and moved to a new token, a daemon loses n
   expect(counts.length - 1).toBeGreaterThanOrEqual(wrote - 1);
   const second = await startAgentProcess(server, seeded, home, { url: wire.url });
   await readLines(logs, second.process.pid, 5);
-  await reachable();
+  await awaitTunnel();
 
   // Another process takes over with a new token; the old one is invalid.
   using old = await terminal();
@@ -173,7 +173,7 @@ test("[DM-19] disconnected, restarted and moved to a new token, a daemon loses n
     reason: expect.stringMatching(/the agent (has|disconnected)/),
   });
   await readLines(logs, third.process.pid, 5);
-  await reachable();
+  await awaitTunnel();
   using fresh = await terminal();
   fresh.sendInput({ data: "new\n" });
   await fresh.until(/new\r\nnew/);

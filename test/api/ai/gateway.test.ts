@@ -231,7 +231,7 @@ describe("SDKs", () => {
     ]);
   });
 
-  test("[GW-1] Google's generates content with the key of its own header", async () => {
+  test("[GW-1] Google's SDK generates content with the key in Google's header", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "google");
     const client = new GoogleGenAI({ apiKey: world.token, httpOptions: { baseUrl: `${world.base}/google` } });
@@ -275,7 +275,7 @@ describe("SDKs", () => {
     expect((await requested).status).toBe(200);
   });
 
-  test("[GW-2] a body that a provider could read differently is refused, and a token in an address counts for Google alone", async () => {
+  test("[GW-2] a body that a provider could read differently is refused, and only Google's dialect accepts a token in the URL", async () => {
     await using world = await openGatewayWorld();
     const models = {
       google: "/google/v1beta/models/test-model:generateContent",
@@ -353,7 +353,7 @@ describe("SDKs", () => {
     expect(headers.get("x-ratelimit-remaining")).toBe("7");
   });
 
-  test("[GW-4] each lists the names that its caller may use", async () => {
+  test("[GW-4] each SDK lists the model names that its caller can use", async () => {
     await using world = await openGatewayWorld();
     const { provider } = await addModel(world, "openai");
     await putGatewaySettings(world.owner, {
@@ -368,7 +368,7 @@ describe("SDKs", () => {
   });
 });
 
-describe("who may call", () => {
+describe("callers", () => {
   const post = (world: GatewayWorld, headers: Record<string, string>, path = "/anthropic/v1/messages") =>
     fetch(`${world.base}${path}`, {
       method: "POST",

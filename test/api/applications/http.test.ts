@@ -32,11 +32,11 @@ describe("an app", () => {
     expect(onHost.path).toBe("/c?z");
     expect(onHost.headers.host).toBe(world.host("mine"));
     expect((await echo(await world.get(world.path("based", "/x?q=2"), { token }))).path).toBe("/base/x?q=2");
-    // A workspace's only agent need not be named, and one's own name may be `me`.
+    // The name of a workspace's only agent can be omitted, and `me` is the caller's name.
     expect((await echo(await world.get("/@me/DEV/apps/mine/who", { token }))).path).toBe("/who");
   });
 
-  test("[AX-1] redirects to its own folder and query first", async () => {
+  test("[AX-1] redirects to its configured path and query first", async () => {
     const { token } = world;
     const bare = await world.get(world.path("mine", "?a=1"), { token });
     expect([bare.status, bare.headers.get("location")]).toEqual([307, `${world.path("mine")}?a=1`]);
@@ -52,11 +52,11 @@ describe("an app", () => {
     const answer = await world.at(port, "/x");
     expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([508, "Redirect loop."]);
     expect(world.server.context?.streams.size).toBe(before);
-    // A client cannot extend the limit by what it sends.
+    // A client cannot extend the limit with a header.
     expect((await world.at(port, "/x", { headers: { "slipway-hops": "-1" } })).status).toBe(508);
   });
 
-  test("[AX-3] that is a command, elsewhere, or unknown cannot be opened, and other paths lead nowhere", async () => {
+  test("[AX-3] that is a command, on another machine, or unknown cannot be opened; other paths return 404", async () => {
     const { token } = world;
     for (const name of ["shell", "far", "none", "8", "65536"]) {
       const answer = await world.get(world.path(name), { token });
@@ -98,7 +98,7 @@ describe("an app", () => {
     }
   });
 
-  test("[AX-6] redirects as it says, and streams its events live", async () => {
+  test("[AX-6] can redirect, and streams its events live", async () => {
     const { token } = world;
     const there = await world.get(world.path("mine", "/redirect?to=/elsewhere"), { token });
     expect([there.status, there.headers.get("location")]).toEqual([302, "/elsewhere"]);
@@ -190,7 +190,7 @@ describe("an app", () => {
     expect(getSecurityPolicy(await world.at("open", "/"))).toBe("");
   });
 
-  test("[AX-17] for a signed-in user is stored by no shared cache, whatever it says itself", async () => {
+  test("[AX-17] for a signed-in user is not stored by shared caches, whatever headers the app sends", async () => {
     const { token } = world;
     const toHeadersPath = (value: string) => `/headers?h=${encodeURIComponent(`cache-control:${value}`)}`;
     const kept = async (answer: Response | Promise<Response>): Promise<(string | null)[]> => {

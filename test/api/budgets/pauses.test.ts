@@ -84,28 +84,28 @@ testInside(
 );
 
 testInside(
-  "[BU-4] it continues when the budget is replaced, removed or renewed; an interrupt ends it, and a queued message starts",
+  "[BU-4] a paused chat continues when the budget is replaced, removed or renewed; an interrupt ends it, and a queued message starts",
   async () => {
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 23));
     await using world = await openWorld({ clock });
     const { owner, admin } = world;
     let used = 0;
-    const resumeInAllWays = async (go: (budget: Budget, id: string) => Promise<unknown>): Promise<string[]> => {
+    const resumeChat = async (resume: (budget: Budget, id: string) => Promise<unknown>): Promise<string[]> => {
       // Earlier usage counts.
       const budget = await setBudget(admin, { amount: 100 + used });
       const { id, follower } = await createPausedChat(world);
       using _ = follower;
       used += 101;
-      await go(budget, id);
+      await resume(budget, id);
       await answer(world, "on");
       await follower.until((one) => one.status === "waiting");
       return follower.history.slice(-2);
     };
     const on = ["tool: tool-result", "assistant: on"];
-    expect(await resumeInAllWays(() => setBudget(admin, { amount: 1_000 }))).toEqual(on);
-    expect(await resumeInAllWays(({ id }) => admin.delete(`${BUDGETS}/${id}`))).toEqual(on);
+    expect(await resumeChat(() => setBudget(admin, { amount: 1_000 }))).toEqual(on);
+    expect(await resumeChat(({ id }) => admin.delete(`${BUDGETS}/${id}`))).toEqual(on);
     expect(
-      await resumeInAllWays(async () => {
+      await resumeChat(async () => {
         clock.advance(3_600_000);
       }),
     ).toEqual(on);
@@ -118,7 +118,7 @@ testInside(
   },
 );
 
-test("[BU-6] the owner of a chat sets a budget for it and its sub-chats, and decides alone", async () => {
+test("[BU-6] the owner of a chat sets a budget for it and its sub-chats, and is the only one who can raise it", async () => {
   await using world = await openWorld();
   const { owner, admin } = world;
   const { id } = await createChat(world, "one");

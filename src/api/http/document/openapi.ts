@@ -8,7 +8,7 @@ import { isAllOptional } from "../body/body-shape.ts";
 import { SESSION_HEADER } from "../identify.ts";
 import { DECLARED, type OperationOptions } from "../operation.ts";
 import { DOCUMENTED } from "../query.ts";
-import { Generic, WORDS } from "../responses.ts";
+import { Generic, STATUS_DESCRIPTIONS } from "../responses.ts";
 import { type Json, type JsonObject, Shapes } from "./shapes.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
 
@@ -166,14 +166,14 @@ const errorResponse = (
   shapeOf: (schema: Json) => Json,
 ): JsonObject => {
   if (NAME in answer) return { description, content: contentSchema(answer, shapeOf) };
-  if (description === WORDS[Number(status)]) return { $ref: `#/components/responses/Error${status}` };
+  if (description === STATUS_DESCRIPTIONS[Number(status)]) return { $ref: `#/components/responses/Error${status}` };
   return { description, content: ERROR_CONTENT };
 };
 
 /** Returns the meaning of each status in most operations. */
 const errors = (): JsonObject =>
   Object.fromEntries(
-    Object.entries(WORDS)
+    Object.entries(STATUS_DESCRIPTIONS)
       // 413 is described with each operation's own limit.
       .filter(([status]) => Number(status) >= 400 && status !== "413")
       .map(([status, description]) => [`Error${status}`, { description, content: ERROR_CONTENT }]),
@@ -189,7 +189,7 @@ const convertResponses = (
   const tidy: JsonObject = {};
   for (const status of [...new Set([...Object.keys(declared), ...always])].sort()) {
     const answer = (declared[status] ?? {}) as JsonObject;
-    const description = answer.description ?? WORDS[Number(status)] ?? "The response.";
+    const description = answer.description ?? STATUS_DESCRIPTIONS[Number(status)] ?? "The response.";
     const hasBody = answer.content !== undefined && Object.keys(answer.content as JsonObject).length > 0;
     if (Number(status) >= 400) tidy[status] = errorResponse(status, description as string, answer, shapeOf);
     else if (status.startsWith("2") && answers) {

@@ -25,8 +25,8 @@ export const run: RunVerb = async (input) => {
     const wanted = await promptIfMissing(input, app, "App", async () => slugs);
     const found = all.find((one) => one.app.slug === wanted);
     if (!found) {
-      const there = slugs.length > 0 ? `it has ${slugs.map(toPlainLine).join(", ")}` : "it has no apps";
-      throw new VerbFailure(`${own} has no app ${wanted}; ${there}`);
+      const available = slugs.length > 0 ? `it has ${slugs.map(toPlainLine).join(", ")}` : "it has no apps";
+      throw new VerbFailure(`${own} has no app ${wanted}; ${available}`);
     }
     const { host, external_app_schemes = [] } = await client.get("/api/v2/applications/host");
     const link = toAppUrl(workspace, found.agent, found.app, { server: client.url, host });

@@ -17,7 +17,7 @@ import { type Group, type Grouping, groupChats } from "./groups.ts";
 
 const GROUPING_KEY = "slipway.chats-by";
 const grouping = signal<Grouping>((localStorage.getItem(GROUPING_KEY) as Grouping | null) ?? "state");
-const setWay = (next: Grouping): void => {
+const setGrouping = (next: Grouping): void => {
   grouping.value = next;
   localStorage.setItem(GROUPING_KEY, next);
 };
@@ -25,7 +25,7 @@ const setWay = (next: Grouping): void => {
 const getName = (id: string): string => workspaces.value.get(id)?.name ?? "Workspace";
 
 /** Returns the chats found by the server for a search or the archive; undefined while the live list is shown. */
-const useFound = (words: string, archived: boolean): ReadonlySignal<readonly Chat[] | undefined> => {
+const useSearchResults = (words: string, archived: boolean): ReadonlySignal<readonly Chat[] | undefined> => {
   const found = useSignal<readonly Chat[] | undefined>(undefined);
   useEffect(() => {
     found.value = undefined;
@@ -52,14 +52,14 @@ const useFound = (words: string, archived: boolean): ReadonlySignal<readonly Cha
 export const ChatList = ({ current, onClose }: { current?: string; onClose?: () => void }) => {
   const words = useSignal("");
   const searches = useSignal(false);
-  const found = useFound(words.value.trim(), grouping.value === "archived").value;
+  const found = useSearchResults(words.value.trim(), grouping.value === "archived").value;
   const isFound = words.value.trim() !== "" || grouping.value === "archived";
   const all = isFound ? found : [...chats.value.values()];
   const listGroupings = (): MenuItem[] =>
     (["state", "workspace", "archived"] as const).map((one) => ({
       label: { state: "By state", workspace: "By workspace", archived: "Archived" }[one],
       ...(grouping.value === one ? { icon: "check" as const } : {}),
-      act: () => setWay(one),
+      act: () => setGrouping(one),
     }));
   return (
     <aside class="side" aria-label="Chats">
