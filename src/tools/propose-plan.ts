@@ -26,7 +26,7 @@ export const proposePlan = defineTool({
     if (read.media_type !== undefined) throw new ToolError(`The plan must be text; this is ${read.media_type}.`);
     const bytes = new TextEncoder().encode(read.content);
     if (Math.max(bytes.byteLength, read.file_size) > MAX_BYTES) {
-      throw new ToolError(`The plan has ${read.file_size} bytes; ${MAX_BYTES} are the most. Make it shorter.`);
+      throw new ToolError(`The plan has ${read.file_size} bytes; the maximum is ${MAX_BYTES}. Make it shorter.`);
     }
     if (read.content.trim() === "") throw new ToolError("The plan is empty: write it first.");
     const name = path.slice(path.lastIndexOf("/") + 1);

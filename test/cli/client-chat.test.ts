@@ -125,7 +125,7 @@ test("[CV-9][CV-10] keys and markers are distinguished from lookalikes, however 
   const keys = new EscapeKeys();
   const pressed = ["a~", ".\r", "~", "~x\r~y\r", "~", "."].map((typed) => keys.press(typed));
   expect(pressed.map(({ data }) => data).join("")).toBe("a~.\r~x\r~y\r");
-  expect(pressed.at(-1)?.leave).toBe(true);
+  expect(pressed.at(-1)?.isEnd).toBe(true);
   const marks = parseMarks("00000000-0000-4000-8000-000000000001");
   const bytes = new TextEncoder().encode(
     `a\u001e${marks.ready}b\u001e0000${marks.taken}\u00e9${marks.exit}x${marks.exit}255${marks.end}c${marks.exit}1`,

@@ -81,7 +81,7 @@ test("[CX-2] long instructions are truncated, other long files dropped; beyond 2
   }
   const { resources, error } = await scan();
   expect(resources).toHaveLength(LIMITS.count);
-  expect(error).toBe("8 more were left out: 500 are the most");
+  expect(error).toBe("8 more were left out: the maximum is 500");
   expect(resources.filter(({ status }) => status === "excluded").length).toBeGreaterThan(5);
   const total = resources.reduce((sum, { body = "" }) => sum + Buffer.byteLength(body), 0);
   expect(total).toBeLessThanOrEqual(LIMITS.total);

@@ -126,6 +126,6 @@ export const makeWriters = async (
         const source = { id, display_name: `Source ${id.slice(0, 4)}`, icon: "" };
         await retryUntilAnswered(() => call(client, "POST", "/api/v2/workspaceagents/me/log-source", source));
       }
-      return new LogWriter({ name: `w${i}`, agent_id, client, source_ids, random, acknowledged });
+      return new LogWriter({ name: `w${i}`, agent_id, client, source_ids, random, onAcknowledged: acknowledged });
     }),
   );

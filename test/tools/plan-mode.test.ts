@@ -71,7 +71,7 @@ testInside(
     // The plan: too long, empty, then right. A queued message is next when it ends the turn.
     const long = await callTools(world, answered, ["write_file", { path, content: "x".repeat(32_769) }]);
     const refused = await callTools(world, long.next, ["propose_plan", { path }]);
-    expect(refused.results).toMatchObject([{ error: expect.stringContaining("32768 are the most") }]);
+    expect(refused.results).toMatchObject([{ error: expect.stringContaining("the maximum is 32768") }]);
     const blank = await callTools(world, refused.next, ["write_file", { path, content: " \n" }]);
     const empty = await callTools(world, blank.next, ["propose_plan", { path }]);
     expect(empty.results).toMatchObject([{ error: expect.stringContaining("is empty") }]);

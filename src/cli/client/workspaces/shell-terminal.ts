@@ -87,9 +87,9 @@ class TerminalSession {
     for (;;) {
       const { value, done } = await this.#typing.next();
       if (done || this.#isOver) break;
-      const { data, leave } = this.#keys.press(decoder.decode(value, { stream: true }));
+      const { data, isEnd } = this.#keys.press(decoder.decode(value, { stream: true }));
       if (data !== "") this.#socket?.send(JSON.stringify({ data }));
-      if (leave) break;
+      if (isEnd) break;
     }
     this.#disconnected.resolve({ left: true });
   }

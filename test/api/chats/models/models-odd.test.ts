@@ -119,7 +119,7 @@ test.each(["length", "tool_calls", "stop"])(
     using follower = await Follower.open(world.owner, id);
     (await world.upstream.next()).sendRaw(call('{"query":"half of it"') + toEndChunk(reason) + DONE).end();
     const next = await world.upstream.next();
-    expect(JSON.stringify(next.body)).toMatch(/cut off|no whole JSON|not valid/i);
+    expect(JSON.stringify(next.body)).toMatch(/cut off|not complete JSON|not valid/i);
     next.say({ text: "I see." }, { finish: "stop" }).end();
     await follower.until(({ status }) => status === "waiting");
   },
