@@ -20,7 +20,7 @@ export const run: RunVerb = async (input) => {
     switches: ["interrupt", "no-wait"],
   });
   const [first, ...output] = words;
-  const name = takeOneWord(input, first === undefined ? [] : [first], "the chat and what to say");
+  const name = takeOneWord(input, first === undefined ? [] : [first], "the chat and the message");
   const permissions = parsePermissionWay(value.permissions);
   return withServer("chat send", input, value, async (remote) => {
     const { client } = remote;
