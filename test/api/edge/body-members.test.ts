@@ -106,7 +106,7 @@ describe("null is treated as omitted", () => {
 const uuids = optional.filter(({ schema }) => schema.format === "uuid");
 
 describe("the zero UUID is treated as omitted", () => {
-  test("[HT-29] the document names the callers for whom `me` has another meaning, and only for those routes", () => {
+  test("[HT-29] the document marks the members for which the zero UUID has another meaning, and only those", () => {
     const own = uuids.filter(({ schema }) => "x-zero" in schema);
     expect(own.map(({ operation, name }) => `${operation.name} ${name}`)).toEqual([
       "PATCH /api/v2/chats/{chat} workspace_id",
