@@ -25,7 +25,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await look("admin-price");
   await confirm("Save price");
   await page.getByText("0.25 / 1.50").waitFor();
-  // By keyboard only: found by its name.
+  // The keyboard alone opens a page: the search finds it by its name.
   await page.keyboard.press("Control+k");
   await page.keyboard.type("organiz");
   await page.keyboard.press("Enter");

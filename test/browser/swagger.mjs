@@ -50,7 +50,7 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   await page.locator(".auth-wrapper .authorize").click();
   result.schemes = await page.locator(".auth-container h4 code").allTextContents();
   await picture("authorize");
-  result.unnamed = await page.evaluate(unnamed);
+  result.unnamed = await page.evaluate(listUnnamedControls);
   // The focus is in the input field.
   await page.keyboard.insertText(token);
   await page.locator(".auth-container .authorize").first().click();
@@ -64,9 +64,9 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
     await page.emulateMedia({ colorScheme: look.scheme, reducedMotion: "reduce" });
     await page.locator(`html${look.scheme === "dark" ? ".dark-mode" : ":not(.dark-mode)"}`).waitFor();
     const fits = await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
-    result.looks.push({ ...look, fits, contrast: await page.evaluate(contrasts) });
+    result.looks.push({ ...look, fits, contrast: await page.evaluate(measureContrasts) });
   }
-  result.unnamed.push(...(await page.evaluate(unnamed)));
+  result.unnamed.push(...(await page.evaluate(listUnnamedControls)));
   if (chat) {
     // Stays on the same page, because the authorization is not stored. Of more than about 150 lines, only the visible ones are rendered, so
     // one list is closed before the next.
@@ -101,7 +101,7 @@ async function openEachTag(page) {
 }
 
 /** Returns controls without an accessible name. */
-function unnamed() {
+function listUnnamedControls() {
   const controls = [...document.querySelectorAll("a, button, input, select, textarea")];
   const nameOf = (one) => one.ariaLabel || one.title || one.textContent || one.labels?.[0]?.textContent || "";
   return controls
@@ -110,9 +110,9 @@ function unnamed() {
 }
 
 /** Returns the contrast of the most important texts against the page behind them, with filters removed. */
-function contrasts() {
+function measureContrasts() {
   const parse = (text) => (text.match(/[\d.]+/g) ?? []).map(Number);
-  const light = ([r, g, b]) => {
+  const luminance = ([r, g, b]) => {
     const [x, y, z] = [r, g, b].map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
     return 0.2126 * x + 0.7152 * y + 0.0722 * z;
   };
@@ -126,7 +126,9 @@ function contrasts() {
   const of = (selector) => {
     const element = document.querySelector(selector);
     if (!element) return [selector, 0];
-    const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))].sort((x, y) => y - x);
+    const [a, b] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))].sort(
+      (x, y) => y - x,
+    );
     return [selector, Math.round(((a + 0.05) / (b + 0.05)) * 10) / 10];
   };
   return Object.fromEntries(

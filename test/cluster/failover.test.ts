@@ -31,9 +31,9 @@ const openStore = (url: string): Promise<PgStore> => openPgStore({ url, now: 0, 
 /** Clients that write one row after the other, and record the results. */
 const startWriting = (store: PgStore) => {
   const writes: Write[] = [];
-  let going = true;
+  let isRunning = true;
   const client = async (n: number): Promise<void> => {
-    for (let i = 0; going; i++) {
+    for (let i = 0; isRunning; i++) {
       const name = `w-${n}-${i}`;
       const result = await awaitOutcome(store.commit([insertSetting({ key: name, value: "" })]));
       const outcome: Outcome = result === "done" ? "done" : result === "unknown" ? "unknown" : "refused";
@@ -51,7 +51,7 @@ const startWriting = (store: PgStore) => {
       await until(() => done() >= enough, { what: "writes to continue" });
     },
     end: async (): Promise<void> => {
-      going = false;
+      isRunning = false;
       await clients;
     },
   };
@@ -138,7 +138,7 @@ testNeeding(
         const { view } = await inspectPostgres(pair.url);
         return isStandbyMissing(view) && view;
       },
-      { what: "the standby to be missed" },
+      { what: "the missing standby to be reported" },
     );
     expect(seen.standby).toEqual({ required: true, synchronous: 0 });
     expect(isAcknowledged).toBe(false);

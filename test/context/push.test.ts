@@ -14,7 +14,7 @@ const file = (source: string, content: Uint8Array = Buffer.from("x")) => ({
   body: { case: "instructionFile" as const, value: { content } },
 });
 
-test("[CX-6] a daemon's first push and later versions are accepted, others not; too much is refused and changes nothing", async () => {
+test("[CX-6] a daemon's first push and newer versions are accepted, older ones are not; a push beyond the limits is refused and changes nothing", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
   const { store } = getContext(server);

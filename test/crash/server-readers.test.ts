@@ -1,4 +1,4 @@
-// The short form of the tests of a server and its readers; `bun run torture` has the long one.
+// Short versions of the torture checks of a server and its readers; `bun run torture` runs the long versions.
 import { expect, test } from "bun:test";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";

@@ -1,4 +1,4 @@
-// What the daemon reports about repositories, with real git: content, truncation, scan times and notifications.
+// The daemon's reports about repositories, with real git: content, truncation, scan times and notifications.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

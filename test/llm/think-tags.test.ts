@@ -31,7 +31,7 @@ const CASES: [answer: string, ...parts: string[]][] = [
 
 describe("thinking tags", () => {
   test.each(CASES)(
-    "[MO-41] %j is parsed the same whole, letter by letter and in every two pieces",
+    "[MO-41] %j is parsed the same as a whole, letter by letter and split at every position",
     (answer, ...parts) => {
       const pieces = [
         [answer],

@@ -24,7 +24,7 @@ import { readStoredTexts } from "#test/support/stored.ts";
 import { awaitWorkspace, openWorld } from "#test/support/workspaces.ts";
 import { openGitWorld, removeWorkspace } from "./world.ts";
 
-const D = "/api/v2/users/me/deploy-keys";
+const DEPLOY_KEYS = "/api/v2/users/me/deploy-keys";
 
 testNeeding(
   [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("local")],
@@ -47,7 +47,7 @@ testNeeding(
     const read = () => admin.post<RepositoryFound>("/api/v2/repositories/read", { repository: { url } });
 
     expect(await read()).toMatchObject({ may_create_deploy_key: true });
-    const key = await admin.post<DeployKey>(D, { url });
+    const key = await admin.post<DeployKey>(DEPLOY_KEYS, { url });
     expect([key.ssh_url, key.public_key]).toEqual([url, expect.stringMatching(/^ssh-ed25519 [\w+/]+=*$/)]);
     expect(Object.keys(key)).not.toContain("private_key");
     expect(await fetchStatus(admin, "POST", "/users/me/deploy-keys", { url })).toBe(409);
@@ -68,7 +68,7 @@ testNeeding(
     expect(texts).toEqual(["app", "lib"]);
     expect(await runProgram([needs.git.file, "-C", clone, "rev-parse", "--is-shallow-repository"])).toBe("true");
     expect(await runProgram([needs.git.file, "-C", clone, "remote", "get-url", "origin"])).toBe(url);
-    // Neither half of a clone is left on the server's disk.
+    // No copy of the repository is left on the server's disk.
     const copies = join(world.server.directory, "repositories", "owners", "read");
     expect(existsSync(copies) ? readdirSync(copies) : []).toEqual([]);
     expect((await readStoredTexts(world.server.directory)).filter((text) => text.includes("BEGIN OPENSSH"))).toEqual(
@@ -76,7 +76,7 @@ testNeeding(
     );
 
     await admin.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
-    expect(await admin.get<DeployKey[]>(D)).toEqual([]);
+    expect(await admin.get<DeployKey[]>(DEPLOY_KEYS)).toEqual([]);
     expect(await read()).toMatchObject({ may_create_deploy_key: true });
     await removeWorkspace(admin, created.id);
     const { audit_logs } = await admin.get<Static<typeof AuditLogs>>(
@@ -94,7 +94,7 @@ test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repositor
   const { server } = world;
   const seeded = await seedAgent(server);
   const owner = new Client(server.url, seeded.owner_token);
-  const key = await owner.post<DeployKey>(D, { url: "https://github.com/Acme/app/tree/main" });
+  const key = await owner.post<DeployKey>(DEPLOY_KEYS, { url: "https://github.com/Acme/app/tree/main" });
   expect(key).toMatchObject({
     url: "https://github.com/Acme/app",
     ssh_url: "ssh://git@github.com/Acme/app.git",
@@ -116,7 +116,7 @@ test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repositor
     expect([other, await pair(other)]).toEqual([other, own]);
   await owner.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
   expect(await pair("ssh://github.com/Acme/app.git")).toEqual(own);
-  const again = await owner.post<DeployKey>(D, { url: "git@github.com:Acme/app" });
+  const again = await owner.post<DeployKey>(DEPLOY_KEYS, { url: "git@github.com:Acme/app" });
   const outsider = await seedAgent(server);
   expect((await pair("ssh://github.com/Acme/app.git", outsider.agent_token)).is_deploy_key).toBeUndefined();
   const bare = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
@@ -129,9 +129,9 @@ test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repositor
     "ssh://me:s3cret@h.example/a/b",
     "https://h.example/a/b?token=s3cret",
   ]) {
-    const { status, body } = (await owner.post(D, { url }).catch((error: ApiError) => error)) as ApiError;
+    const { status, body } = (await owner.post(DEPLOY_KEYS, { url }).catch((error: ApiError) => error)) as ApiError;
     expect([status, body.validations]).toEqual([400, [{ field: "url", detail: CREDENTIALS_PROBLEM }]]);
-    expect(JSON.stringify([body, await owner.get<DeployKey[]>(D)])).not.toContain("s3cret");
+    expect(JSON.stringify([body, await owner.get<DeployKey[]>(DEPLOY_KEYS)])).not.toContain("s3cret");
     const requested = (await owner
       .post("/api/v2/repositories/read", { repository: { url } })
       .catch((error: ApiError) => error)) as ApiError;

@@ -1,4 +1,4 @@
-// Tokens: how they are compared, and that none of any kind is stored or logged (RELIABILITY check 31).
+// Tokens: how they are compared, and that none of any kind is stored or logged.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
@@ -18,7 +18,7 @@ import { corruptToken, createKinds, measureTiming, welch } from "./token-timing.
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 /** Places where secrets, or their hashes, may be compared with the language's operators, and why. */
-const PLAIN: Record<string, string> = {
+const PLAIN_COMPARISONS: Record<string, string> = {
   "actors/agent/state.ts": "the same agent signing in again: both hashes are the server's own",
   "src/api/agents/yamux-socket.ts": "compares how often an agent's token was renewed, not the token",
 };
@@ -32,7 +32,7 @@ testInside("[SC-5] input is never compared with a secret by ===, but by its hash
       return lines.some((line) => compared.test(line) && !/^\s*(\/\/|\*)/.test(line)) ? [path] : [];
     }),
   );
-  expect(found.filter((path) => !(path in PLAIN))).toEqual([]);
+  expect(found.filter((path) => !(path in PLAIN_COMPARISONS))).toEqual([]);
 });
 
 testInside(
@@ -79,7 +79,7 @@ describeInside("the time of a refusal", () => {
 });
 
 /** Returns every file below the directory with its content. */
-const filesBelow = (directory: string): { path: string; text: string }[] =>
+const readFiles = (directory: string): { path: string; text: string }[] =>
   readdirSync(directory, { recursive: true, encoding: "utf8" })
     .map((name) => join(directory, name))
     .filter((path) => statSync(path).isFile())
@@ -127,13 +127,13 @@ testInside(
       const tokenFile = join(server.directory, "workspaces", id, "token");
       for (const file of [record, tokenFile]) expect(statSync(file).mode & 0o777).toBe(0o600);
       expect(statSync(join(server.directory, "workspaces")).mode & 0o777).toBe(0o700);
-      running = filesBelow(directory.path).filter(({ path }) => path !== record && path !== tokenFile);
+      running = readFiles(directory.path).filter(({ path }) => path !== record && path !== tokenFile);
       await createBuild(admin, id, "delete");
       await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
     }
     resetLogging();
     expect(running.some(({ path }) => path.endsWith("slipway.db-wal"))).toBe(true);
-    const written = [...running, ...filesBelow(directory.path), { path: "log", text: lines.join("") }];
+    const written = [...running, ...readFiles(directory.path), { path: "log", text: lines.join("") }];
     expect(written.flatMap(({ path, text }) => found(text).map((name) => `${name} in ${path}`))).toEqual([]);
     expect([...secrets.values()].filter((one) => one.length < 20)).toEqual([]);
   },

@@ -9,7 +9,7 @@ const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 export const findCompiledProgram = (): string | undefined =>
   process.env.SLIPWAY_TEST_BINARY || process.env.SLIPWAY_TEST_PROGRAM || undefined;
 
-/** Returns the command without its verb. */
+/** Returns the command that starts the program, without arguments. */
 export const toProgramCommand = (): string[] => {
   const compiled = findCompiledProgram();
   return compiled ? [compiled] : [process.execPath, "--no-env-file", MAIN];

@@ -1,4 +1,4 @@
-// `execute` in a real workspace: the model's result, what followers see in the meantime, and what remains of it.
+// `execute` in a real workspace: the result for the model, the output that followers see, and the processes left behind.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -13,7 +13,7 @@ import { type Product, startProduct } from "../product.ts";
 import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
 
 const BUILDS = 10;
-const QUESTIONS = 30;
+const FORM_CHANGES = 30;
 
 let started = 0;
 
@@ -26,7 +26,7 @@ const open = async (bench: Bench): Promise<MeasuredServer> => {
   mkdirSync(own);
   const metrics = `127.0.0.1:${await findFreePort()}`;
   const env = {
-    ...commandsThatGiveWay(toTerraformOptions(own).env as Record<string, string>),
+    ...restoreLowPriority(toTerraformOptions(own).env as Record<string, string>),
     SLIPWAY_PROVISIONER_SLOTS: `${BUILDS + 1}`,
     SLIPWAY_METRICS_ADDRESS: metrics,
   };
@@ -35,7 +35,7 @@ const open = async (bench: Bench): Promise<MeasuredServer> => {
 };
 
 /** Tests disable the lower priority; this enables it again. */
-const commandsThatGiveWay = ({ SLIPWAY_TEST_EVEN: _, ...env }: Record<string, string>): Record<string, string> => env;
+const restoreLowPriority = ({ SLIPWAY_TEST_EVEN: _, ...env }: Record<string, string>): Record<string, string> => env;
 
 const awaitBuildStatus = async (client: Client, id: string): Promise<string> => {
   for (const giveUp = performance.now() + 120_000; performance.now() < giveUp; await Bun.sleep(50)) {
@@ -50,7 +50,7 @@ const measureFormAnswers = async (client: Client): Promise<number[]> => {
   const { version } = await makeTerraformTemplate(client, readTemplateFiles("parameters"), "questions");
   const path = `/api/v2/templateversions/${version.id}/dynamic-parameters/evaluate`;
   const times: number[] = [];
-  for (const n of range(QUESTIONS + 1)) {
+  for (const n of range(FORM_CHANGES + 1)) {
     const from = performance.now();
     await client.post(path, { id: n, inputs: { required_one: `x${n}`, gpu: "true" } });
     times.push(performance.now() - from);
@@ -59,7 +59,7 @@ const measureFormAnswers = async (client: Client): Promise<number[]> => {
   return times.slice(1).sort((a, b) => a - b);
 };
 
-const measureCrowd = async (client: Client, { product, metrics }: MeasuredServer): Promise<Figures> => {
+const measureConcurrentBuilds = async (client: Client, { product, metrics }: MeasuredServer): Promise<Figures> => {
   const { template } = await makeTerraformTemplate(client, readTemplateFiles("metadata-cost"), "crowd");
   const make = async (name: string): Promise<string> => {
     const request = { name, template_id: template.id };
@@ -93,7 +93,7 @@ const measureCrowd = async (client: Client, { product, metrics }: MeasuredServer
 
 const measured: Row = {
   name: "terraform",
-  title: `Terraform templates, nothing pinned: ${BUILDS} concurrent builds with an import; ${QUESTIONS} changes of a form, one after the other`,
+  title: `Terraform templates, nothing pinned: ${BUILDS} concurrent builds with an import; ${FORM_CHANGES} changes of a form, one after the other`,
   sides: ["product"],
   maxRounds: 5,
   async measure(bench) {
@@ -101,8 +101,8 @@ const measured: Row = {
     await using product = opened.product;
     const client = new Client(product.url, product.adminToken);
     const times = await measureFormAnswers(client);
-    const seen = await measureCrowd(client, opened);
-    return { form_p50: times[QUESTIONS / 2] ?? Number.NaN, form_max: times.at(-1) ?? Number.NaN, ...seen };
+    const seen = await measureConcurrentBuilds(client, opened);
+    return { form_p50: times[FORM_CHANGES / 2] ?? Number.NaN, form_max: times.at(-1) ?? Number.NaN, ...seen };
   },
   figures: {
     form_p50: "change of a form to its answer p50 ms",

@@ -11,7 +11,7 @@ testNeeding(
   [needs.terraform],
   `[TF-10] [TF-11] [TF-37] killed in five phases of builds, the server continues from the existing resources (seed ${SEED})`,
   async () => {
-    expect(await killServer(ONE_ROUND)).toContain("all went on");
+    expect(await killServer(ONE_ROUND)).toContain("all continued");
   },
   scaleTimeout(300_000),
 );
@@ -20,7 +20,7 @@ testNeeding(
   [needs.terraform],
   `[TF-20] [TF-11] [TF-37] killed in four phases of builds, a worker continues from what it left behind (seed ${SEED})`,
   async () => {
-    expect(await killWorker(ONE_ROUND)).toContain("all went on");
+    expect(await killWorker(ONE_ROUND)).toContain("all continued");
   },
   scaleTimeout(300_000),
 );

@@ -51,7 +51,7 @@ type Phase = {
   readonly withTerraform?: true;
 };
 
-/** In this order on one workspace. */
+/** Phases of one workspace, in this order. */
 const BEGINNING: readonly Phase[] = [
   { name: "claimed", wish: "start", at: "build_claimed" },
   { name: "folder prepared", wish: "start", at: "build_prepared" },
@@ -79,7 +79,7 @@ const CI_PHASES = {
 };
 
 /** Each start recreates both parts, so that every apply has something to create and to remove. */
-const main = (places: PhaseFolders): string => `terraform {
+const toTemplate = (places: PhaseFolders): string => `terraform {
   required_providers {
     coder = { source = "coder/coder" }
   }
@@ -118,7 +118,9 @@ const toResource = (
 }`;
 
 /** Returns the words and process of the command that runs in this folder. */
-const commandIn = (folder: string): { readonly words: readonly string[]; readonly pid: number } | undefined => {
+const readRunningCommand = (
+  folder: string,
+): { readonly words: readonly string[]; readonly pid: number } | undefined => {
   try {
     const { pid } = JSON.parse(readFileSync(join(folder, "running.json"), "utf8")) as { pid: number };
     return { pid, words: readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(1, -1) };
@@ -132,7 +134,7 @@ const listNames = (folder: string): string[] => (existsSync(folder) ? readdirSyn
 /** Returns the commands that run below this folder of a server or worker. */
 const listCommands = (root: string) =>
   ["builds", "imports"].flatMap((kind) =>
-    listNames(join(root, kind)).flatMap((name) => commandIn(join(root, kind, name)) ?? []),
+    listNames(join(root, kind)).flatMap((name) => readRunningCommand(join(root, kind, name)) ?? []),
   );
 
 type Story = {
@@ -186,7 +188,7 @@ const startWork = async ({ wish }: Phase, { client, template, places }: Story, i
       return job && ENDED.includes(job.status) ? job : undefined;
     }, PATIENCE);
   if (wish === "import") {
-    const body = { file_id: await uploadFiles(client, { "main.tf": main(places) }) };
+    const body = { file_id: await uploadFiles(client, { "main.tf": toTemplate(places) }) };
     const version = await client.post<TemplateVersion>("/api/v2/organizations/default/templateversions", body);
     const path = `/api/v2/templateversions/${version.id}`;
     return { logs: `${path}/logs`, ended: () => wait(path, (one: TemplateVersion) => one.job) };
@@ -208,13 +210,13 @@ const listParts = (state: string): string[] =>
     .sort() ?? [];
 
 /** Returns session tokens and agent tokens, also base64-encoded. */
-const secretsIn = (state: string): string[] =>
+const listSecrets = (state: string): string[] =>
   [...state.matchAll(/"(?:session_token|token)": "([^"]{8,})"/g)].flatMap(([, secret = ""]) => [
     secret,
     btoa(secret).slice(0, 40),
   ]);
 
-const filesBelow = (folder: string): string[] =>
+const listFiles = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((path) => !path.includes("/plugins/") && !path.includes("/providers/"))
     .map((path) => join(folder, path))
@@ -241,21 +243,22 @@ const findProblems = async (phase: Phase, story: Story, id: string, logs: string
   );
   const { latest_build } = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
   const state = await (await client.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
-  for (const secret of secretsIn(state)) secrets.add(secret);
+  for (const secret of listSecrets(state)) secrets.add(secret);
   const due = phase.wish === "delete" ? "" : phase.wish === "stop" ? "first" : "first,second";
   const [there, known] = [listNames(places.parts).join(), listParts(state).join()];
-  if (there !== known || there !== due) problems.push(`there are ${there}, the state knows ${known}, due are ${due}`);
+  if (there !== known || there !== due)
+    problems.push(`resources: ${there} exist, ${known} are in the state, ${due} are expected`);
   const texts: Record<string, string> = {
     "the log of the work": await (await client.fetch("GET", logs)).text(),
     "an answer": JSON.stringify(latest_build),
     "the log of server or worker": logged(),
   };
-  for (const file of folders.flatMap(filesBelow)) texts[file] = readText(file);
+  for (const file of folders.flatMap(listFiles)) texts[file] = readText(file);
   for (const [place, text] of Object.entries(texts)) {
     if ([...secrets].some((secret) => text.includes(secret))) problems.push(`a secret is in ${place}`);
   }
   const left = [...findProcesses(victim.root), ...findProcesses(places.gates)];
-  if (left.length > 0) problems.push(`${left.length} processes run on`);
+  if (left.length > 0) problems.push(`${left.length} processes are still running`);
   return problems.map((words) => `${phase.name}: ${words}`);
 };
 
@@ -291,7 +294,7 @@ const round = async (story: Story, phases: readonly Phase[], name: string, log: 
 const ENV = { SLIPWAY_PROVISIONER_SLOTS: "2", SLIPWAY_LOG_LEVEL: "debug" };
 
 const PAUSED = ["paused server", "paused worker", "paused program"] as const;
-type Who =
+type VictimKind =
   | "server"
   | "worker"
   | "stopped server"
@@ -299,7 +302,7 @@ type Who =
   | "stopped worker"
   | (typeof PAUSED)[number];
 
-const createVictim = async (who: Who, stage: Stage) => {
+const createVictim = async (who: VictimKind, stage: Stage) => {
   if (who === "stopped worker") return makeUnresponsiveWorker(stage);
   if (who === "server") return makeServerVictim(stage);
   if (who === "stopped server") return makeUnresponsiveServer(stage);
@@ -312,8 +315,8 @@ const createVictim = async (who: Who, stage: Stage) => {
 };
 
 /** Kills or stops it `rounds` times in each of these phases. Returns a one-line summary. */
-const terraformKills =
-  (who: Who, phases: readonly Phase[]) =>
+const makeKillCheck =
+  (who: VictimKind, phases: readonly Phase[]) =>
   async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
     await using place = await ServerPlace.make();
     const places = { parts: join(place.scratch, "parts"), gates: join(place.scratch, "gates") };
@@ -324,7 +327,7 @@ const terraformKills =
     await place.start({ env });
     const client = await place.client.signIn(ADMIN.email, ADMIN.password);
     await using victim = await createVictim(who, { place, env, client });
-    const { template } = await makeTerraformTemplate(client, { "main.tf": main(places) }, "parts");
+    const { template } = await makeTerraformTemplate(client, { "main.tf": toTemplate(places) }, "parts");
     const story: Story = {
       client,
       template,
@@ -339,15 +342,19 @@ const terraformKills =
     }
     await place.stop();
     if (victim.directories.length === 0)
-      assertNoProblems(seed, "the end", findProcesses(place.scratch).length === 0 ? [] : ["something runs on"]);
+      assertNoProblems(
+        seed,
+        "the end",
+        findProcesses(place.scratch).length === 0 ? [] : ["a process is still running"],
+      );
     const what = who === "server" || who === "worker" ? `kills of the ${who}` : `times the ${who}`;
-    return `${rounds} ${what} in each of ${phases.map(({ name }) => name).join(", ")}: all went on, what is there is what the states say, nothing left running or lying about, no secret in a log, an answer or a file`;
+    return `${rounds} ${what} in each of ${phases.map(({ name }) => name).join(", ")}: all continued, the resources match the states, no process or file is left, no secret in a log, a response or a file`;
   };
 
 const listCiPhases = (who: "server" | "worker"): readonly Phase[] =>
   [...BEGINNING, ...ENDING].filter(({ name }) => CI_PHASES[who].includes(name));
-export const killServer = terraformKills("server", listCiPhases("server"));
-export const killWorker = terraformKills("worker", listCiPhases("worker"));
+export const killServer = makeKillCheck("server", listCiPhases("server"));
+export const killWorker = makeKillCheck("worker", listCiPhases("worker"));
 
 /** Without phases that need a kill at a failpoint: a stopped process stops anywhere. */
 const listStopPhases = (phases: readonly Phase[]): Phase[] =>
@@ -359,16 +366,16 @@ const isApply = ({ name }: Phase): boolean => name === "resource half made" || n
 export const checks: readonly Check[] = needs.terraform.found
   ? [
       ...(["server", "worker"] as const).flatMap((who) => [
-        { name: `terraform: ${who} killed, beginning`, run: terraformKills(who, BEGINNING) },
-        { name: `terraform: ${who} killed, ending`, run: terraformKills(who, ENDING) },
+        { name: `terraform: ${who} killed, beginning`, run: makeKillCheck(who, BEGINNING) },
+        { name: `terraform: ${who} killed, ending`, run: makeKillCheck(who, ENDING) },
       ]),
       ...(["stopped server", "stopped server of a worker", "stopped worker"] as const).map((who) => ({
         name: `terraform: ${who}`,
-        run: terraformKills(who, listStopPhases([...BEGINNING, ...ENDING])),
+        run: makeKillCheck(who, listStopPhases([...BEGINNING, ...ENDING])),
       })),
       ...PAUSED.map((who) => ({
         name: `terraform: ${who}`,
-        run: terraformKills(who, [...BEGINNING, ...ENDING].filter(isApply)),
+        run: makeKillCheck(who, [...BEGINNING, ...ENDING].filter(isApply)),
       })),
     ]
   : [];

@@ -34,30 +34,42 @@ afterEach(async () => {
 });
 
 describe("migrations", () => {
-  testNeeding([needs.postgres], "[PQ-3] are applied once, also by nodes that start at the same time", async () => {
-    const { url } = await database({ empty: true });
-    await Promise.all([open(url), open(url), open(url)]);
-    const rows = await querySql(url, "select version, name from migrations order by version");
-    expect(rows.map(({ name }: { name: string }) => name)).toEqual(PG_MIGRATIONS.map(({ name }) => name));
-  });
+  testNeeding(
+    [needs.postgres],
+    "[PQ-3] migrations are applied once, even if several nodes start at the same time",
+    async () => {
+      const { url } = await database({ empty: true });
+      await Promise.all([open(url), open(url), open(url)]);
+      const rows = await querySql(url, "select version, name from migrations order by version");
+      expect(rows.map(({ name }: { name: string }) => name)).toEqual(PG_MIGRATIONS.map(({ name }) => name));
+    },
+  );
 
-  testNeeding([needs.postgres], "[PQ-3] of a newer version are refused, and nothing is changed", async () => {
-    const { url } = await database();
-    await querySql(url, "insert into migrations (version, name, applied_at) values (9999, 'later', 0)");
-    expect(await open(url).catch((error) => error)).toBeInstanceOf(DatabaseVersionError);
-  });
+  testNeeding(
+    [needs.postgres],
+    "[PQ-3] a database with migrations of a newer version is refused and not changed",
+    async () => {
+      const { url } = await database();
+      await querySql(url, "insert into migrations (version, name, applied_at) values (9999, 'later', 0)");
+      expect(await open(url).catch((error) => error)).toBeInstanceOf(DatabaseVersionError);
+    },
+  );
 });
 
-describe("a database that would lose or change data is refused", () => {
-  testNeeding([needs.postgres], "[PQ-4] one that acknowledges before it has written", async () => {
-    const { url } = await database();
-    await querySql(url, `alter database ${new URL(url).pathname.slice(1)} set synchronous_commit = off`);
-    const error = await open(url).catch((refusal) => refusal);
-    expect(error).toBeInstanceOf(UnsafeDatabaseError);
-    expect(error.message).toContain("synchronous_commit is off");
-  });
+describe("unsafe databases", () => {
+  testNeeding(
+    [needs.postgres],
+    "[PQ-4] a database that acknowledges a commit before it is on disk is refused",
+    async () => {
+      const { url } = await database();
+      await querySql(url, `alter database ${new URL(url).pathname.slice(1)} set synchronous_commit = off`);
+      const error = await open(url).catch((refusal) => refusal);
+      expect(error).toBeInstanceOf(UnsafeDatabaseError);
+      expect(error.message).toContain("synchronous_commit is off");
+    },
+  );
 
-  testNeeding([needs.postgres], "[PQ-4] one that sorts in another order", async () => {
+  testNeeding([needs.postgres], "[PQ-4] a database with another sort order is refused", async () => {
     const name = `${new URL((await database()).url).pathname.slice(1)}_sorted`;
     await querySql(needs.postgres.file, `create database ${name} template template0 encoding 'utf8' locale 'C.UTF-8'`);
     const url = new URL(needs.postgres.file);
@@ -68,7 +80,7 @@ describe("a database that would lose or change data is refused", () => {
   });
 });
 
-testNeeding([needs.postgres], "[PQ-7] rows with null as their number get one", async () => {
+testNeeding([needs.postgres], "[PQ-7] the database assigns a number to each row that has none", async () => {
   const store = await open((await database()).url);
   const sql = "insert into usage_keys (key, kind, name) values (?, ?, ?)";
   // A few are sent one by one, many as arrays.
@@ -132,9 +144,9 @@ describe("two nodes on one database", () => {
       const created = await database();
       const store = await open(created.url);
       const acknowledged: string[] = [];
-      let going = true;
+      let isWriting = true;
       const writing = (async () => {
-        for (let i = 0; going; i++) {
+        for (let i = 0; isWriting; i++) {
           const key = `k${i}`;
           if ((await awaitOutcome(store.commit([insertSetting({ key, value: "" })]))) === "done")
             acknowledged.push(key);
@@ -145,7 +157,7 @@ describe("two nodes on one database", () => {
         await created.cutConnections();
         await until(() => acknowledged.length >= seen + 5);
       }
-      going = false;
+      isWriting = false;
       await writing;
       const kept = new Set((await store.all(listSettings())).map(({ key }) => key));
       expect(acknowledged.filter((key) => !kept.has(key))).toEqual([]);
@@ -177,9 +189,9 @@ testNeeding(
     const reading = store.get(findSetting({ key: "kept" })).finally(() => {
       isRead = true;
     });
-    const looks =
+    const terminations =
       "select 1 from pg_stat_activity where pid <> pg_backend_pid() and query like '%pg_terminate_backend%'";
-    await until(async () => isRead || (await sql.unsafe(looks)).length > 0, {
+    await until(async () => isRead || (await sql.unsafe(terminations)).length > 0, {
       what: "the read to be done, or to wait",
     });
     await holder.unsafe("select pg_advisory_unlock(17)");
@@ -191,8 +203,8 @@ testNeeding(
 testNeeding([needs.postgres], "[PQ-10] a read whose connection breaks is retried", async () => {
   const created = await database();
   const store = await open(created.url);
-  const slowly = { sql: "select 7 from pg_sleep(1)", params: [], map: ([seven]: unknown[]) => seven };
-  const reading = Promise.all([store.get(slowly), store.get(slowly)]);
+  const slowRead = { sql: "select 7 from pg_sleep(1)", params: [], map: ([seven]: unknown[]) => seven };
+  const reading = Promise.all([store.get(slowRead), store.get(slowRead)]);
   const asleep = "select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
   await until(async () => (await querySql(created.url, asleep)).length === 2);
   await created.cutConnections();

@@ -13,7 +13,7 @@ import { Machine, parseAgent } from "./machine.ts";
 import { listResourceNames, Secrets } from "./secrets.ts";
 import { awaitSettled, type Stage } from "./stage.ts";
 
-/** Values that differ from the template's defaults: of the first start, and of a later one. */
+/** Parameter values that differ from the template's defaults: for the first start and for a later one. */
 const VALUES: Readonly<Record<string, readonly [Record<string, string>, Record<string, string>]>> = {
   parameters: [{ required_one: "x" }, { cpus: "5" }],
   "presets-prebuilds": [{}, { cpus: "4" }],
@@ -79,7 +79,7 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
 
   const { id } = await createWorkspace(admin, template_id, `life-${name}`, toParameterValues(first));
   await using machine = new Machine(join(place.scratch, `machine-${name}-${id}`));
-  const isItself = name === "minimal";
+  const isOwnMachine = name === "minimal";
 
   /** Returns the build once it has ended as expected; no process, file or leaked secret of it may be left. */
   const awaitEnd = async (status: string, what: string): Promise<{ workspace: Workspace; state: string }> => {
@@ -89,9 +89,9 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
     assert(latest_build.status === status, `${what}: it is ${latest_build.status}, ${latest_build.job.error}`);
     const state = await (await admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
     const left = stage.folders(id);
-    await until(() => !left.some(existsSync), { what: `${name}, ${what}: its folder goes`, patience: 15_000 });
-    assert(stage.running().length === 0, `${what}: a program of Terraform runs on`);
-    assert(findProcesses(parts).length === 0, `${what}: a command of the template runs on`);
+    await until(() => !left.some(existsSync), { what: `${name}, ${what}: its folder to be removed`, patience: 15_000 });
+    assert(stage.running().length === 0, `${what}: a program of Terraform is still running`);
+    assert(findProcesses(parts).length === 0, `${what}: a command of the template is still running`);
     secrets.recordSecrets(state);
     await secrets.assertHidden(workspace, `${name}, ${what}`);
     return { workspace, state };
@@ -102,7 +102,7 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
   };
   /** Checks that its agent connects, its scripts run, and a terminal and a chat work in it. */
   const checkWorking = async (state: string, what: string): Promise<void> => {
-    if (!isItself) await machine.boot(parseAgent(state));
+    if (!isOwnMachine) await machine.boot(parseAgent(state));
     const agent = await until(
       async () => {
         const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${id}`);
@@ -113,7 +113,7 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
         );
         return found?.status === "connected" && found.lifecycle_state === "ready" ? found : undefined;
       },
-      { patience: 90_000, what: `${name}, ${what}: the agent connects` },
+      { patience: 90_000, what: `${name}, ${what}: the agent to connect` },
     );
     const path = (rest: string): string => `/api/v2/workspaceagents/${agent.id}/${rest}`;
     using terminal = await TestTerminal.open({ owner: admin, path }, { command: 'echo "is $((40 + 2)) in $HOME"' });
@@ -125,22 +125,25 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
   // Created with the first version, whichever is active by now.
   const started = await awaitEnd("running", "create");
   await checkWorking(started.state, "create");
-  const things = listResourceNames(started.state);
+  const resourceNames = listResourceNames(started.state);
 
   await createBuild(admin, id, "stop");
   const stopped = await awaitEnd("stopped", "stop");
-  if (!isItself) await machine.off();
-  assert(findProcesses(`/tmp/slipway-tf-${id}`).length === 0, "stop: its daemon runs on");
+  if (!isOwnMachine) await machine.off();
+  assert(findProcesses(`/tmp/slipway-tf-${id}`).length === 0, "stop: its daemon is still running");
   assert(
-    listResourceNames(stopped.state).every((one) => things.includes(one)),
-    "stop: something else is there",
+    listResourceNames(stopped.state).every((one) => resourceNames.includes(one)),
+    "stop: there are unexpected resources",
   );
 
   const changed = await start("start with other values", toParameterValues(later));
   for (const value of Object.values(later))
     assert(changed.state.includes(`"${value}"`), `the value ${value} does not exist`);
   await checkWorking(changed.state, "start with other values");
-  assert(listResourceNames(changed.state).join() === things.join(), "start: there is not the same again");
+  assert(
+    listResourceNames(changed.state).join() === resourceNames.join(),
+    "start: the resources are not the same as before",
+  );
 
   const version = { template_version_id: second.id };
   writeFileSync(join(parts, "fail"), "");
@@ -148,11 +151,11 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
   const failed = await awaitEnd("failed", "failed apply");
   assert(
     hasPart("dropped") && listResourceNames(failed.state).includes("dropped"),
-    "failed apply: what it made is not in the state",
+    "failed apply: a created resource is missing in the state",
   );
   assert(
-    things.every((one) => listResourceNames(failed.state).includes(one)),
-    "failed apply: something is lost",
+    resourceNames.every((one) => listResourceNames(failed.state).includes(one)),
+    "failed apply: a resource is missing in the state",
   );
   rmSync(join(parts, "fail"));
 
@@ -163,28 +166,31 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
   await admin.patch(`/api/v2/workspacebuilds/${cancelled.id}/cancel`);
   const broken = await awaitEnd("canceled", "cancel");
   assert(
-    things.every((one) => listResourceNames(broken.state).includes(one)),
-    "cancel: something is lost",
+    resourceNames.every((one) => listResourceNames(broken.state).includes(one)),
+    "cancel: a resource is missing in the state",
   );
-  assert(listResourceNames(broken.state).includes("dropped") && hasPart("dropped"), "cancel: the part is lost");
+  assert(
+    listResourceNames(broken.state).includes("dropped") && hasPart("dropped"),
+    "cancel: the created resource is missing",
+  );
   rmSync(join(parts, "wait"));
 
   const again = await start("start after it", version);
   assert(secrets.hasSession, "the owner's token was never output");
-  assert(readFileSync(join(parts, "dropped"), "utf8") === "made\n", "what was made is made twice");
+  assert(readFileSync(join(parts, "dropped"), "utf8") === "made\n", "an existing resource was created again");
   await checkWorking(again.state, "start after it");
 
   const updated = await start("update", { template_version_id: imported.version.id });
-  assert(listResourceNames(updated.state).join() === things.join(), "update: what was dropped is there");
+  assert(listResourceNames(updated.state).join() === resourceNames.join(), "update: the dropped resource still exists");
   // Terraform runs no destroy command for what the new version has dropped.
   rmSync(join(parts, "dropped"));
   await checkWorking(updated.state, "update");
 
   await createBuild(admin, id, "delete");
   const gone = await awaitEnd("deleted", "delete");
-  if (!isItself) await machine.off();
-  assert(listResourceNames(gone.state).length === 0, "delete: the state knows something");
-  assert(findProcesses(`/tmp/slipway-tf-${id}`).length === 0, "delete: its daemon runs on");
+  if (!isOwnMachine) await machine.off();
+  assert(listResourceNames(gone.state).length === 0, "delete: the state still contains resources");
+  assert(findProcesses(`/tmp/slipway-tf-${id}`).length === 0, "delete: its daemon is still running");
   rmSync(join(parts, "reached"), { force: true });
   assert(readdirSync(parts).length === 0, `delete: there are ${readdirSync(parts)}`);
   // The template minimal keeps its folder in the machine's temp folder.
