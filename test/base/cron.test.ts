@@ -1,4 +1,4 @@
-// Schedules in time zones: what is rejected, and when the next time is, also at daylight saving changes.
+// Schedules in time zones: rejected ones, and their next times, also at daylight saving changes.
 import { describe, expect, test } from "bun:test";
 import { findNextTime, findScheduleProblem } from "#base/schedule/cron.ts";
 import { WEEKDAYS } from "#base/schedule/weekdays.ts";
@@ -11,7 +11,7 @@ describe("[TI-1] the schedule format", () => {
     "CRON_TZ=America/New_York 0 9 * * MON-FRI",
     "CRON_TZ=US/Central 0,30 9 * * 0,6",
     "  CRON_TZ=Asia/Tokyo   0 9 * * 7 ",
-  ])("%s is one", (text) => {
+  ])("%s is a valid schedule", (text) => {
     expect(findScheduleProblem(text)).toBeUndefined();
   });
 

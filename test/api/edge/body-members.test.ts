@@ -18,17 +18,17 @@ afterAll(() => server[Symbol.asyncDispose]());
 /** One object of a body: its path (a number is a list item), its schema, and a body that contains it. */
 type Spot = { operation: Operation; way: (string | number)[]; schema: Schema };
 
-const spotsIn = (operation: Operation, schema: Schema | undefined, way: (string | number)[] = []): Spot[] => {
+const listSpots = (operation: Operation, schema: Schema | undefined, way: (string | number)[] = []): Spot[] => {
   if (!schema) return [];
   const here = schema.type === "object" ? [{ operation, way, schema }] : [];
   const members = Object.entries(schema.properties ?? {}).flatMap(([name, of]) =>
-    spotsIn(operation, of, [...way, name]),
+    listSpots(operation, of, [...way, name]),
   );
-  const variants = (schema.anyOf ?? []).flatMap((one) => spotsIn(operation, one, way));
-  return [...here, ...members, ...variants, ...spotsIn(operation, schema.items, [...way, 0])];
+  const variants = (schema.anyOf ?? []).flatMap((one) => listSpots(operation, one, way));
+  return [...here, ...members, ...variants, ...listSpots(operation, schema.items, [...way, 0])];
 };
 
-const spots = operations.flatMap((operation) => spotsIn(operation, operation.body));
+const spots = operations.flatMap((operation) => listSpots(operation, operation.body));
 const table = <T extends { operation: Operation; way: (string | number)[] }>(rows: T[], name: (row: T) => string) =>
   rows.map((row) => [`${row.operation.name} ${[...row.way, name(row)].join(".")}`, row] as const);
 
@@ -47,7 +47,7 @@ const buildValue = (schema: Schema, [step, ...rest]: (string | number)[]): unkno
 };
 const buildNonNull = (schema: Schema): unknown => exampleValue({ ...schema, nullable: false });
 
-const bodyWith = (
+const makeBody = (
   { operation, way }: Pick<Spot, "operation" | "way">,
   change: (at: Record<string, unknown>) => void,
 ) => {
@@ -86,7 +86,7 @@ const isRefusal = ({ status, fields }: { status: number; fields: string[] }, at:
 
 describe("null is treated as omitted", () => {
   test.each(table(optional, ({ name }) => name))("[HT-29] %s", async (_name, member) => {
-    const body = bodyWith(member, (at) => {
+    const body = makeBody(member, (at) => {
       at[member.name] = null;
     });
     const answer = await send(member.operation, body);
@@ -95,7 +95,7 @@ describe("null is treated as omitted", () => {
     // The handler rejects it, because it requires one of several members: the same as when it is omitted.
     const without = await send(
       member.operation,
-      bodyWith(member, (at) => {
+      makeBody(member, (at) => {
         delete at[member.name];
       }),
     );
@@ -119,10 +119,10 @@ describe("the zero UUID is treated as omitted", () => {
       ({ name }) => name,
     ),
   )("[HT-29] %s", async (_name, member) => {
-    const zero = bodyWith(member, (at) => {
+    const zero = makeBody(member, (at) => {
       at[member.name] = NIL_UUID;
     });
-    const without = bodyWith(member, (at) => {
+    const without = makeBody(member, (at) => {
       delete at[member.name];
     });
     const answers = [await send(member.operation, zero), await send(member.operation, without)];
@@ -147,7 +147,7 @@ describe("members that a schema forbids", () => {
 
   test.each(table(strict, () => "commands"))("[HT-30] %s is refused and named", async (_name, spot) => {
     for (const name of ["commands", "__proto__", "constructor"]) {
-      const body = bodyWith(spot, (at) => {
+      const body = makeBody(spot, (at) => {
         Object.defineProperty(at, name, { value: "git status", enumerable: true });
       });
       const { status, body: answer } = await send(spot.operation, body);

@@ -80,7 +80,7 @@ describe("times", () => {
   });
 
   test.each(["2030-01-31T09:30:00Z", "2030-01-31T09:30:00.123456789+05:30", "2028-02-29t09:30:00z"])(
-    "[HT-28] %s is one",
+    "[HT-28] %s is a valid time",
     async (deadline) => {
       const path = "/api/v2/workspaces/6ba7b810-9dad-41d1-80b4-00c04fd430c8/extend";
       expect((await request("PUT", path, { deadline })).status).toBe(404);

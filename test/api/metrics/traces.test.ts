@@ -18,7 +18,7 @@ import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER = "00f067aa0ba902b7";
-const continues = (trace = TRACE): Record<string, string> => ({ traceparent: `00-${trace}-${CALLER}-01` });
+const toTraceHeaders = (trace = TRACE): Record<string, string> => ({ traceparent: `00-${trace}-${CALLER}-01` });
 
 let receiver: OtlpReceiver;
 let host: McpHost;
@@ -50,7 +50,7 @@ const listChildren = ({ span_id }: ReceivedSpan): string[] =>
 
 test("[OP-24] a request is a span that continues its caller's trace, named by its route, without path, query or key", async () => {
   const id = crypto.randomUUID();
-  const headers = { ...continues(), "x-request-id": "mine" };
+  const headers = { ...toTraceHeaders(), "x-request-id": "mine" };
   await world.owner.fetch("GET", `/api/v2/workspaces/${id}?canary=query-canary`, undefined, { headers });
   const span = await awaitSpan("GET /api/v2/workspaces/:workspace");
   expect(span).toMatchObject({ trace_id: TRACE, parent_id: CALLER, kind: "server", failed: false });
@@ -141,7 +141,7 @@ test("[OP-25] an AI gateway call is a span with provider, model and tokens; mode
   const trace = "aaaabbbbccccddddaaaabbbbccccdddd";
   const requested = fetch(`${world.base}/openai/v1/chat/completions`, {
     method: "POST",
-    headers: { authorization: `Bearer ${world.token}`, "content-type": "application/json", ...continues(trace) },
+    headers: { authorization: `Bearer ${world.token}`, "content-type": "application/json", ...toTraceHeaders(trace) },
     body: JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "gateway-canary" }] }),
   });
   const upstream = await world.upstream.next();

@@ -1,4 +1,4 @@
-// Wrong passwords for one account from everywhere, and which requests are hashed first.
+// Limits of wrong passwords for one account from many addresses, and the order in which waiting passwords are hashed.
 import { describe, expect, test } from "bun:test";
 import type { AppError } from "#base/errors.ts";
 import type { Guesser } from "#domain/users/accounts.ts";
@@ -114,30 +114,30 @@ describe("guesses at an account", () => {
 });
 
 describe("the queue of hashing", () => {
-  const asker = (address: string, account: string, isKnown = false) => ({
+  const toRequester = (address: string, account: string, isKnown = false) => ({
     keys: [`address ${address}`, `account ${account}`],
     isKnown,
   });
 
   /** Serves all waiting requests in queue order. */
-  const serve = (queue: HashQueue<string>, askers: Map<string, ReturnType<typeof asker>>): string[] => {
+  const serve = (queue: HashQueue<string>, requesters: Map<string, ReturnType<typeof toRequester>>): string[] => {
     const served: string[] = [];
     for (let { next } = queue.next(); next !== undefined; { next } = queue.next()) {
       served.push(next);
-      queue.recordUse(askers.get(next) as ReturnType<typeof asker>);
+      queue.recordUse(requesters.get(next) as ReturnType<typeof toRequester>);
     }
     return served;
   };
 
   test("[ID-18] is divided by address and by account, each in order", () => {
     const queue = new HashQueue<string>(new ManualClock(), 100, MINUTE);
-    const askers = new Map([
-      ...Array.from({ length: 5 }, (_, i) => [`a${i}`, asker("192.0.2.1", `user${i}`)] as const),
-      ...Array.from({ length: 5 }, (_, i) => [`b${i}`, asker(`198.51.100.${i}`, "ada")] as const),
-      ["c0", asker("203.0.113.1", "carl")] as const,
+    const requesters = new Map([
+      ...Array.from({ length: 5 }, (_, i) => [`a${i}`, toRequester("192.0.2.1", `user${i}`)] as const),
+      ...Array.from({ length: 5 }, (_, i) => [`b${i}`, toRequester(`198.51.100.${i}`, "ada")] as const),
+      ["c0", toRequester("203.0.113.1", "carl")] as const,
     ]);
-    for (const [name, who] of askers) queue.add(name, who);
-    const served = serve(queue, askers);
+    for (const [name, who] of requesters) queue.add(name, who);
+    const served = serve(queue, requesters);
     expect(served.slice(0, 3).sort()).toEqual(["a0", "b0", "c0"]);
     expect(served.filter((name) => name.startsWith("a"))).toEqual(["a0", "a1", "a2", "a3", "a4"]);
     expect(served.filter((name) => name.startsWith("b"))).toEqual(["b0", "b1", "b2", "b3", "b4"]);
@@ -146,15 +146,15 @@ describe("the queue of hashing", () => {
   test("[ID-18] with equal usage, a known address is first; old use is not counted", () => {
     const clock = new ManualClock();
     const queue = new HashQueue<string>(clock, 100, MINUTE);
-    const askers = new Map([
-      ["stranger", asker("192.0.2.1", "ada")],
-      ["known", asker("192.0.2.2", "ben", true)],
-      ["heavy", asker("192.0.2.3", "carl", true)],
+    const requesters = new Map([
+      ["stranger", toRequester("192.0.2.1", "ada")],
+      ["known", toRequester("192.0.2.2", "ben", true)],
+      ["heavy", toRequester("192.0.2.3", "carl", true)],
     ]);
-    const heavy = askers.get("heavy") as ReturnType<typeof asker>;
+    const heavy = requesters.get("heavy") as ReturnType<typeof toRequester>;
     for (let i = 0; i < 10; i++) queue.recordUse(heavy);
     const drainQueue = (): string[] => {
-      for (const [name, who] of askers) queue.add(name, who);
+      for (const [name, who] of requesters) queue.add(name, who);
       const order: string[] = [];
       for (let { next } = queue.next(); next !== undefined; { next } = queue.next()) order.push(next);
       return order;
@@ -166,7 +166,7 @@ describe("the queue of hashing", () => {
 
   test("[ID-18] with equal priority, requests are served in order of arrival, or newest first while the queue is long", () => {
     const queue = new HashQueue<number>(new ManualClock(), 100, MINUTE);
-    for (let i = 0; i < 40; i++) queue.add(i, asker(`192.0.2.${i}`, `user${i}`));
+    for (let i = 0; i < 40; i++) queue.add(i, toRequester(`192.0.2.${i}`, `user${i}`));
     const order: (number | undefined)[] = [];
     while (queue.size > 0) order.push(queue.next().next);
     const newest = Array.from({ length: 24 }, (_, i) => 39 - i);
@@ -176,11 +176,11 @@ describe("the queue of hashing", () => {
   test("[ID-18] when full, the heaviest user is dropped, not the newcomer; a request that waited too long is released", () => {
     const clock = new ManualClock();
     const queue = new HashQueue<string>(clock, 3, MINUTE);
-    queue.recordUse(asker("192.0.2.1", "x"));
-    for (const name of ["a1", "a2"]) expect(queue.add(name, asker("192.0.2.1", name))).toBeUndefined();
-    expect(queue.add("b", asker("192.0.2.2", "b"))).toBeUndefined();
-    expect(queue.add("c", asker("192.0.2.3", "c"))).toBe("a2");
-    expect(queue.add("a3", asker("192.0.2.1", "a3"))).toBe("a3");
+    queue.recordUse(toRequester("192.0.2.1", "x"));
+    for (const name of ["a1", "a2"]) expect(queue.add(name, toRequester("192.0.2.1", name))).toBeUndefined();
+    expect(queue.add("b", toRequester("192.0.2.2", "b"))).toBeUndefined();
+    expect(queue.add("c", toRequester("192.0.2.3", "c"))).toBe("a2");
+    expect(queue.add("a3", toRequester("192.0.2.1", "a3"))).toBe("a3");
     clock.advance(MINUTE + 1);
     expect(queue.next()).toEqual({ next: undefined, late: ["a1", "b", "c"] });
     expect(queue.size).toBe(0);

@@ -107,7 +107,7 @@ describe("a token", () => {
     [{ token_name: "x".repeat(65) }],
     [{ allow_list: [{ type: "workspace", id: "*" }] }],
     [{ lifetime: true }],
-  ])("[ID-9] %j is refused and makes nothing", async (body) => {
+  ])("[ID-9] %j is refused and creates nothing", async (body) => {
     const before = await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}`);
     expect(await fetchStatus(ben.client, "POST", TOKENS, body)).toBe(400);
     expect(await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}`)).toHaveLength(before.length);

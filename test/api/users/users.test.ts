@@ -146,7 +146,7 @@ describe("a new user", () => {
     [{ ...base, organization_ids: ["7"] }],
     [{ ...base, name: "n".repeat(129) }],
     [{ username: "new-one" }],
-  ])("[ID-14] %j is refused and makes nothing", async (body) => {
+  ])("[ID-14] %j is refused and creates nothing", async (body) => {
     expect(await fetchStatus(admin, "POST", "/users", body)).toBe(400);
     expect((await list(admin)).count).toBe(5);
   });

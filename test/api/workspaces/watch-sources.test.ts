@@ -61,7 +61,7 @@ const changeAndAwait = async (
   };
   const before = await nextShown();
   await started.promise;
-  if (when(before)) throw new Error("it is so already");
+  if (when(before)) throw new Error("the condition holds before the change");
   await change();
   while (!when(await nextShown()));
   await events;
@@ -217,7 +217,7 @@ const STORIES: Record<Exclude<keyof Shown, FixedMember | Set | DelayedMember>, r
 
 for (const [member, stories] of Object.entries(STORIES)) {
   for (const [i, [change, when]] of stories.entries()) {
-    testInside(`[WK-28] watchers are notified of ${member}${i === 0 ? "" : `, also the ${i + 1}. way`}`, async () => {
+    testInside(`[WK-28] watchers are notified of ${member}${i === 0 ? "" : `, case ${i + 1}`}`, async () => {
       await using world = await open();
       await changeAndAwait(
         world,
