@@ -21,7 +21,7 @@ export const parseDuration = (text: string | undefined, otherwise_ms: number, li
   const plain = text.trim().toLowerCase();
   if (UNITLESS.test(plain)) return Math.min(Math.round(Number(plain) * 1_000), limit_ms);
   if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(plain)) {
-    throw new ToolError(`"${text.slice(0, 40)}"is not a duration: write it as "10s", "2m" or "1h30m".`);
+    throw new ToolError(`"${text.slice(0, 40)}" is not a duration: write it as "10s", "2m" or "1h30m".`);
   }
   let sum = 0;
   for (const [, count = "0", , unit = "s"] of plain.matchAll(/(\d+(\.\d+)?)(ms|s|m|h)/g)) {

@@ -159,7 +159,7 @@ export class Driver {
 }
 
 /**
- * A probe uses many connectionsalternately. On a single one, a request waits for the previous response, so event loop turns of 4 ms
+ * A probe uses many connections alternately. On a single one, a request waits for the previous response, so event loop turns of 4 ms
  * appeared as delays of 180 ms: each turn answered one request while four more became due.
  */
 const PROBES = 50;

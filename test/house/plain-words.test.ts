@@ -33,7 +33,8 @@ const CEILINGS: Readonly<Record<string, number>> = {
 };
 
 /** `is no X` instead of `is not an X`; "there is no X" and "no longer" are fine. */
-const NEGATED_NOUN = /(?<!\b[Tt]here )(?<!\b(?:that|if) )\b(?:is|are|was|were) no (?!longer|more|other|less|larger)[a-z]+/g;
+const NEGATED_NOUN =
+  /(?<!\b[Tt]here )(?<!\b(?:that|if) )\b(?:is|are|was|were) no (?!longer|more|other|less|larger)[a-z]+/g;
 const MAX_NEGATED_NOUNS = 2;
 
 /** Variables named by a participle or a verb instead of by their content: `requested`, `message`, `created`, `attempt`, `received`. */
@@ -70,7 +71,7 @@ const countIn = (pattern: RegExp): string[] =>
     .flatMap(listFiles)
     .flatMap((file) => (readPage(file).match(pattern) ?? []).map((found) => `${file}: ${found}`));
 
-test("[RP-42] things are not something else, instead of being \"no\" something", () => {
+test('[RP-42] things are not something else, instead of being "no" something', () => {
   const found = countIn(NEGATED_NOUN);
   expect(found.length > MAX_NEGATED_NOUNS ? found : []).toEqual([]);
 });

@@ -2,7 +2,7 @@
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { ChatState } from "./chat-state.ts";
 
-/** After this many crashes of the serverin a row, a turn is not continued, because it may have caused them. */
+/** After this many crashes of the server in a row, a turn is not continued, because it may have caused them. */
 export const MAX_CRASHES = 2;
 
 export const CRASHED: ChatError = {

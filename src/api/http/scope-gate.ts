@@ -30,7 +30,7 @@ export const enforceScope = (request: Request, identity: Identity, operations: O
 
 const OWN_KEY = "your own sign-in or token: applications can't change who has access";
 
-const OWN_KEY_FOR_LATER = "your own sign-in or token: it would outlive the application's authorization has ended";
+const OWN_KEY_FOR_LATER = "your own sign-in or token: it would outlive the application's authorization";
 
 const findNeed = (operation: ReturnType<Operations["find"]>, path: string): ScopeNeed => {
   const { scope = "all", scopeForSelf = scope } = operation?.declared ?? {};

@@ -111,7 +111,7 @@ describe("connection", () => {
 });
 
 describe("metadata", () => {
-  test("[AG-15] values are truncated at 2048 byteswith an error that explains it; unknown keys are ignored", () => {
+  test("[AG-15] values are truncated at 2048 bytes with an error that explains it; unknown keys are ignored", () => {
     const results = [
       { key: "cpu", value: "é".repeat(1025), error: "" },
       { key: "other", value: "x", error: "" },

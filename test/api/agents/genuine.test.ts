@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessOutput } from "#schema/agents/agent-files.ts";
-import type { ListeningPorts } from "#schema/workspaces/startProgram-port.ts";
+import type { ListeningPorts } from "#schema/workspaces/listening-port.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
@@ -41,7 +41,7 @@ describe("a genuine agent", () => {
       `const s = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (r) => new Response("from " + new URL(r.url).pathname) });
        console.log("port=" + s.port + ";");`,
     );
-    const { ports } = await world.owner.get<ListeningPorts>(world.path("startProgram-ports"));
+    const { ports } = await world.owner.get<ListeningPorts>(world.path("listening-ports"));
     expect(ports.map(({ port }) => port)).toContain(program.port);
     const { agentHttp } = context();
     const page = await agentHttp.request(agent(), { method: "GET", path: "/inside", port: program.port });
@@ -79,7 +79,7 @@ describe("a genuine agent", () => {
   test("[TN-12] is reached immediately after it was killed and restarted; connections to the previous process break", async () => {
     const before = await context().dialer.dial(agent(), 4);
     await world.replace();
-    const { ports } = await world.owner.get<ListeningPorts>(world.path("startProgram-ports"));
+    const { ports } = await world.owner.get<ListeningPorts>(world.path("listening-ports"));
     expect(Array.isArray(ports)).toBe(true);
     expect(await before.closed).toMatchObject({ failure: "closed" });
   });
