@@ -2,6 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Outbound } from "#base/outbound.ts";
+import type { MemoryShare } from "#base/system/memory-share.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { readAttachment } from "#db/chats/files.ts";
@@ -69,6 +70,8 @@ type Deps = {
   /** Returns whether turns of chats with this `part` run on this node. */
   readonly isHere: (part: number) => boolean;
   readonly models: LanguageModels;
+  /** The memory for requests to models and for large results. */
+  readonly memory: MemoryShare;
   readonly agentHttp: AgentHttp;
   readonly toolServices: (of: ToolServicesFor) => ToolServices;
   readonly findTurnRefusal: FindTurnRefusal;
@@ -93,6 +96,7 @@ export const openChats = ({
   topics,
   isHere,
   models,
+  memory,
   agentHttp,
   toolServices,
   findTurnRefusal,
@@ -120,6 +124,7 @@ export const openChats = ({
     store,
     clock,
     models,
+    memory,
     agentHttp,
     toolServices,
     skills: chatSkills(store),

@@ -1,6 +1,6 @@
 // Files of chats: rows for the bytes in the blob store. A file belongs to no chat at first, then to the chat of the message that
 // references it, until no message of that chat does. A chat keeps its newest fifty files.
-import { asc } from "drizzle-orm";
+import { asc, sql } from "drizzle-orm";
 import type { Blobs } from "../blobs.ts";
 import { build, eqParam, findBy, insertInto, query, type Statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
@@ -25,6 +25,14 @@ export const listChatFiles = query(
     .from(chat_files)
     .where(eqParam(chat_files.chat))
     .orderBy(asc(chat_files.created_at), asc(chat_files.id)),
+);
+
+/** How many bytes the files of a chat have: {chat}. */
+export const weighChatFiles = query(
+  build
+    .select({ bytes: sql<number>`coalesce(sum(${chat_files.size}), 0)`.mapWith(Number).as("bytes") })
+    .from(chat_files)
+    .where(eqParam(chat_files.chat)),
 );
 
 export const insertChatFile = insertInto(chat_files);

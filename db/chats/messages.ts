@@ -134,6 +134,17 @@ export const listModelHistory = query(
     .orderBy(asc(messages.id)),
 );
 
+/** How many bytes all of them have: {chat, from}. */
+export const weighModelHistory = query(
+  build
+    .select({ bytes: sql<number>`coalesce(sum(octet_length(${messages.content})), 0)`.mapWith(Number).as("bytes") })
+    .from(messages)
+    .where(since),
+);
+
+/** The most bytes that are read of them: one message can begin below the limit and end above it. */
+export const MAX_MODEL_BYTES = MAX_HISTORY_BYTES + MAX_PAGE_BYTES;
+
 /** Whether older messages were left out of what a model is given. */
 export const isTruncatedHistory = (rows: readonly { readonly bytes: number }[]): boolean =>
   isFull(rows, MAX_HISTORY_BYTES);
@@ -214,6 +225,21 @@ export const listModelBefore = query(
     .where(and(isForModel, isNull(messages.replayed), lt(messages.id, sql.placeholder("before"))))
     .orderBy(desc(messages.id))
     .limit(sql.placeholder("limit")),
+);
+
+const sizesBefore = build
+  .select({ bytes: sql<number>`octet_length(${messages.content})`.as("bytes") })
+  .from(messages)
+  .where(and(isForModel, isNull(messages.replayed), lt(messages.id, sql.placeholder("before"))))
+  .orderBy(desc(messages.id))
+  .limit(sql.placeholder("limit"))
+  .as("sizes");
+
+/** How many bytes they have: {chat, before, limit}. */
+export const weighModelBefore = query(
+  build
+    .select({ bytes: sql<number>`coalesce(sum(${sizesBefore.bytes}), 0)`.mapWith(Number).as("bytes") })
+    .from(sizesBefore),
 );
 
 /** One message of a chat, including deleted ones: {chat, id}. */

@@ -28,6 +28,7 @@ import type { Metrics } from "#base/metrics.ts";
 import { Outbound } from "#base/outbound.ts";
 import { ALL_SHARDS, FIRST_SHARD, type Shards } from "#base/shards.ts";
 import type { Telemetry } from "#base/spans.ts";
+import { MemoryShare } from "#base/system/memory-share.ts";
 import { Topics } from "#base/topics.ts";
 import type { ManualBackups } from "#db/backup/by-hand.ts";
 import { createManualBackups, createScheduledBackups, type ScheduledBackups } from "#db/backup/schedule.ts";
@@ -109,6 +110,8 @@ export type ContextOptions = {
   provisioners?: Provisioners;
   /** Alternative language models; tests only. */
   models?: LanguageModels;
+  /** The memory for model calls, overriding what the machine allows; tests only. */
+  callMemory?: MemoryShare | undefined;
   /** The program and command that runs the daemon of local workspaces; default: this program. */
   daemon?: readonly string[] | undefined;
   /** The environment this process was started with; some variables are passed to local workspaces (PATH, LANG, TZ). */
@@ -169,6 +172,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly models: LanguageModels;
   readonly modelSettings: ReturnType<typeof openModels>["modelSettings"];
   readonly modelFetch: ReturnType<typeof openModels>["modelFetch"];
+  readonly callMemory: MemoryShare;
   readonly ledger: ReturnType<typeof openModels>["ledger"];
   readonly recordingRetention: RecordingRetention;
   readonly blobs: Blobs;
@@ -322,10 +326,13 @@ export class Context implements ApiContext, AsyncDisposable {
       refreshRemotely: location.runOnFirst("external_auth", (requested) => this.links.refresh(requested)),
     });
     this.repositories = openRepositories({ ...base, links: this.links, env: environment });
+    const { callMemory: memory = new MemoryShare() } = options;
+    this.callMemory = memory;
     const { models, modelSettings, modelFetch, ledger } = openModels({
       ...base,
       blobs,
       metrics,
+      memory,
       models: options.models,
     });
     this.models = models;
@@ -350,6 +357,7 @@ export class Context implements ApiContext, AsyncDisposable {
       openDirectory: location.openDirectory,
       isHere: location.isHere,
       models,
+      memory,
       agentHttp: this.agentHttp,
       toolServices,
       findTurnRefusal: (chat_id, prompted_at) => findTurnRefusal(this, chat_id, prompted_at),

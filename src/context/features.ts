@@ -30,6 +30,7 @@ import type { Metrics } from "#base/metrics.ts";
 import { markSideEffect, runWhileWaiting } from "#base/network/current-request.ts";
 import type { Shards } from "#base/shards.ts";
 import { isTraced } from "#base/spans.ts";
+import type { MemoryShare } from "#base/system/memory-share.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { readAttachment } from "#db/chats/files.ts";
@@ -210,6 +211,7 @@ export const openTemplates = (needs: TemplateNeeds) => {
 type ModelNeeds = Pick<Base, "config" | "clock" | "store" | "encryption" | "topics" | "location"> & {
   readonly blobs: Blobs;
   readonly metrics: Metrics | undefined;
+  readonly memory: MemoryShare;
   /** Alternative models; tests only. */
   readonly models: LanguageModels | undefined;
 };
@@ -222,6 +224,7 @@ export const openModels = ({
   topics,
   blobs,
   metrics,
+  memory,
   models,
   location,
 }: ModelNeeds) => {
@@ -252,6 +255,7 @@ export const openModels = ({
     models: new MeteredModels({
       store,
       ledger,
+      memory,
       models: traced,
       findOwnerRefusal: (id) => findOwnerRefusal({ store, config }, id),
     }),

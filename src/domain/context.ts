@@ -26,6 +26,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Config, LoadedConfig } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Outbound } from "#base/outbound.ts";
+import type { MemoryShare } from "#base/system/memory-share.ts";
 import type { Topics } from "#base/topics.ts";
 import type { ManualBackups } from "#db/backup/by-hand.ts";
 import type { Blobs } from "#db/blobs.ts";
@@ -96,6 +97,8 @@ export interface DomainContext {
   readonly hooks: Hooks;
   readonly models: LanguageModels;
   readonly modelSettings: ModelSettings;
+  /** The memory for the requests of model calls, of chats and of the AI gateway, and for large results of tools. */
+  readonly callMemory: MemoryShare;
   /** Sends requests to model providers, as far as settings allow. */
   readonly modelFetch: GuardedFetch;
   /** Reservations and usage of model calls. */

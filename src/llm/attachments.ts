@@ -9,6 +9,9 @@ export type Attachments = (file_id: string) => Promise<Attachment | undefined>;
 /** Base64 makes this 32 MB, the limit of providers for a request. The server holds three copies of it during a call. */
 const MAX_BYTES = 24 * 1024 * 1024;
 
+/** Returns the bytes that attachments of this size take in a request. */
+export const estimateEncoded = (bytes: number): number => Math.ceil((Math.min(bytes, MAX_BYTES) * 4) / 3);
+
 /** The bytes that the attachments of one request have together. The newest are counted first; older ones are left out. */
 export class AttachmentBudget {
   #left = MAX_BYTES;

@@ -1,5 +1,6 @@
 // The interface of every language model. A turn requests a stream and reads events; nothing outside this folder knows a provider's name or
 // its errors.
+import type { MemoryHold } from "#base/system/memory-share.ts";
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ModelCost } from "#schema/chats/model-price.ts";
@@ -24,6 +25,13 @@ export type Payer = { readonly user_id: string; readonly chat_key: number; reado
 /** A chat's answers, and the secondary calls. */
 export type CallKind = "chat_turn" | "title_generation" | "quickgen" | "compaction";
 
+/** Memory that is held for a request. */
+export type RequestMemory = {
+  readonly hold: MemoryHold;
+  /** What is left of it once the provider has got the request: without its attachments. */
+  readonly text_bytes: number;
+};
+
 export type ModelRequest = {
   readonly payer: Payer;
   readonly model_id: string;
@@ -33,6 +41,8 @@ export type ModelRequest = {
   readonly provider_tools?: boolean;
   /** One of the seven efforts, or empty for the model's default. */
   readonly reasoning_effort: string;
+  /** The memory that the caller holds for it. If absent, the call takes it, and may wait for it (rule CH-54). */
+  readonly memory?: RequestMemory | undefined;
   /** Starts at 1 for each history. */
   readonly attempt: number;
   readonly signal: AbortSignal;

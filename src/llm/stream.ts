@@ -11,7 +11,7 @@ import { findSignals, toModelError } from "./call-failure.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts";
 import { findFallback, type RequestForm, toInitialForm } from "./fallbacks.ts";
 import { ModelError, type ModelEvent, type ModelRequest } from "./model.ts";
-import { buildRequest, shouldUseResponses } from "./request/request.ts";
+import { buildRequest, type FormedRequest, shouldUseResponses } from "./request/request.ts";
 import { ThinkTags } from "./think-tags.ts";
 
 export type Call = {
@@ -80,6 +80,8 @@ const startCall = async (call: Call, request: ModelRequest, signal: AbortSignal)
         .model({ streamOptions: !manner.unsupported.has("stream_options"), bypass })
         .doStream(formed.options);
       learnedForms.set(adapter, lasting);
+      forgetFiles(formed);
+      request.memory?.hold.resize(request.memory.text_bytes);
       if (refused.length > 0) call.onRefused(refused);
       return { answer: new AnswerReader(stream, bypass), tools: formed.tools };
     } catch (error) {
@@ -92,6 +94,20 @@ const startCall = async (call: Call, request: ModelRequest, signal: AbortSignal)
     }
   }
 };
+
+/** Frees the attachments: the provider has them, and the answer may take minutes. */
+const forgetFiles = ({ options: { prompt } }: FormedRequest): void => {
+  for (const { content } of prompt) {
+    if (typeof content === "string") continue;
+    for (const part of content) {
+      const output = part.type === "tool-result" ? part.output : undefined;
+      const files = [part, ...(output?.type === "content" ? output.value : [])];
+      for (const file of files) if (file.type === "file") file.data = NO_DATA;
+    }
+  }
+};
+
+const NO_DATA = { type: "data", data: new Uint8Array() } as const;
 
 /** The providers' own APIs separate reasoning; servers of open models may not. */
 const mayContainTags = ({ provider: { provider, base_url } }: Call): boolean =>

@@ -1,10 +1,12 @@
 // One connection to an MCP server, using the official client package, which is loaded with the first connection. Supports only tools;
 // limits time, list sizes and response sizes (rules MC-1 to MC-4). Used by the server for an organization's servers, and by the daemon for
 // a workspace's.
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { Client, JsonSchemaValidator, jsonSchemaValidator, Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { runInNewSpan } from "#base/spans.ts";
+import type { AnswerMemory, ReserveMemory } from "#base/system/answer-memory.ts";
 import { VERSION } from "#base/version.ts";
 import type { StoredTool } from "#schema/chats/chat-context.ts";
 import { type McpAnswer, toAnswer } from "./content.ts";
@@ -42,6 +44,8 @@ export class McpConnection {
   #isStale = false;
   #isOpen = true;
   #running = 0;
+  /** The memory of running calls, as far as their callers limit it. */
+  readonly #memories: Set<AnswerMemory>;
   #silent = 0;
 
   private constructor(
@@ -49,7 +53,9 @@ export class McpConnection {
     client: Client,
     transport: Transport,
     tools: readonly StoredTool[],
+    memories: Set<AnswerMemory>,
   ) {
+    this.#memories = memories;
     this.#clock = clock;
     this.#hide = hide;
     this.#client = client;
@@ -63,21 +69,22 @@ export class McpConnection {
   /** Connects and loads the list of tools. Throws McpError and leaves nothing open then. */
   static async open(
     clock: Clock,
-    makeTransport: () => Promise<Transport> | Transport,
+    makeTransport: (findMemory: () => ReserveMemory) => Promise<Transport> | Transport,
     { signal, connect_ms = CONNECT_MS, onToolsChanged, hide = hideNothing }: OpenOptions = {},
   ): Promise<McpConnection> {
     const connectTimeout = new AbortController();
     const limit = clock.after(connect_ms, () => connectTimeout.abort());
     const ended = signal ? AbortSignal.any([connectTimeout.signal, signal]) : connectTimeout.signal;
     const times = { timeout: connect_ms, signal: ended };
+    const memories = new Set<AnswerMemory>();
     let client: Client | undefined;
     let transport: Transport | undefined;
     try {
       client = await makeClient();
-      transport = limitServerRequests(await makeTransport());
+      transport = limitServerRequests(await makeTransport(() => makeReserve(memories)));
       await raceAbort(ended, client.connect(transport, times));
       const tools = hide(await raceAbort(ended, listTools(client, times)));
-      const connection = new McpConnection({ clock, hide }, client, transport, tools);
+      const connection = new McpConnection({ clock, hide }, client, transport, tools, memories);
       client.setNotificationHandler("notifications/tools/list_changed", () => {
         connection.#isStale = true;
         onToolsChanged?.();
@@ -133,11 +140,12 @@ export class McpConnection {
     args: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
     limits: CallLimits,
+    memory?: AnswerMemory,
   ): Promise<McpAnswer> {
     const attributes = { "mcp.method.name": "tools/call", "gen_ai.tool.name": name, "rpc.system": "jsonrpc" };
     return runInNewSpan(
       () => ({ name: `tools/call ${name}`, kind: "client", attributes }),
-      () => this.#call(name, args, signal, limits),
+      () => this.#call(name, args, signal, limits, memory),
     );
   }
 
@@ -146,24 +154,28 @@ export class McpConnection {
     args: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
     { silence_ms, total_ms }: CallLimits,
+    memory: AnswerMemory | undefined,
   ): Promise<McpAnswer> {
     const brokenOff = Promise.withResolvers<never>();
     brokenOff.promise.catch(() => {});
     this.#running += 1;
+    if (memory) this.#memories.add(memory);
     const began = this.#clock.monotonic();
     try {
-      const callRequest = this.#client.callTool(
-        { name, arguments: { ...args } },
-        {
-          signal,
-          timeout: silence_ms,
-          maxTotalTimeout: total_ms,
-          resetTimeoutOnProgress: true,
-          // Requests progress notifications.
-          onprogress: () => {},
-          onRequestStreamEnd: () =>
-            void this.#clock.after(STREAM_END_TIMEOUT_MS, () => brokenOff.reject(new McpError(BROKEN_OFF))),
-        },
+      const callRequest = sending.run(memory, () =>
+        this.#client.callTool(
+          { name, arguments: { ...args } },
+          {
+            signal,
+            timeout: silence_ms,
+            maxTotalTimeout: total_ms,
+            resetTimeoutOnProgress: true,
+            // Requests progress notifications.
+            onprogress: () => {},
+            onRequestStreamEnd: () =>
+              void this.#clock.after(STREAM_END_TIMEOUT_MS, () => brokenOff.reject(new McpError(BROKEN_OFF))),
+          },
+        ),
       );
       const answer = toAnswer(this.#hide(await raceAbort(signal, Promise.race([callRequest, brokenOff.promise]))));
       this.#silent = 0;
@@ -174,6 +186,7 @@ export class McpConnection {
       throw await this.#toFailure(error, took >= total_ms ? total_ms : silence_ms);
     } finally {
       this.#running -= 1;
+      if (memory) this.#memories.delete(memory);
       // Delayed, because closing drops unsent data, and the server should receive the cancellation.
       if (!this.#isOpen && this.#running === 0) this.#clock.after(CLOSE_TIMEOUT_MS, () => void this.close());
     }
@@ -194,6 +207,21 @@ export class McpConnection {
     await this.#client.close().catch(() => {});
   }
 }
+
+/** The memory of the call that a request is sent for. */
+const sending = new AsyncLocalStorage<AnswerMemory | undefined>();
+
+/** Returns what waits for the memory of a large answer to this request: of its call, or of any, because a server can answer it elsewhere. */
+const makeReserve = (memories: ReadonlySet<AnswerMemory>): ReserveMemory => {
+  const own = sending.getStore();
+  return async (onLate) => {
+    const running = own && memories.has(own) ? [own] : [...memories].toReversed();
+    const memory = running.find(({ isReserved }) => !isReserved) ?? running[0];
+    // It can have been interrupted, and the answer be that of another call.
+    const markRead = await memory?.reserve(onLate).catch(() => undefined);
+    return markRead ?? (() => {});
+  };
+};
 
 /** How long a failed connection stays open for its last notification. */
 const CLOSE_TIMEOUT_MS = 250;

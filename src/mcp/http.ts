@@ -4,6 +4,7 @@ import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
 import { counted } from "#base/json/counted-fetch.ts";
 import { parseJson } from "#base/json/read.ts";
+import type { ReserveMemory } from "#base/system/answer-memory.ts";
 import { McpConnection, type OpenOptions } from "./connection.ts";
 import { McpError } from "./failure.ts";
 import type { Fetch } from "./fetch.ts";
@@ -25,13 +26,15 @@ const OTHER_REASONS: readonly number[] = [401, 402, 403, 407, 408, 425, 429, 451
  */
 export const openHttp = async (clock: Clock, way: HttpTarget, options: OpenOptions = {}): Promise<McpConnection> => {
   try {
-    return await McpConnection.open(clock, () => createHttpTransport(clock, way), options);
+    return await McpConnection.open(clock, (findMemory) => createHttpTransport(clock, way, findMemory), options);
   } catch (error) {
     if (way.kind === "sse" || !(error instanceof McpError) || !isPossiblyOlder(error)) throw error;
     const older: HttpTarget = { url: way.url, kind: "sse", headers: way.headers, fetch: way.fetch };
-    return McpConnection.open(clock, () => createHttpTransport(clock, older), options).catch(() => {
-      throw error;
-    });
+    return McpConnection.open(clock, (findMemory) => createHttpTransport(clock, older, findMemory), options).catch(
+      () => {
+        throw error;
+      },
+    );
   }
 };
 
@@ -41,12 +44,13 @@ const isPossiblyOlder = ({ status = 0 }: McpError): boolean =>
 /** Images and documents are large, and 16 MiB of small values would be five million. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** Returns a fetch whose answers fail before they are expensive to parse. */
+/** Returns a fetch whose answers fail before they are expensive to parse. `reserve` waits for the memory of large ones. */
 export const countedFetch =
-  (clock: Clock, fetch: Fetch): Fetch =>
+  (clock: Clock, fetch: Fetch, reserve?: ReserveMemory): Fetch =>
   async (url, init) =>
     counted(clock, await fetch(url, init), {
       maxBytes: MAX_ANSWER_BYTES,
+      reserve,
       fail: (problem) => new Error(`The answer of the server ${problem}`),
     });
 
@@ -54,8 +58,9 @@ export const countedFetch =
 const createHttpTransport = async (
   clock: Clock,
   { url, kind, headers, fetch: open }: HttpTarget,
+  findMemory: () => ReserveMemory,
 ): Promise<Transport> => {
-  const fetch = countedFetch(clock, open);
+  const fetch: Fetch = (to, init) => countedFetch(clock, open, findMemory())(to, init);
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const requestInit = { headers: { ...headers } };
   if (kind === "http") return new StreamableHTTPClientTransport(url, { requestInit, fetch: attributeErrors(fetch) });

@@ -1,6 +1,8 @@
 // A pool of connections to MCP servers, shared by turns: opened on demand, kept while used, closed after five idle minutes. A failed server
 // is retried with exponential backoff, so that turns do not wait for it repeatedly (rules MC-4, MC-5).
+
 import type { Clock } from "#base/clock.ts";
+import type { AnswerMemory } from "#base/system/answer-memory.ts";
 import { type CallLimits, type McpConnection, raceAbort } from "./connection.ts";
 import type { McpAnswer } from "./content.ts";
 import { McpError } from "./failure.ts";
@@ -41,6 +43,9 @@ const RECONNECT_WAIT_MS = 2_000;
 
 const computeBackoff = (failures: number): number =>
   Math.min(MIN_BACKOFF_MS * 2 ** Math.max(0, failures - 1), MAX_BACKOFF_MS);
+
+/** `memory`: waits before a large answer is read. */
+type CallOptions = { readonly signal: AbortSignal; readonly limits: CallLimits; readonly memory?: AnswerMemory };
 
 export class McpPool {
   readonly #clock: Clock;
@@ -104,12 +109,12 @@ export class McpPool {
     target: () => Promise<McpTarget>,
     tool: string,
     args: Readonly<Record<string, unknown>>,
-    { signal, limits }: { readonly signal: AbortSignal; readonly limits: CallLimits },
+    { signal, limits, memory }: CallOptions,
   ): Promise<McpAnswer> {
     const call = (to: () => Promise<McpTarget>) =>
       callWithRenewal(
         async () => this.connect(await to()),
-        (connection) => connection.call(tool, args, signal, limits),
+        (connection) => connection.call(tool, args, signal, limits, memory),
       );
     return retryWithNextToken(target, call);
   }

@@ -39,6 +39,8 @@ export type ToolContext = Live & {
   readonly services: ToolServices;
   readonly agents: Subagents;
   readonly skills: Skills;
+  /** Waits before a large answer is read. */
+  readonly memory: AnswerMemory;
   /** A UUID that stays the same when this call is run again, even after a crash. */
   readonly run_id: string;
   /** This call may have run before: the server has restarted since. */

@@ -2,6 +2,8 @@
 import { expect, test } from "bun:test";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
+import { AnswerMemory } from "#base/system/answer-memory.ts";
+import { MemoryShare } from "#base/system/memory-share.ts";
 import { CONNECT_MS } from "#src/mcp/connection.ts";
 import { toAnswer } from "#src/mcp/content.ts";
 import type { Fetch } from "#src/mcp/fetch.ts";
@@ -9,6 +11,7 @@ import { countedFetch, openHttp } from "#src/mcp/http.ts";
 import { isAllowed, toOfferedName } from "#src/mcp/names.ts";
 import { McpPool, type McpTarget } from "#src/mcp/pool.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { until } from "#test/support/until.ts";
 import { startMcpHost } from "./support.ts";
 
 const makeFetch = (allowed: string[]): Fetch => {
@@ -209,4 +212,27 @@ test("[MC-17] a server whose response is full of pings is disconnected, before e
     "it sent more than 64 requests at a time",
   );
   expect([answers, connection.isOpen]).toEqual([64, false]);
+});
+
+test("[CH-54] a large answer is read once its memory is available, and not before", async () => {
+  await using host = startMcpHost();
+  for (const [kind, path] of [
+    ["http", "/mcp"],
+    ["sse", "/sse"],
+  ] as const) {
+    const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"], max_bytes: 16 * 1024 * 1024 });
+    const fetch: Fetch = (url, init) => outbound.open(new URL(url), init);
+    const connection = await openHttp(systemClock, { url: new URL(path, host.url), kind, headers: {}, fetch });
+    const share = new MemoryShare({ total: 1_024, each: 1_024 });
+    const others = await share.take("others", 1_024, neverAborted);
+    using memory = new AnswerMemory({ clock: systemClock, share, holder: "ann", signal: neverAborted });
+    const answer = connection.call("long", { a: 3 }, neverAborted, LIMITS, memory);
+    await until(() => share.waiting === 1);
+    others.release();
+    expect(String((await answer).result.output)).toStartWith("word word");
+    expect(share.used).toBe(16 * 1024 * 1024);
+    memory[Symbol.dispose]();
+    await until(() => share.used === 0);
+    await connection.close();
+  }
 });

@@ -11,7 +11,7 @@ const numbers = { type: "object" as const, properties: { a: { type: "number" }, 
 
 /**
  * `more`: additional definitions, listed unchanged after its own. Tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait`
- * (forever), `long` (much text), `picture` (two of them, and text).
+ * (forever), `long` (a times 500 KB of text), `picture` (two of them, and text).
  */
 export const makeServer = (more: readonly unknown[] = []): Server => {
   const server = new Server({ name: "test", version: "1.0.0" }, { capabilities: { tools: {} } });
@@ -25,7 +25,7 @@ export const makeServer = (more: readonly unknown[] = []): Server => {
     if (params.name === "add") return text(String((args.a ?? 0) + (args.b ?? 0)));
     if (params.name === "echo") return text(JSON.stringify(args));
     if (params.name === "fail") return { ...text("that went wrong"), isError: true };
-    if (params.name === "long") return text("word ".repeat(100_000));
+    if (params.name === "long") return text("word ".repeat(100_000 * (args.a ?? 1)));
     if (params.name === "picture") {
       const image = { type: "image" as const, data: PIXEL, mimeType: "image/png" };
       // A server that uses our field names must not be able to reference a file.

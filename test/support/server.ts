@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { type Config, type LoadedConfig, loadConfig } from "#base/config.ts";
 import type { Shards } from "#base/shards.ts";
+import type { MemoryShare } from "#base/system/memory-share.ts";
 import { deriveNodeToken, takerOfNames } from "#src/cluster/forwarded-header.ts";
 import type { Membership } from "#src/cluster/membership.ts";
 import type { Context } from "#src/context/context.ts";
@@ -40,6 +41,8 @@ export type TestServerOptions = {
   clock?: Clock;
   directory?: string;
   models?: LanguageModels;
+  /** The memory for model calls and large results of tools. */
+  callMemory?: MemoryShare;
   /** The shards of this server, as one of several nodes. */
   shards?: Shards;
   /** The server's environment variables in addition to settings; the binary always has PATH and HOME. */
@@ -93,7 +96,7 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
     else if (own) fillMigrated(directory);
   }
   const { url, ...started } =
-    binary && !options.clock && !options.models
+    binary && !options.clock && !options.models && !options.callMemory
       ? await startBinary(binary, directory, options)
       : await startInProcess(directory, options);
   // The files of a run share a process, which keeps what each has at its top level: a server there must not keep all that it was made of.
@@ -128,7 +131,7 @@ const startInProcess = async (directory: string, options: TestServerOptions) => 
   const proxy = usesPostgres && usesStandbyNodes ? startProxy() : undefined;
   const env = { ...(proxy ? { SLIPWAY_ACCESS_URL: proxy.url.href } : {}), ...options.env };
   const { config, sources } = loadTestConfig(directory, { ...options, env });
-  const { clock, models, shards, environment } = options;
+  const { clock, models, callMemory, shards, environment } = options;
   const place = { config, password: ADMIN.password, isUsual: isUsual(options) };
   const { database = "", ...opened } = usesPostgres ? await openServersStore(directory, place) : {};
   const membership = proxy && ({ takerOfNames: (key) => takerOfNames(deriveNodeToken(key)) } as Membership);
@@ -140,6 +143,7 @@ const startInProcess = async (directory: string, options: TestServerOptions) => 
     sources,
     clock,
     models,
+    callMemory,
     shards,
     environment,
     ...tests,

@@ -5,6 +5,7 @@ import { uuid } from "#base/ids.ts";
 import { tooCostly } from "#base/json/cost.ts";
 import { parseJson } from "#base/json/read.ts";
 import { log } from "#base/log.ts";
+import { AnswerMemory } from "#base/system/answer-memory.ts";
 import { VERSION } from "#base/version.ts";
 import { answerMessage } from "#src/mcp/offered-server.ts";
 import { SecretMask } from "#src/tools/mask.ts";
@@ -17,7 +18,10 @@ import { toToolScope } from "../turn/offer.ts";
 import { WorkspaceAgent } from "../turn/tool-agent.ts";
 import type { OwnCall } from "./events.ts";
 
-type Deps = Pick<TurnDeps, "store" | "clock" | "agentHttp" | "toolServices" | "skills" | "subagents" | "mcp">;
+type Deps = Pick<
+  TurnDeps,
+  "store" | "clock" | "agentHttp" | "toolServices" | "skills" | "memory" | "subagents" | "mcp"
+>;
 type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids" | "context_limit">;
 
 /** Runs a call after the chat's rules, and a person where required, have approved it. */
@@ -80,14 +84,17 @@ export class AgentTools {
     return runOwn(call, async (signal) => {
       const of = { ...about, chat_id: this.#chat_id, run_id };
       const services = this.#deps.toolServices(of);
+      const { clock, memory: share } = this.#deps;
+      using memory = new AnswerMemory({ clock, share, holder: about.owner_id, signal });
       const context = {
-        clock: this.#deps.clock,
+        clock,
+        memory,
         run_id,
         context_limit,
         services,
         again: false,
         mask: new SecretMask(await services.loadSecrets()),
-        agent: new WorkspaceAgent(this.#deps, of, false),
+        agent: new WorkspaceAgent(this.#deps, of, false, { memory }),
         skills: this.#deps.skills({ chat_key, owner_id: about.owner_id }),
         agents: this.#deps.subagents({
           chat_id: this.#chat_id,
@@ -99,7 +106,7 @@ export class AgentTools {
         reset: () => {},
         write: () => {},
       };
-      return runTool(toToolScope(this.#chat_id, about), call, context, signal, found.tool);
+      return await runTool(toToolScope(this.#chat_id, about), call, context, signal, found.tool);
     });
   }
 }

@@ -3,7 +3,13 @@
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { ChatRunRow } from "#db/chats/runs.ts";
-import { type LanguageModels, ModelError, type ModelRequest, type ModelUsage } from "#src/llm/model.ts";
+import {
+  type LanguageModels,
+  ModelError,
+  type ModelRequest,
+  type ModelUsage,
+  type RequestMemory,
+} from "#src/llm/model.ts";
 import { Collector } from "../turn/collector.ts";
 import { untilAborted } from "../turn/watch.ts";
 import type { RecordedCall, Recorder, Recording } from "./recorder.ts";
@@ -16,6 +22,8 @@ export type SideModelDeps = {
   readonly models: LanguageModels;
   /** Absent when recording is off. */
   readonly recorder?: Recorder | undefined;
+  /** Returns the memory that the caller already holds. */
+  readonly memory?: () => RequestMemory | undefined;
 };
 /** The purpose of a question, as it is recorded. */
 export type SidePurpose = RecordedCall & { readonly kind: ChatRunRow["kind"] };
@@ -28,7 +36,7 @@ const SMALL_LIMITS: SideLimits = { time_ms: 30_000, longest: 2_000 };
 
 /** Returns the answer. Throws `ModelError`, of kind `timeout` when time is up, or the reason of `stop`. */
 export const askModel = async (
-  { clock, models, recorder }: SideModelDeps,
+  { clock, models, recorder, memory }: SideModelDeps,
   errand: SidePurpose,
   question: SideQuestion,
   stop: AbortSignal,
@@ -46,6 +54,7 @@ export const askModel = async (
           signal,
           clock,
           record,
+          memory: memory?.(),
           longest: limits.longest,
         });
       } catch (error) {
@@ -69,7 +78,7 @@ export const askSideModel = async (
   stop: AbortSignal,
 ): Promise<string> => (await askModel(parts, errand, question, stop, SMALL_LIMITS)).text;
 
-type Try = Pick<ModelRequest, "attempt" | "signal"> & {
+type Try = Pick<ModelRequest, "attempt" | "memory" | "signal"> & {
   readonly clock: Clock;
   readonly record: Recording | undefined;
   readonly longest: number;
@@ -79,14 +88,23 @@ const requestAnswer = async (
   models: LanguageModels,
   errand: SidePurpose,
   { system, text }: SideQuestion,
-  { attempt, signal, clock, record, longest }: Try,
+  { attempt, signal, clock, record, memory, longest }: Try,
 ): Promise<SideAnswer> => {
   const messages = [
     { role: "system", content: [{ type: "text", text: system }] },
     { role: "user", content: [{ type: "text", text }] },
   ] as const;
   const payer = { user_id: errand.about.owner_id, chat_key: errand.chat_key, kind: errand.kind };
-  const request = { payer, model_id: errand.model_id, messages, tools: [], reasoning_effort: "", attempt, signal };
+  const request = {
+    payer,
+    model_id: errand.model_id,
+    messages,
+    tools: [],
+    reasoning_effort: "",
+    memory,
+    attempt,
+    signal,
+  };
   const collector = new Collector();
   const ended = await record?.call(errand, request);
   let failure: unknown;

@@ -6,7 +6,10 @@ import {
   listModelBefore,
   listModelHistory,
   listSystemRows,
+  MAX_MODEL_BYTES,
   type MessageRow,
+  weighModelBefore,
+  weighModelHistory,
 } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 
@@ -36,7 +39,12 @@ const dropPartialTurn = (rows: readonly SizedRow[]): readonly SizedRow[] => {
 /** A turn keeps a history up to this size in memory between its steps, also while its tools run. */
 const MAX_CACHED_BYTES = 2 * 1024 * 1024;
 
-type CachedHistory = { readonly marker: number | undefined; readonly rows: readonly SizedRow[]; readonly last: number };
+type CachedHistory = {
+  readonly marker: number | undefined;
+  readonly rows: readonly SizedRow[];
+  readonly last: number;
+  readonly bytes: number;
+};
 
 /**
  * The history of a chat during one turn. Reads it once, and after that only what was added: messages never change, and removing one ends
@@ -52,6 +60,19 @@ export class TurnHistory {
     this.#chat = chat;
   }
 
+  /** Returns about how many bytes `read` returns, without reading them. */
+  async weigh(): Promise<number> {
+    const marker = await this.#store.get(findMarker({ chat: this.#chat }));
+    const known = this.#cached?.marker === marker?.id ? this.#cached : undefined;
+    const from = known ? known.last + 1 : (marker?.id ?? 0);
+    const found = await this.#store.get(weighModelHistory({ chat: this.#chat, from }));
+    const since = Math.min((known?.bytes ?? 0) + (found?.bytes ?? 0), MAX_MODEL_BYTES);
+    if (known || !marker?.replayed) return since;
+    const { id: before, replayed: limit } = marker;
+    const kept = await this.#store.get(weighModelBefore({ chat: this.#chat, before, limit }));
+    return since + (kept?.bytes ?? 0);
+  }
+
   /** Returns the same as `readHistory`. */
   async read(): Promise<readonly MessageRow[]> {
     const marker = (await this.#store.get(findMarker({ chat: this.#chat })))?.id;
@@ -61,8 +82,8 @@ export class TurnHistory {
     const grown = known && [...known.rows, ...(await this.#store.scan(listModelHistory({ chat: this.#chat, from })))];
     const rows = grown && !isTruncatedHistory(grown) ? grown : await readHistory(this.#store, this.#chat);
     const last = rows.reduce((newest, { id }) => Math.max(newest, id), 0);
-    if (rows.length > 0 && rows.reduce((sum, { bytes }) => sum + bytes, 0) <= MAX_CACHED_BYTES)
-      this.#cached = { marker, rows, last };
+    const bytes = rows.reduce((sum, one) => sum + one.bytes, 0);
+    if (rows.length > 0 && bytes <= MAX_CACHED_BYTES) this.#cached = { marker, rows, last, bytes };
     return rows;
   }
 }

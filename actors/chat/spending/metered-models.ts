@@ -1,7 +1,8 @@
 // The models as chats use them: reserves a call's estimated usage before it begins, prices and records its actual usage before passing on
 // the end of its answer, and blocks calls over a limit (rules SP-1 to SP-6, BU-1 to BU-4) or of owners who may not begin a turn
-// (rule CH-51). Every call goes through here, including calls outside of turns.
+// (rule CH-51). Calls whose memory is not held yet wait for it (rule CH-54). Every call goes through here, including calls outside of turns.
 import { log } from "#base/log.ts";
+import type { MemoryHold, MemoryShare } from "#base/system/memory-share.ts";
 import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
 import { findLedgerFields } from "#db/chats/spend.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -28,6 +29,8 @@ type Deps = {
   readonly store: Store;
   readonly ledger: ModelLedger;
   readonly models: LanguageModels;
+  /** The memory for requests. */
+  readonly memory: MemoryShare;
   /** Returns why the owner of this chat may not use models now. */
   readonly findOwnerRefusal: (chat_id: string) => Promise<string | undefined>;
 };
@@ -80,10 +83,7 @@ export class MeteredModels implements LanguageModels {
    * stops early does not wait: the call is settled in the background.
    */
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
-    const call: Call = Object.assign(await this.#begin(request), {
-      request,
-      answer: this.#deps.ledger.answers.open(request.payer.user_id),
-    });
+    const call = await this.#open(request);
     const { hungUp: signal } = call.answer;
     const reading = new Reading((onSend) => this.#deps.models.stream({ ...request, signal, onSend }));
     try {
@@ -98,6 +98,20 @@ export class MeteredModels implements LanguageModels {
       // The answer broke off after its usage was reported. The caller must see that failure, not one of recording it.
       if (reading.isOver || reading.isSettled) await this.#settle(call, reading);
       else void this.#drain(call, reading);
+    }
+  }
+
+  /** Begins a call once the memory for its request is available. Throws the signal's reason while it waits. */
+  async #open(request: ModelRequest): Promise<Call> {
+    const { memory: share, ledger } = this.#deps;
+    const { payer, signal } = request;
+    const memory = request.memory?.hold.keep() ?? (await share.take(payer.user_id, measure(request), signal));
+    try {
+      const begun = await this.#begin(request);
+      return { ...begun, request, memory, answer: ledger.answers.open(payer.user_id) };
+    } catch (error) {
+      memory.release();
+      throw error;
     }
   }
 
@@ -120,7 +134,7 @@ export class MeteredModels implements LanguageModels {
 
   /** Records what the call has used, or releases its reservation. Never rejects. */
   async #settle(call: Call, reading: Reading): Promise<void> {
-    const { answer, open } = call;
+    const { answer, memory, open } = call;
     const { used, isSettled, isFinished, text_bytes } = reading;
     try {
       if (isSettled) return;
@@ -134,6 +148,7 @@ export class MeteredModels implements LanguageModels {
     } finally {
       answer.end();
       reading.close();
+      memory.release();
     }
   }
 
@@ -245,6 +260,8 @@ type Call = {
   readonly open: OpenCall;
   readonly row: LedgerCall;
   readonly request: ModelRequest;
+  /** Also held while the rest of an answer is read whose caller has stopped. */
+  readonly memory: MemoryHold;
   readonly answer: OpenAnswer;
 };
 
@@ -300,9 +317,11 @@ class Reading implements AsyncIterator<ModelEvent> {
 
 const getTextSize = (event: ModelEvent): number => ("delta" in event ? Buffer.byteLength(event.delta) : 0);
 
+/** Returns the bytes of a request without attachments. */
+const measure = ({ messages, tools }: ModelRequest): number => Buffer.byteLength(JSON.stringify([messages, tools]));
+
 /** Estimates the tokens of a prompt. */
-const estimateInput = ({ messages, tools }: ModelRequest): number =>
-  Math.ceil(Buffer.byteLength(JSON.stringify([messages, tools])) / BYTES_PER_TOKEN);
+const estimateInput = (request: ModelRequest): number => Math.ceil(measure(request) / BYTES_PER_TOKEN);
 
 /** Returns whether the provider reported any tokens. */
 const hasTokens = ({ input_tokens = 0, output_tokens = 0, ...more }: ModelUsage): boolean =>

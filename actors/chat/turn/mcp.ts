@@ -116,8 +116,8 @@ export class ChatMcp {
         toMcpTool(
           { ...one, name: toOfferedName(slug, one.name), server: server.display_name || slug },
           { server_id: id, asksIntent: model_intent },
-          (args, _, ended) =>
-            pool.call(() => this.#target(server, owner_id), one.name, args, { signal: ended, limits }),
+          (args, { memory }, signal) =>
+            pool.call(() => this.#target(server, owner_id), one.name, args, { signal, limits, memory }),
         ),
       );
   }

@@ -1,7 +1,7 @@
 // One call of a turn's model: its prompt, and its output as the parts of a message and for followers. Used by turn.ts.
 import { findCustomPrompt } from "#db/chats/messages.ts";
 import { type CallSettings, readCallSettings } from "#db/chats/settings.ts";
-import { ModelError, type PromptMessage } from "#src/llm/model.ts";
+import { ModelError, type PromptMessage, type RequestMemory } from "#src/llm/model.ts";
 import { repairCall } from "#src/llm/repair-arguments.ts";
 import type { RecordEnd, Recording } from "../background/recorder.ts";
 import type { StartedAttempt } from "../messages.ts";
@@ -22,6 +22,7 @@ type Call = {
   readonly chat_id: string;
   readonly begun: StartedAttempt;
   readonly history: readonly PromptMessage[];
+  readonly memory: RequestMemory | undefined;
   readonly mcp: McpOffer;
   /** Both grow during the call. The buffer is closed at the end. */
   readonly collector: Collector;
@@ -35,7 +36,7 @@ type Call = {
  */
 export const callModel = async (
   deps: Deps,
-  { chat_id, begun, history, mcp, collector, buffer, recording }: Call,
+  { chat_id, begun, history, memory, mcp, collector, buffer, recording }: Call,
   stop: AbortSignal,
 ): Promise<unknown> => {
   const { clock, models } = deps;
@@ -53,7 +54,7 @@ export const callModel = async (
     const { model_id, reasoning_effort, tools, provider_tools } = begun;
     const attempt = begun.fence.generation_attempt;
     const payer = { user_id: begun.about.owner_id, chat_key: begun.chat_key, kind: "chat_turn" } as const;
-    const request = { payer, model_id, messages, tools, provider_tools, reasoning_effort, attempt, signal };
+    const request = { payer, model_id, messages, tools, provider_tools, reasoning_effort, memory, attempt, signal };
     ended = await recording?.call({ ...begun, settings }, request);
     for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
       watch.heard();

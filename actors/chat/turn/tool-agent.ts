@@ -1,8 +1,11 @@
 // Connects a chat's tools to its workspace: sends requests to the daemon of the current agent, and explains why it cannot be reached.
 // Idempotent requests wait for an agent that has just disconnected (rules TO-6, TO-8).
+
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { pause } from "#base/retry.ts";
+import type { AnswerMemory } from "#base/system/answer-memory.ts";
+import type { MemoryShare } from "#base/system/memory-share.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -37,6 +40,8 @@ const WAKEABLE_STATUSES: ReadonlySet<string> = new Set(["stopped", "stopping", "
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 export type AgentDeps = {
+  /** The memory for requests to models and for large results. */
+  readonly memory: MemoryShare;
   readonly store: Store;
   readonly clock: Clock;
   readonly agentHttp: AgentHttp;
@@ -55,6 +60,8 @@ export type AgentOptions = {
   readonly name?: string | undefined;
   /** Set if the call starts a stopped workspace (rule WO-9); aborts waiting for it. */
   readonly wakes?: AbortSignal;
+  /** Waits before a large answer is read. */
+  readonly memory?: AnswerMemory;
 };
 
 export class WorkspaceAgent implements ToolAgent {
@@ -68,10 +75,12 @@ export class WorkspaceAgent implements ToolAgent {
 
   readonly #name: string | undefined;
   readonly #wakes: AbortSignal | undefined;
+  readonly #memory: AnswerMemory | undefined;
   /** A workspace that stops during a call was stopped on purpose. */
   #isReached = false;
 
-  constructor(deps: ReachDeps, of: ToolServicesFor, known: boolean, { name, wakes }: AgentOptions = {}) {
+  constructor(deps: ReachDeps, of: ToolServicesFor, known: boolean, { name, wakes, memory }: AgentOptions = {}) {
+    this.#memory = memory;
     this.#name = name;
     this.#wakes = wakes;
     this.#deps = deps;
@@ -131,6 +140,7 @@ export class WorkspaceAgent implements ToolAgent {
         ...(body ? { body } : {}),
         signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
       });
+      response.reserve = () => this.#memory?.reserve(() => silence.abort());
       if (response.status < 400) return await read(response);
       throw new ToolError(formatRefusal(response.status, path, await response.json<Refusal>(MAX_ANSWER_BYTES)));
     } catch (error) {

@@ -1,9 +1,11 @@
 // Runs the tool calls of one step, a few at a time, outside of the mailbox. Followers get their output live; their results become messages in
 // the order of the calls. Run by turn.ts; calls that a crash interrupts are run again under the same IDs (rule TO-8).
+
 import { toRfc3339 } from "#base/clock.ts";
 import { ConcurrencyLimit } from "#base/concurrency-limit.ts";
 import { sha256, uuidFromBytes } from "#base/ids.ts";
 import { nextTurn } from "#base/retry.ts";
+import { AnswerMemory } from "#base/system/answer-memory.ts";
 import type { HookFailure } from "#src/hooks/protocol.ts";
 import { HeadTailBuffer } from "#src/tools/cut.ts";
 import { findApprovedEditProblem, findLinkProblem } from "#src/tools/files/real-path.ts";
@@ -132,13 +134,15 @@ export class ToolStep {
     const services = this.#deps.toolServices(of);
     this.#known ??= services.loadSecrets().then((secrets) => ({ secrets, mask: new SecretMask(secrets) }));
     const { secrets, mask } = await this.#known;
+    using memory = new AnswerMemory({ clock, share: this.#deps.memory, holder: about.owner_id, signal });
     const context = {
       clock,
       again,
       run_id,
       context_limit,
       mask,
-      agent: new WorkspaceAgent(this.#deps, of, again || this.#waits, { name: named.agent, wakes: signal }),
+      memory,
+      agent: new WorkspaceAgent(this.#deps, of, again || this.#waits, { name: named.agent, wakes: signal, memory }),
       services,
       skills: this.#deps.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),
       agents: this.#deps.subagents({

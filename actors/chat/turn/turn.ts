@@ -2,9 +2,12 @@
 // with the history and attempt they belong to. Ends as soon as a report is stale or it is stopped.
 
 import { pause } from "#base/retry.ts";
+import type { MemoryHold } from "#base/system/memory-share.ts";
+import { weighChatFiles } from "#db/chats/files.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
+import { estimateEncoded } from "#src/llm/attachments.ts";
 import { MAX_WAIT_MS } from "#src/llm/failure.ts";
-import { ModelError } from "#src/llm/model.ts";
+import { ModelError, type RequestMemory } from "#src/llm/model.ts";
 import { isReadOnlyTool } from "#src/tools/registry.ts";
 import type { Recording } from "../background/recorder.ts";
 import type { TurnStart } from "../effects.ts";
@@ -65,6 +68,8 @@ export class Turn implements RunningTurn {
   #tools: ToolStep | undefined;
   #mcp: McpOffer = EMPTY_OFFER;
   #history: TurnHistory | undefined;
+  /** The memory of the model call that is being prepared or made. */
+  #memory: RequestMemory | undefined;
   /** Resolves when the checkpoint of the person's message is stored (rule UN-1). */
   #checkpoint: Promise<void> = Promise.resolve();
   readonly #compaction: TurnCompaction;
@@ -96,7 +101,7 @@ export class Turn implements RunningTurn {
     const { clock, publish } = deps;
     this.#compaction = new TurnCompaction(
       { chat_id, clock, hooks: this.#hooks, reporter: this.#reporter, publish, begin },
-      new Compactor(deps, chat_id),
+      new Compactor(Object.assign({}, deps, { memory: () => this.#memory }), chat_id),
     );
   }
 
@@ -108,8 +113,11 @@ export class Turn implements RunningTurn {
     for (let step = 1; !this.isStopped; ) {
       const asked = await this.#reporter.report("beginAttempt", { history_version: this.history_version });
       if (asked !== "stale" && asked.compaction) {
-        const all = await this.#readHistory(asked);
-        return all && this.#compaction.compactOnRequest(asked, all);
+        using hold = await this.#takeMemory(asked);
+        const all = hold && (await this.#readHistory(asked));
+        // Awaited here, because the memory is released at the end of the block.
+        if (all) await this.#compaction.compactOnRequest(asked, all);
+        return;
       }
       const begun = asked === "stale" || this.isStopped ? undefined : await this.#withTools(asked);
       if (!begun || this.isStopped) return;
@@ -118,7 +126,8 @@ export class Turn implements RunningTurn {
         await yieldSlot(this.#slot, this.#abort.signal);
         continue;
       }
-      const history = await this.#readHistory(begun);
+      using hold = await this.#takeMemory(begun);
+      const history = hold && (await this.#readHistory(begun));
       const opened = history && this.#follow(await this.#opening.store(begun, history));
       if (!history || opened === "over") return;
       if (opened === "again") continue;
@@ -135,6 +144,7 @@ export class Turn implements RunningTurn {
         if (then === "over") return;
         if (then === "again") continue;
       }
+      hold.release();
       if (failure !== undefined) {
         if (!(await this.#waitForRetry(failure, tries, begun))) return;
         continue;
@@ -202,6 +212,7 @@ export class Turn implements RunningTurn {
       chat_id: this.#chat_id,
       begun,
       history,
+      memory: this.#memory,
       mcp: this.#mcp,
       collector,
       buffer,
@@ -244,6 +255,27 @@ export class Turn implements RunningTurn {
     const offered = await addMcpTools(this.#deps, this.#chat_id, begun, this.#abort.signal);
     this.#mcp = offered?.offer ?? this.#mcp;
     return offered?.begun;
+  }
+
+  /** Waits for the memory of the history and its attachments, before they are read. Returns undefined once the turn is over. */
+  async #takeMemory({ about, chat_key }: StartedAttempt): Promise<MemoryHold | undefined> {
+    const { clock, memory, store } = this.#deps;
+    const { signal } = this.#abort;
+    this.#history ??= new TurnHistory(store, chat_key);
+    const history = this.#history;
+    const weighed = await retryUntilAnswered(clock, signal, () =>
+      Promise.all([history.weigh(), store.get(weighChatFiles({ chat: chat_key }))]),
+    );
+    if (weighed === "stale") return undefined;
+    const [text_bytes, files] = weighed;
+    try {
+      const hold = await memory.take(about.owner_id, text_bytes + estimateEncoded(files?.bytes ?? 0), signal);
+      this.#memory = { hold, text_bytes };
+      return hold;
+    } catch (error) {
+      if (this.isStopped) return undefined;
+      throw error;
+    }
   }
 
   /** Returns undefined once the turn is over. */

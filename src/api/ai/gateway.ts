@@ -68,12 +68,13 @@ export const isGatewayPath = (path: string): boolean => parseGatewayPath(path) !
 export class AiGateway {
   readonly #ctx: ApiContext;
   readonly #callerDeps: CallerDeps;
-  readonly #calls = new OpenCalls();
+  readonly #calls: OpenCalls;
   readonly #metrics = new GatewayMetrics();
 
   constructor(ctx: ApiContext, callerDeps: CallerDeps, metrics: Metrics | undefined) {
     this.#ctx = ctx;
     this.#callerDeps = callerDeps;
+    this.#calls = new OpenCalls(ctx.clock, ctx.callMemory);
     if (metrics) this.#metrics.register(metrics, () => this.#calls.count);
   }
 
@@ -115,7 +116,7 @@ export class AiGateway {
     if (endpoint.kind === "models")
       return Response.json(presentModelList(dialect, listNames(admitted.catalog, dialect, admitted.caller.asker)));
     // Counted before the body is read, because the body is held in memory.
-    const slot = this.#calls.open(admitted.caller.payer.user_id, maxBodyBytes(request));
+    const slot = await this.#calls.open(admitted.caller.payer.user_id, maxBodyBytes(request), request.signal);
     if ("status" in slot) return slot;
     try {
       const bytes = await readBytes(request, MAX_BODY_BYTES);

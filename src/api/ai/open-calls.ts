@@ -1,21 +1,21 @@
-// Limits the number of open model calls and the total size of their requests: a request of up to 64 MiB stays in memory until its response
+// Limits the number of open model calls, and takes the memory for their requests: a request of up to 64 MiB stays in memory until its response
 // ends, as bytes, as a value, and as what is sent to the provider.
-import { shareOfMemory } from "#base/system/memory.ts";
+import type { Clock } from "#base/clock.ts";
+import type { MemoryHold, MemoryShare } from "#base/system/memory-share.ts";
 import type { Refusal } from "#src/llm/gateway/refusal.ts";
 
-type Weight = { calls: number; bytes: number };
-type Limits = { readonly calls: number; readonly bytes: number };
-
-const MIB = 1024 * 1024;
-/** The largest request always fits, and next to it one of another person. */
-const MIN_BYTES = 64 * MIB;
-const MAX_BYTES = Math.max(2 * MIN_BYTES, Math.min(shareOfMemory(1 / 8), 1024 * MIB));
-const LIMITS: Limits = { calls: 2_000, bytes: MAX_BYTES };
-const USER_LIMITS: Limits = { calls: 100, bytes: Math.max(MIN_BYTES, Math.min(MAX_BYTES / 2, 256 * MIB)) };
+const MAX_CALLS = 2_000;
+const MAX_USER_CALLS = 100;
+/** A request without memory after this time is refused. Its body waits at its caller. */
+const MAX_WAIT_MS = 10_000;
 const RETRY_AFTER_S = 5;
 
-const hasRoom = ({ calls, bytes }: Weight, more: number, limits: Limits): boolean =>
-  calls < limits.calls && bytes + more <= limits.bytes;
+const REFUSAL: Refusal = {
+  status: 429,
+  code: "too_many_calls",
+  message: "Too many model calls are in progress. Try again when one of them is done.",
+  retry_after: RETRY_AFTER_S,
+};
 
 type OpenSlot = {
   /** Sets the actual size of the request once it has been read. */
@@ -25,42 +25,63 @@ type OpenSlot = {
 };
 
 export class OpenCalls {
-  readonly #all: Weight = { calls: 0, bytes: 0 };
-  readonly #users = new Map<string, Weight>();
+  readonly #clock: Clock;
+  readonly #memory: MemoryShare;
+  readonly #users = new Map<string, number>();
+  /** Number of open calls. */
+  count = 0;
 
-  /** Returns the number of open calls. */
-  get count(): number {
-    return this.#all.calls;
+  /** `memory`: the share that chats use, too. */
+  constructor(clock: Clock, memory: MemoryShare) {
+    this.#clock = clock;
+    this.#memory = memory;
   }
 
-  /** Takes a slot for a request of at most `most` bytes, if the limits of the caller and of the server allow it. */
-  open(user_id: string, most: number): OpenSlot | Refusal {
-    const own = this.#users.get(user_id) ?? { calls: 0, bytes: 0 };
-    if (!hasRoom(own, most, USER_LIMITS) || !hasRoom(this.#all, most, LIMITS)) {
-      const message = "Too many model calls are in progress. Try again when one of them is done.";
-      return { status: 429, code: "too_many_calls", message, retry_after: RETRY_AFTER_S };
+  /**
+   * Takes a slot for a request of at most `most` bytes, and waits some time for its memory. Refuses if the limits of the caller or of the
+   * server do not allow it.
+   */
+  async open(user_id: string, most: number, signal: AbortSignal): Promise<OpenSlot | Refusal> {
+    if (this.count >= MAX_CALLS || this.#countOf(user_id) >= MAX_USER_CALLS) return REFUSAL;
+    this.#add(user_id, 1);
+    const memory = await this.#takeMemory(user_id, most, signal);
+    if (!memory) {
+      this.#add(user_id, -1);
+      return REFUSAL;
     }
-    this.#users.set(user_id, own);
-    let held = 0;
-    const add = (calls: number, bytes: number): void => {
-      held += bytes;
-      for (const one of [own, this.#all]) {
-        one.calls += calls;
-        one.bytes += bytes;
-      }
-    };
-    add(1, most);
     let isReleased = false;
     return {
-      setBodySize: (bytes) => {
-        if (!isReleased) add(0, bytes - held);
-      },
+      setBodySize: (bytes) => memory.resize(bytes),
       release: () => {
         if (isReleased) return;
         isReleased = true;
-        add(-1, -held);
-        if (own.calls === 0) this.#users.delete(user_id);
+        memory.release();
+        this.#add(user_id, -1);
       },
     };
+  }
+
+  async #takeMemory(user_id: string, most: number, signal: AbortSignal): Promise<MemoryHold | undefined> {
+    const late = new AbortController();
+    const timer = this.#clock.after(MAX_WAIT_MS, () => late.abort());
+    try {
+      return await this.#memory.take(user_id, most, AbortSignal.any([signal, late.signal]));
+    } catch {
+      // Its caller has left, or has waited for too long.
+      return undefined;
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  #countOf(user_id: string): number {
+    return this.#users.get(user_id) ?? 0;
+  }
+
+  #add(user_id: string, by: 1 | -1): void {
+    this.count += by;
+    const count = this.#countOf(user_id) + by;
+    if (count === 0) this.#users.delete(user_id);
+    else this.#users.set(user_id, count);
   }
 }

@@ -1,13 +1,20 @@
 // Bounds the answers that a library reads itself: it cannot be given another parser, so its `fetch` fails before the library parses anything.
 // A body is checked as a whole, an event stream event by event.
+
 import type { Clock } from "../clock.ts";
 import { restAfter } from "../retry.ts";
+import { LARGE_ANSWER_BYTES, type ReserveMemory } from "../system/answer-memory.ts";
 import { type JsonLimits, tooCostly } from "./cost.ts";
 import { EventCost } from "./event-cost.ts";
 import { JsonProblem, readBytes } from "./read.ts";
 
 /** `maxBytes`: of a body, or of one event. `fail` makes the error from the end of the sentence "The answer ...". */
-export type AnswerLimits = JsonLimits & { readonly maxBytes: number; readonly fail: (problem: string) => Error };
+export type AnswerLimits = JsonLimits & {
+  readonly maxBytes: number;
+  readonly fail: (problem: string) => Error;
+  /** Waits for the memory of a large body or event. */
+  readonly reserve?: ReserveMemory | undefined;
+};
 
 export const isEventStream = ({ headers }: Response): boolean =>
   /^\s*text\/event-stream\b/i.test(headers.get("content-type") ?? "");
@@ -19,9 +26,9 @@ export const counted = (clock: Clock, response: Response, limits: AnswerLimits):
     : countedWhole(response, limits);
 
 /** Like `counted`, for an answer that is not an event stream. */
-export const countedWhole = (response: Response, { maxBytes, fail, ...limits }: AnswerLimits): Response => {
-  const { body } = response;
-  if (!body) return response;
+export const countedWhole = (response: Response, { maxBytes, fail, reserve, ...limits }: AnswerLimits): Response => {
+  if (!response.body) return response;
+  const body = reserve ? response.body.pipeThrough(waitForMemory(reserve, fail)) : response.body;
   const read = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
     const bytes = await readBytes({ body }, maxBytes).catch((error: unknown) => {
       throw error instanceof JsonProblem ? fail(error.message) : error;
@@ -40,13 +47,33 @@ export const countedWhole = (response: Response, { maxBytes, fail, ...limits }: 
 const withBody = ({ status, statusText, headers }: Response, body: ReadableStream<Uint8Array>): Response =>
   new Response(body, { status, statusText, headers });
 
+const TOO_SLOW = "arrives too slowly.";
+
+const waitForMemory = (reserve: ReserveMemory, fail: AnswerLimits["fail"]): TransformStream<Uint8Array, Uint8Array> => {
+  let size = 0;
+  let markRead: (() => void) | undefined;
+  return new TransformStream({
+    async transform(bytes, controller) {
+      size += bytes.byteLength;
+      if (size > LARGE_ANSWER_BYTES) markRead ??= await reserve(() => controller.error(fail(TOO_SLOW)));
+      controller.enqueue(bytes);
+    },
+    flush: () => markRead?.(),
+  });
+};
+
 const events = (clock: Clock, limits: AnswerLimits): TransformStream<Uint8Array, Uint8Array> => {
   const cost = new EventCost(limits);
+  let markRead: (() => void) | undefined;
   return new TransformStream({
     async transform(bytes, controller) {
       const began = clock.monotonic();
       const problem = cost.count(bytes);
       if (problem !== undefined) throw limits.fail(problem);
+      if (cost.bytes <= LARGE_ANSWER_BYTES) {
+        markRead?.();
+        markRead = undefined;
+      } else markRead ??= await limits.reserve?.(() => controller.error(limits.fail(TOO_SLOW)));
       controller.enqueue(bytes);
       // One piece may contain hundreds of events, so other work runs in between.
       await restAfter(clock, began);

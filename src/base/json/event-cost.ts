@@ -20,6 +20,11 @@ export class EventCost {
     this.#maxBytes = maxBytes;
   }
 
+  /** Bytes of the current event. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** Takes the next bytes. Returns the problem as the end of "The answer ..."; undefined if none. */
   count(piece: Uint8Array): string | undefined {
     for (let from = 0; from < piece.length; ) {

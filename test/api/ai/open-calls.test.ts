@@ -1,25 +1,43 @@
 import { expect, test } from "bun:test";
+import { MemoryShare } from "#base/system/memory-share.ts";
 import { OpenCalls } from "#src/api/ai/open-calls.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 
 const MIB = 1024 * 1024;
-const requireSlot = (place: ReturnType<OpenCalls["open"]>) => {
+const never = new AbortController().signal;
+
+const openCalls = () => {
+  const clock = new ManualClock();
+  const memory = new MemoryShare({ total: 512 * MIB, each: 256 * MIB });
+  return { clock, memory, calls: new OpenCalls(clock, memory) };
+};
+const requireSlot = (place: Awaited<ReturnType<OpenCalls["open"]>>) => {
   if ("status" in place) throw new Error(place.message);
   return place;
 };
 
-test("[GW-9] refuses a user's fifth request of 64 MiB, and accepts those of others", () => {
-  const calls = new OpenCalls();
-  const places = Array.from({ length: 4 }, () => requireSlot(calls.open("ann", 64 * MIB)));
-  expect(calls.open("ann", 1)).toMatchObject({ status: 429, code: "too_many_calls" });
-  requireSlot(calls.open("bob", 64 * MIB)).release();
+test("[GW-9] a user's fifth request of 64 MiB waits and is then refused, and those of others are accepted", async () => {
+  const { clock, memory, calls } = openCalls();
+  const open = async (user: string) => requireSlot(await calls.open(user, 64 * MIB, never));
+  const places = [await open("ann"), await open("ann"), await open("ann"), await open("ann")];
+  const fifth = calls.open("ann", 64 * MIB, never);
+  expect(memory.waiting).toBe(1);
+  (await open("bob")).release();
+  clock.advance(10_000);
+  expect(await fifth).toMatchObject({ status: 429, code: "too_many_calls" });
+  const sixth = open("ann");
   places[0]?.release();
   places[0]?.release();
-  requireSlot(calls.open("ann", 64 * MIB));
-  expect(calls.open("ann", 1)).toHaveProperty("status", 429);
+  await sixth;
+  expect([calls.count, memory.waiting]).toEqual([4, 0]);
+  const gone = new AbortController();
+  const left = calls.open("ann", 64 * MIB, gone.signal);
+  gone.abort();
+  expect(await left).toHaveProperty("status", 429);
 });
 
-test("[GW-9] counts a request without a declared length by its size once it is read", () => {
-  const calls = new OpenCalls();
-  for (let i = 0; i < 100; i++) requireSlot(calls.open("ann", 64 * MIB)).setBodySize(1_000);
-  expect(calls.open("ann", 1)).toHaveProperty("status", 429);
+test("[GW-9] counts a request without a declared length by its size once it is read", async () => {
+  const { calls } = openCalls();
+  for (let i = 0; i < 100; i++) requireSlot(await calls.open("ann", 64 * MIB, never)).setBodySize(1_000);
+  expect(await calls.open("ann", 1, never)).toHaveProperty("status", 429);
 });

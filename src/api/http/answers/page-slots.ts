@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { FairSlots } from "#base/concurrency-limit.ts";
 import { AppError } from "#base/errors.ts";
-import { shareOfMemory } from "#base/system/memory.ts";
+import { GarbageCollection, shareOfMemory } from "#base/system/memory.ts";
 
 /** What a large page takes: its rows, its JSON, and the bytes of that. */
 const PAGE_BYTES = 16 * 1024 * 1024;
@@ -21,13 +21,6 @@ const MAX_HOLD_MS = 10_000;
 /** A smaller answer frees its slot when it is complete, because its client cannot hold much. */
 const LARGE_BYTES = 256 * 1024;
 const PIECE_BYTES = 64 * 1024;
-/**
- * Bytes of pages after which their garbage is collected if the memory is half full. Each byte leaves four bytes of garbage, which
- * the runtime would collect too late in a container, because it only knows the memory of the whole machine.
- */
-const COLLECT_BYTES = Math.min(shareOfMemory(1 / 32), 64 * 1024 * 1024);
-const COLLECT_SHARE = 1 / 2;
-
 /** Frees a slot, once. `bytes`: the size of the page that was sent. */
 export type FreeSlot = (bytes: number) => void;
 
@@ -35,8 +28,7 @@ export class PageSlots {
   readonly #slots: FairSlots;
   readonly #answers = new WeakMap<Request, FreeSlot>();
   readonly #sentInParts = new WeakSet<Request>();
-  /** Bytes of pages since the last collection. */
-  #sent = 0;
+  readonly #garbage = new GarbageCollection();
   readonly #clock: Clock;
 
   constructor(clock: Clock, total = Math.max(MIN_SLOTS, Math.floor(shareOfMemory(MEMORY_SHARE) / PAGE_BYTES))) {
@@ -63,7 +55,7 @@ export class PageSlots {
       if (!isTaken) return;
       isTaken = false;
       timer.cancel();
-      this.#collect(bytes);
+      this.#garbage.add(bytes);
       release();
     };
     const timer = this.#clock.after(MAX_HOLD_MS, () => free(0));
@@ -107,13 +99,6 @@ export class PageSlots {
   /** Frees the slot of a request that failed. */
   drop(request: Request): void {
     this.#answers.get(request)?.(0);
-  }
-
-  #collect(bytes: number): void {
-    this.#sent += bytes;
-    if (this.#sent < COLLECT_BYTES) return;
-    this.#sent = 0;
-    if (process.memoryUsage.rss() > shareOfMemory(COLLECT_SHARE)) Bun.gc(true);
   }
 }
 
