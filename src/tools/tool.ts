@@ -3,6 +3,7 @@
 
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
+import type { AnswerMemory } from "#base/system/answer-memory.ts";
 import type { SecretMask } from "./mask.ts";
 import type { ToolResult } from "./result.ts";
 import type { ToolServices } from "./services.ts";
