@@ -70,11 +70,13 @@ const events = (clock: Clock, limits: AnswerLimits): TransformStream<Uint8Array,
       const began = clock.monotonic();
       const problem = cost.count(bytes);
       if (problem !== undefined) throw limits.fail(problem);
+      if (cost.largest > LARGE_ANSWER_BYTES)
+        markRead ??= await limits.reserve?.(() => controller.error(limits.fail(TOO_SLOW)));
+      controller.enqueue(bytes);
       if (cost.bytes <= LARGE_ANSWER_BYTES) {
         markRead?.();
         markRead = undefined;
-      } else markRead ??= await limits.reserve?.(() => controller.error(limits.fail(TOO_SLOW)));
-      controller.enqueue(bytes);
+      }
       // One piece may contain hundreds of events, so other work runs in between.
       await restAfter(clock, began);
     },

@@ -9,6 +9,7 @@ export class EventCost {
   readonly #cost: JsonCost;
   readonly #maxBytes: number;
   #bytes = 0;
+  #largest = 0;
   /** The last byte, for lines that end with two. */
   #before = NEWLINE;
   /** Nothing has come since the last end of a line. */
@@ -25,13 +26,20 @@ export class EventCost {
     return this.#bytes;
   }
 
+  /** Bytes of the largest event of which the last piece contained a part; it may have ended in it. */
+  get largest(): number {
+    return this.#largest;
+  }
+
   /** Takes the next bytes. Returns the problem as the end of "The answer ..."; undefined if none. */
   count(piece: Uint8Array): string | undefined {
+    this.#largest = this.#bytes;
     for (let from = 0; from < piece.length; ) {
       const to = endOfLine(piece, from);
       if (to > from) {
         this.#isLineEmpty = false;
         this.#bytes += to - from;
+        this.#largest = Math.max(this.#largest, this.#bytes);
         if (this.#bytes > this.#maxBytes) return `has an event with more than ${this.#maxBytes} bytes.`;
         const problem = this.#cost.count(piece.subarray(from, to));
         if (problem !== undefined) return problem;
