@@ -30,7 +30,7 @@ compileAsUsualLater();
 process.exit(await flush(await main(process.argv.slice(2))));
 
 async function main(argv: readonly string[]): Promise<number> {
-  let said = "";
+  let call = "";
   try {
     const { globals, rest } = readGlobals(argv);
     const [name = "help", ...own] = rest;
@@ -40,11 +40,11 @@ async function main(argv: readonly string[]): Promise<number> {
     // Arguments after `--` belong to another program.
     const ours = own.includes("--") ? own.slice(0, own.indexOf("--")) : own;
     if (ours.includes("--help") || ours.includes("-h")) return help(verb.name, ours);
-    said = [verb.name, findSubVerb(verb.words ?? [], own)?.word.name].filter(Boolean).join(" ");
+    call = [verb.name, findSubVerb(verb.words ?? [], own)?.word.name].filter(Boolean).join(" ");
     const { run } = await verb.load();
     return await run(await verbInput(own, globals));
   } catch (error) {
-    return await reportFailure(said, error);
+    return await reportFailure(call, error);
   }
 }
 
@@ -91,8 +91,8 @@ async function reportFailure(verb: string, error: unknown): Promise<number> {
   const call = `slipway ${verb}`.trimEnd();
   if (error instanceof UsageError) {
     const lines = error.problems.map((problem) => `  ${problem.name} (${problem.from}): ${problem.detail}`);
-    const said = error.sentence ?? `these arguments or settings are invalid:\n${lines.join("\n")}`;
-    printError(`${call}: ${said}\n\`${verb ? call : "slipway"} --help\` explains more.\n`);
+    const sentence = error.sentence ?? `these arguments or settings are invalid:\n${lines.join("\n")}`;
+    printError(`${call}: ${sentence}\n\`${verb ? call : "slipway"} --help\` explains more.\n`);
     return EXIT.usage;
   }
   if (stopping.signal.aborted) return EXIT.interrupted;

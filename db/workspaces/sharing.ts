@@ -138,6 +138,6 @@ export const markLossesOfMember = (
     now,
   );
 
-/** The same for those that are shared with a group, in the batch that removes members or the group. */
+/** The same for workspaces that are shared with a group, in the batch that removes members or the group. */
 export const markLossesOfGroup = (group_id: string, now: number): Statement =>
   setTimersWhere(`${IS_SHARED} and ${hasKey("group_acl", "?3")}`, [group_id], LOST_ACCESS, now);

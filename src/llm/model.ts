@@ -28,7 +28,7 @@ export type CallKind = "chat_turn" | "title_generation" | "quickgen" | "compacti
 /** Memory that is held for a request. */
 export type RequestMemory = {
   readonly hold: MemoryHold;
-  /** What is left of it once the provider has got the request: without its attachments. */
+  /** The part that is still needed once the provider has the request, which is without the attachments. */
   readonly text_bytes: number;
 };
 

@@ -2,7 +2,6 @@
 // server speaks with daemons and workspace apps through the tunnel (rules TN-8, TN-9). Bounds the head, never gathers a body.
 
 import { parseJson } from "#base/json/read.ts";
-import { LARGE_ANSWER_BYTES } from "#base/system/answer-memory.ts";
 import { ChunkDecoder } from "./chunk-decoder.ts";
 import type { Duplex } from "./duplex.ts";
 import { type BodyFraming, encodeHead, type HttpHead, parseHead, toFraming } from "./http-head.ts";
@@ -31,8 +30,8 @@ export class HttpResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: AsyncGenerator<Uint8Array, void, undefined>;
-  /** Waits for the memory of a large body. */
-  reserve: (() => Promise<unknown> | undefined) | undefined;
+  /** Waits for memory before more than `above` bytes of the body are gathered. */
+  reserve: { readonly above: number; readonly wait: () => Promise<unknown> | undefined } | undefined;
   #read: () => void = () => {};
 
   constructor(head: HttpHead, body: AsyncGenerator<Uint8Array, void, undefined>) {
@@ -63,7 +62,7 @@ export class HttpResponse {
       const before = size;
       size += part.byteLength;
       if (size > limit) throw new WireError("too_large", "The answer is too large.");
-      if (before <= LARGE_ANSWER_BYTES && size > LARGE_ANSWER_BYTES) await this.reserve?.();
+      if (this.reserve && before <= this.reserve.above && size > this.reserve.above) await this.reserve.wait();
       parts.push(part);
     }
     return Buffer.concat(parts);

@@ -288,12 +288,26 @@ test("[PV-14] no log of worker or server contains tokens or the key", async () =
 
 test("[PV-18] a worker that names a file of the deployment as the modules of its import does not get it", () => {
   const terraform = {
-    ...{ program: "terraform", version: "1.9.0", is_dynamic: false, has_external_agent: false },
-    ...{ has_snapshot_module: true, needs: [], names: [], targets: [], workspace_tags: {} },
+    program: "terraform",
+    version: "1.9.0",
+    is_dynamic: false,
+    has_external_agent: false,
+    has_snapshot_module: true,
+    needs: [],
+    names: [],
+    targets: [],
+    workspace_tags: {},
   };
   const manifest = {
-    ...{ provisioner: "terraform", parameters: [], variables: [], presets: [], external_auth: [], ai_task: false },
-    ...{ resources: [], stop_resources: [], terraform },
+    provisioner: "terraform",
+    parameters: [],
+    variables: [],
+    presets: [],
+    external_auth: [],
+    ai_task: false,
+    resources: [],
+    stop_resources: [],
+    terraform,
   };
   const hostile = { ...manifest, terraform: { ...terraform, cache_file: uuid() }, repository: {}, worker: "x" };
   const parsed = parseImport(JSON.stringify({ manifest: hostile, cache: null }));

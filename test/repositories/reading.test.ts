@@ -310,7 +310,7 @@ testNeeding(
 
 testNeeding(
   [needs.git, requireSingleServer("local")],
-  "[RW-32] administrators who may not enter a workspace get its repository's link instead of the plan, whose texts are hidden, and keep the plan",
+  "[RW-34] administrators who may not enter a workspace get its repository's link instead of the plan, whose texts are hidden, and keep the plan",
   async () => {
     await open.publish("inner", {
       ".devcontainer.json":

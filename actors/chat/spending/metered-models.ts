@@ -107,8 +107,8 @@ export class MeteredModels implements LanguageModels {
     const { payer, signal } = request;
     const memory = request.memory?.hold.keep() ?? (await share.take(payer.user_id, measure(request), signal));
     try {
-      const begun = await this.#begin(request);
-      return { ...begun, request, memory, answer: ledger.answers.open(payer.user_id) };
+      const opened = await this.#begin(request);
+      return { ...opened, request, memory, answer: ledger.answers.open(payer.user_id) };
     } catch (error) {
       memory.release();
       throw error;

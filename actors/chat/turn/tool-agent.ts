@@ -4,7 +4,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { pause } from "#base/retry.ts";
-import type { AnswerMemory } from "#base/system/answer-memory.ts";
+import { type AnswerMemory, LARGE_ANSWER_BYTES } from "#base/system/answer-memory.ts";
 import type { MemoryShare } from "#base/system/memory-share.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -140,7 +140,7 @@ export class WorkspaceAgent implements ToolAgent {
         ...(body ? { body } : {}),
         signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
       });
-      response.reserve = () => this.#memory?.reserve(() => silence.abort());
+      response.reserve = { above: LARGE_ANSWER_BYTES, wait: () => this.#memory?.reserve(() => silence.abort()) };
       if (response.status < 400) return await read(response);
       throw new ToolError(formatRefusal(response.status, path, await response.json<Refusal>(MAX_ANSWER_BYTES)));
     } catch (error) {

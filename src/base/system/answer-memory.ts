@@ -7,7 +7,7 @@ import type { MemoryHold, MemoryShare } from "./memory-share.ts";
 export const LARGE_ANSWER_BYTES = 1024 * 1024;
 /** The largest answer that is read. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-/** Whoever sends an answer for longer would keep memory from others. */
+/** A slower sender would keep memory from others. */
 const MAX_READ_MS = 60_000;
 
 /**

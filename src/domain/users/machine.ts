@@ -65,10 +65,10 @@ export class MachineAccounts {
   /** Creates the first owner. Rejects with 409 when there is already a user. */
   async setUp(user: { username: string; email: string; password: string }): Promise<string> {
     await this.#check(user);
-    const made = await runAsMachine(() =>
+    const created = await runAsMachine(() =>
       createFirstUser({ store: this.#store, clock: this.#clock, passwords: this.#passwords }, { ...user, name: "" }),
     );
-    return made.user_id;
+    return created.user_id;
   }
 
   /** Creates an active user in the default organization. Rejects with 409 for a name that is taken. */
@@ -162,11 +162,11 @@ export class MachineAccounts {
       throw invalidField("name", "Up to 64 letters, digits, `_ . -`.");
     const now = this.#clock.now();
     const lifetime_seconds = parseLifetimeSeconds(options.lifetime, user.roles);
-    const made = createKey({ user_id: user.id, login_type: "token", token_name: name, lifetime_seconds, now });
+    const key = createKey({ user_id: user.id, login_type: "token", token_name: name, lifetime_seconds, now });
     await this.#store
-      .commit([...made.statements, runAsMachine(() => auditKeyChanged(made.row, { after: made.row }, now))])
+      .commit([...key.statements, runAsMachine(() => auditKeyChanged(key.row, { after: key.row }, now))])
       .catch((error) => Promise.reject(toTakenConflict(error, { token_name: "name", api_keys_name: "name" })));
-    return { id: made.id, name, token: made.token, expires_at: now + lifetime_seconds * 1000 };
+    return { id: key.id, name, token: key.token, expires_at: now + lifetime_seconds * 1000 };
   }
 
   /** Revokes a token, named by its ID, or by its name and owner. */

@@ -69,8 +69,14 @@ describe("an organization", () => {
     const { id: user_id } = await owner.get<{ id: string }>("/api/v2/users/me");
     const now = Date.now();
     const prebuild = {
-      ...{ id: uuid(), organization_id, owner_id: user_id, url: "https://git.example.com/app", name: "app", keep: 1 },
-      ...{ status: "waiting" as const, created_at: now },
+      id: uuid(),
+      organization_id,
+      owner_id: user_id,
+      url: "https://git.example.com/app",
+      name: "app",
+      keep: 1,
+      status: "waiting" as const,
+      created_at: now,
     };
     await store.commit([
       upsertLink({ user_id, provider_id: `mcp:${server_id}`, ...LINK, created_at: now, updated_at: now }),
