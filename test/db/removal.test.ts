@@ -55,7 +55,7 @@ const STAYS: Readonly<Record<Parent, Readonly<Record<string, string>>>> = {
     "chat_files.organization_id": LEFT_CHATS,
     "chats.organization_id": LEFT_CHATS,
     "connection_logs.organization_id": REPORT,
-    "jobs.organization_id": "a report about the past; one that still runs ends by itself, and nothing uses its result",
+    "jobs.organization_id": "a report about the past; one that still runs may end, and nothing uses its result",
     "model_reservations.organization_id": SHORT,
     "model_spend.organization_id": REPORT,
     "provisioner_daemons.organization_id": REPORT,

@@ -39,7 +39,7 @@ const MAX_NEGATED_NOUNS = 2;
 
 /** Variables named by a participle or a verb instead of by their content: `requested`, `message`, `created`, `attempt`, `received`. */
 const PARTICIPLE_NAME = /\b(?:const|let) (?:asked|said|made|begun|heard|told|wish|wishes|stranger|strangers|looker)\b/g;
-const MAX_PARTICIPLE_NAMES = 49;
+const MAX_PARTICIPLE_NAMES = 48;
 
 /** Functions of the product named `xOf` instead of by what they do. */
 const MAX_OF_FUNCTIONS = 83;
@@ -49,7 +49,7 @@ const root = `${import.meta.dir}/../..`;
 const listFiles = (folder: string): string[] =>
   [...new Bun.Glob(`${folder}/**/*.{ts,tsx,md,txt}`).scanSync({ cwd: root })].filter(
     (file) =>
-      file !== "test/house/plain-words.test.ts" &&
+      !/^test\/house\/(?:plain-)?words\.test\.ts$/.test(file) &&
       !/^src\/wire\/gen\/|\/migrations\/|^docs\/spec\/|^test\/results\/|\/fixtures\//.test(file),
   );
 

@@ -203,7 +203,7 @@ export const removeKey = async (
   caller: UserCaller,
 ): Promise<void> => {
   const now = clock.now();
-  // A client that signs out with its own key does not need new tokens: its user continues to use the workspaces.
+  // Tokens are not renewed when a client signs out with its own key, because its user continues to use the workspaces.
   const losses = key.id === caller.key_id ? [] : recordLoss(key, now);
   await store.commit([...losses, deleteKey(key.id), auditKeyChanged(key, { before: key }, now)]);
   topics.publish("key_gone", key.id, {});

@@ -162,11 +162,11 @@ export class MachineAccounts {
       throw invalidField("name", "Up to 64 letters, digits, `_ . -`.");
     const now = this.#clock.now();
     const lifetime_seconds = parseLifetimeSeconds(options.lifetime, user.roles);
-    const key = createKey({ user_id: user.id, login_type: "token", token_name: name, lifetime_seconds, now });
+    const created = createKey({ user_id: user.id, login_type: "token", token_name: name, lifetime_seconds, now });
     await this.#store
-      .commit([...key.statements, runAsMachine(() => auditKeyChanged(key.row, { after: key.row }, now))])
+      .commit([...created.statements, runAsMachine(() => auditKeyChanged(created.row, { after: created.row }, now))])
       .catch((error) => Promise.reject(toTakenConflict(error, { token_name: "name", api_keys_name: "name" })));
-    return { id: key.id, name, token: key.token, expires_at: now + lifetime_seconds * 1000 };
+    return { id: created.id, name, token: created.token, expires_at: now + lifetime_seconds * 1000 };
   }
 
   /** Revokes a token, named by its ID, or by its name and owner. */

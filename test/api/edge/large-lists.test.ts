@@ -46,7 +46,7 @@ test("[HT-52] a list of large workspaces and one of large builds are whole, plai
   }
 });
 
-/** A list of 100 items of a million characters, and the numbers of the ones that were presented. */
+/** A list of 100 items of a million characters, and the numbers of the presented ones. */
 const makeList = (): { list: LargeList; presented: string[] } => {
   const presented: string[] = [];
   const present = async (ids: readonly string[]): Promise<Map<string, string>> => {
@@ -85,9 +85,7 @@ test("[HT-52] a client that leaves ends the list", async () => {
 
 test("[HT-52] items that are known need not be presented, and deleted ones are left out", async () => {
   const list = {
-    head: "[",
-    ids: ["a", "b", "c", "d"],
-    tail: "]",
+    ...{ head: "[", ids: ["a", "b", "c", "d"], tail: "]" },
     find: (id: string) => (id === "b" ? '"known"' : undefined),
     present: async (ids: readonly string[]) => new Map(ids.filter((id) => id !== "c").map((id) => [id, `"${id}"`])),
   };

@@ -70,10 +70,10 @@ async function* presentInSteps({ ids, find, present }: LargeList): AsyncGenerato
         knownChars += json.length;
       }
     }
-    const presentedItems = missing.length > 0 ? await present(missing) : known;
-    const items = ids.slice(from, at).flatMap((id) => known.get(id) ?? presentedItems.get(id) ?? []);
+    const texts = missing.length > 0 ? await present(missing) : known;
+    const items = ids.slice(from, at).flatMap((id) => known.get(id) ?? texts.get(id) ?? []);
     presented += missing.length;
-    for (const id of missing) chars += presentedItems.get(id)?.length ?? 0;
+    for (const id of missing) chars += texts.get(id)?.length ?? 0;
     if (presented > 0) step = Math.min(STEP, Math.max(1, Math.floor(STEP_CHARS / Math.max(chars / presented, 1))));
     if (items.length === 0) continue;
     yield (isFirst ? "" : ",") + items.join(",");
