@@ -39,7 +39,7 @@ const MAX_NEGATED_NOUNS = 2;
 
 /** Variables named by a participle or a verb instead of by their content: `requested`, `message`, `created`, `attempt`, `received`. */
 const PARTICIPLE_NAME = /\b(?:const|let) (?:asked|said|made|begun|heard|told|wish|wishes|stranger|strangers|looker)\b/g;
-const MAX_PARTICIPLE_NAMES = 48;
+const MAX_PARTICIPLE_NAMES = 44;
 
 /** Functions of the product named `xOf` instead of by what they do. */
 const MAX_OF_FUNCTIONS = 83;

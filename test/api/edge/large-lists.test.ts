@@ -85,7 +85,9 @@ test("[HT-52] a client that leaves ends the list", async () => {
 
 test("[HT-52] items that are known need not be presented, and deleted ones are left out", async () => {
   const list = {
-    ...{ head: "[", ids: ["a", "b", "c", "d"], tail: "]" },
+    head: "[",
+    ids: ["a", "b", "c", "d"],
+    tail: "]",
     find: (id: string) => (id === "b" ? '"known"' : undefined),
     present: async (ids: readonly string[]) => new Map(ids.filter((id) => id !== "c").map((id) => [id, `"${id}"`])),
   };

@@ -38,10 +38,10 @@ const list = (client: Client, id: string): Promise<Snapshots> => client.get<Snap
 
 /** Returns the snapshot once it is complete. */
 const createSnapshot = async (client: Client, id: string, body: object = {}): Promise<Snapshot> => {
-  const made = await client.post<Snapshot>(toSnapshotsPath(id), body);
-  expect(made).toMatchObject({ status: "creating", bytes: 0, error: "" });
+  const created = await client.post<Snapshot>(toSnapshotsPath(id), body);
+  expect(created).toMatchObject({ status: "creating", bytes: 0, error: "" });
   const isEnded = ({ status }: Snapshot): boolean => status !== "creating";
-  return until(async () => (await list(client, id)).snapshots.filter(isEnded).find((one) => one.id === made.id));
+  return until(async () => (await list(client, id)).snapshots.filter(isEnded).find((one) => one.id === created.id));
 };
 
 const restore = async (client: Client, id: string, snapshot: string): Promise<Build> =>
@@ -153,8 +153,8 @@ test("[SN-2][SN-24] restoring a snapshot completely undoes a chat's rm -rf ~ && 
 test("[SN-5][SN-6] a template keeps the newest snapshots taken on stop, no build starts during one, and they are deleted with the workspace", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const made = await makeTemplate(admin, template("true"), { snapshots_on_stop: 2 });
-  const { id } = await createWorkspace(admin, made.id);
+  const created = await makeTemplate(admin, template("true"), { snapshots_on_stop: 2 });
+  const { id } = await createWorkspace(admin, created.id);
   await awaitBuild(admin, id);
   const folder = join(server.directory, "workspaces", id);
   const manual = await createSnapshot(admin, id);
@@ -227,30 +227,30 @@ test("[SN-13] a snapshot is refused during a build, a build during a snapshot; a
   const stop = await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, { transition: "stop" });
   expect([first.status, second.status, stop.status]).toEqual([201, 409, 409]);
   release();
-  const made = (await first.json()) as Snapshot;
+  const created = (await first.json()) as Snapshot;
   await until(async () => (await list(admin, id)).snapshots[0]?.status === "ready");
-  const stranger = await seedUser(server, {
+  const outsider = await seedUser(server, {
     organization_id: (await admin.get<{ organization_id: string }>(`/api/v2/workspaces/${id}`)).organization_id,
   });
-  const other = new Client(server.url, stranger.token);
+  const other = new Client(server.url, outsider.token);
   expect((await other.fetch("GET", toSnapshotsPath(id))).status).toBe(404);
-  expect((await other.fetch("POST", `${toSnapshotsPath(id)}/${made.id}/restore`)).status).toBe(404);
+  expect((await other.fetch("POST", `${toSnapshotsPath(id)}/${created.id}/restore`)).status).toBe(404);
   const elsewhere = await createWorkspace(admin, (await makeTemplate(admin, template("true"))).id, "elsewhere");
   await awaitBuild(admin, elsewhere.id);
-  expect((await admin.fetch("DELETE", `${toSnapshotsPath(elsewhere.id)}/${made.id}`)).status).toBe(404);
-  expect((await admin.fetch("POST", `${toSnapshotsPath(elsewhere.id)}/${made.id}/restore`)).status).toBe(404);
-  await restore(admin, id, made.id);
-  expect((await admin.fetch("DELETE", `${toSnapshotsPath(id)}/${made.id}`)).status).toBe(409);
+  expect((await admin.fetch("DELETE", `${toSnapshotsPath(elsewhere.id)}/${created.id}`)).status).toBe(404);
+  expect((await admin.fetch("POST", `${toSnapshotsPath(elsewhere.id)}/${created.id}/restore`)).status).toBe(404);
+  await restore(admin, id, created.id);
+  expect((await admin.fetch("DELETE", `${toSnapshotsPath(id)}/${created.id}`)).status).toBe(409);
   await awaitWorkspace(
     admin,
     id,
     ({ latest_build }) => latest_build.build_number === 3 && latest_build.status === "running",
   );
-  await admin.delete(`${toSnapshotsPath(id)}/${made.id}`);
+  await admin.delete(`${toSnapshotsPath(id)}/${created.id}`);
   const { audit_logs } = await admin.get<{
     audit_logs: { action: string; resource_id: string; status_code: number }[];
   }>(`/api/v2/audit?limit=20&q=${encodeURIComponent("resource_type:workspace_snapshot")}`);
-  const entries = audit_logs.filter((entry) => entry.resource_id === made.id);
+  const entries = audit_logs.filter((entry) => entry.resource_id === created.id);
   expect(entries.map(({ action, status_code }) => `${action} ${status_code}`)).toEqual([
     ...["delete 204", "delete 409", "write 201", "write 404", "create 201"],
   ]);

@@ -25,9 +25,9 @@ const TABLES = listTableConfigs()
  * search index, triggers on users, cluster tables) are in no schema and are omitted.
  */
 const schemaAfter = async (...lists: (readonly Migration[])[]): Promise<string[]> => {
-  const made = await createDatabase({ empty: true });
-  databases.push(made);
-  await using sql = new SQL(made.url, { max: 1 });
+  const created = await createDatabase({ empty: true });
+  databases.push(created);
+  await using sql = new SQL(created.url, { max: 1 });
   using connection = await sql.reserve();
   for (const migrations of lists) await migratePostgres(connection, { now: 0, migrations });
   const rows: { line: string }[] = await connection.unsafe(`
@@ -74,9 +74,9 @@ test("[PQ-3] the recorded tables of 0.2.0 are unchanged", () => {
 });
 
 testNeeding([needs.postgres], "[PQ-3] waiting chats of 0.2.0 keep their question", async () => {
-  const made = await createDatabase({ empty: true });
-  databases.push(made);
-  await using sql = new SQL(made.url, { max: 1 });
+  const created = await createDatabase({ empty: true });
+  databases.push(created);
+  await using sql = new SQL(created.url, { max: 1 });
   using connection = await sql.reserve();
   await migratePostgres(connection, { now: 0, migrations: [released] });
   for (const insert of CHATS_WITH_QUESTIONS) await connection.unsafe(insert);
