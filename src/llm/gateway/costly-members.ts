@@ -75,7 +75,9 @@ const findUncounted = (body: Json): string | undefined => {
   const hasText = given.some(({ parameters }) => typeof parameters === "string");
   if (isAdvised || hasText || [tools, tool_choice, toolConfig, generationConfig, moderation, lists].some(namesModel))
     return "A tool or setting with a `model` calls another model than the named one, so this gateway refuses it.";
-  const edits = isObject(context_management) ? [context_management.edits].flat().filter(isObject) : [];
+  // OpenAI's is a list, Anthropic's an object with a list.
+  const managed = [context_management].flat().filter(isObject);
+  const edits = managed.flatMap(({ edits: inner }) => [inner].flat().filter(isObject)).concat(managed);
   if (edits.some(({ type }) => String(type).startsWith("compact")))
     return "This gateway refuses compaction by the provider, because budgets don't count its tokens.";
   return undefined;

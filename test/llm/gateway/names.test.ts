@@ -222,6 +222,7 @@ describe("bodies", () => {
     ["generationConfig", { routingConfig: { manualMode: { modelName: "dear" } } }, "another model"],
     ["generationConfig", { modelSelectionConfig: { featureSelectionPreference: 1 } }, "another model"],
     ["context_management", { edits: [{ type: "compact_20260112" }] }, "don't count"],
+    ["context_management", [{ type: "compaction", compact_threshold: 1_000 }], "don't count"],
     // Case-insensitive parsers read these as the names above.
     ["Fallbacks", ["dear"], "another model"],
     ["Speed", "fast", "Write `speed`"],
