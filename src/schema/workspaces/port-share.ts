@@ -4,7 +4,7 @@ import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
-/** From max restrictive to max open. */
+/** From the most restrictive to the most open. */
 export const SHARE_LEVELS = ["owner", "organization", "authenticated", "public"] as const;
 export type ShareLevel = (typeof SHARE_LEVELS)[number];
 
