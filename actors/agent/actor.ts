@@ -278,15 +278,30 @@ export class AgentActor extends Actor<AgentState> {
   }
 
   /** Makes the next token the agent's only one, and closes what was opened with the previous one, except for the tunnel. */
-  renewToken(args: Omit<Parameters<typeof state.renewToken>[1], "now">): Promise<void> {
-    return this.#changeToken((now) => state.renewToken(now, { ...args, now: this.#deps.clock.now() }));
+  renewToken({
+    deletes_sub_agents = false,
+    ...args
+  }: Omit<Parameters<typeof state.renewToken>[1], "now"> & { deletes_sub_agents?: boolean }): Promise<void> {
+    return this.#changeToken(
+      (now) => state.renewToken(now, { ...args, now: this.#deps.clock.now() }),
+      deletes_sub_agents,
+    );
   }
 
-  #changeToken(decide: (now: AgentState) => Decision): Promise<void> {
-    return this.handle((now) => {
+  #changeToken(decide: (now: AgentState) => Decision, deletesSubAgents = false): Promise<void> {
+    return this.handle(async (now) => {
+      const { store, topics } = this.#deps;
       const outcome = this.#toOutcome(decide(now));
       if (outcome.state === now) return outcome;
-      return Object.assign(outcome, { after: () => this.#deps.topics.publish("agent_token_renewed", this.id, {}) });
+      const children = deletesSubAgents ? await store.all(listSubAgents({ parent_id: this.id })) : [];
+      return {
+        ...outcome,
+        writes: [...(outcome.writes ?? []), ...children.flatMap(deleteSubAgent)],
+        after: () => {
+          topics.publish("agent_token_renewed", this.id, {});
+          for (const { id } of children) topics.publish("agent_gone", id, {});
+        },
+      };
     });
   }
 

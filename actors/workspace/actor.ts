@@ -2,7 +2,8 @@
 // builds outside of its mailbox; their reports name the job they belong to (rules WK-1 to WK-8).
 import { AppError, conflict } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
-import { listAgentsOfBuild } from "#db/agents/agents.ts";
+import { listAgentsOfBuild, listRunningAgents } from "#db/agents/agents.ts";
+import { deleteSubAgent } from "#db/agents/sub-agents.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { clearTimer, findActorTimer, moveTimer, setTimer } from "#db/engine/timers.ts";
@@ -12,7 +13,7 @@ import { guardUser } from "#db/users/users.ts";
 import { findBuild, updateBuild } from "#db/workspaces/builds.ts";
 import { listForksUnderWay } from "#db/workspaces/forks.ts";
 import { findJob, updateJob } from "#db/workspaces/jobs.ts";
-import { listAbandonedPortShares, listStoredPortShares } from "#db/workspaces/port-shares.ts";
+import { findSharableBy, listAbandonedPortShares, listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { LOST_ACCESS } from "#db/workspaces/sharing.ts";
 import { findSnapshot, listRestoring, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
 import { listTrashByOwner } from "#db/workspaces/trash.ts";
@@ -22,6 +23,7 @@ import type { ShareLevel, UpsertPortShare } from "#schema/workspaces/port-share.
 import { unbindTagsFromWorker } from "#src/provisioners/external/tags.ts";
 import type { CaptureResult } from "#src/provisioners/homes.ts";
 import type { ProvisionedResources, ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import { agentStatus } from "../agent/status.ts";
 import { OutputDeduplicator } from "../job/dedupe-lines.ts";
 import type { JobOutput } from "../job/report.ts";
 import { type AttemptRef, isCurrentRun, type JobRunRef, reapDue } from "../job/state.ts";
@@ -31,7 +33,7 @@ import type { ActivityReport } from "./activity.ts";
 import type { Originator } from "./activity-note.ts";
 import { auditExtension, auditState, buildWorkspaceEntries } from "./audit.ts";
 import { type Claim, isClaim, toClaimChange } from "./claim.ts";
-import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
+import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
 import { buildWorkspaceNotices } from "./notices.ts";
@@ -67,6 +69,12 @@ type DeleteSnapshot = { readonly snapshot_id: string; readonly by_keeper?: boole
 export type StartedJob =
   | ({ readonly request: ProvisionRequest; readonly orphan: boolean; readonly verbose: boolean } & AttemptRef)
   | "stale";
+
+const toAclParams = ({ id, user_acl, group_acl }: WorkspaceRow) => ({
+  workspace_id: id,
+  user_acl: JSON.stringify(user_acl),
+  group_acl: JSON.stringify(group_acl),
+});
 
 export class WorkspaceActor extends Actor<WorkspaceState> {
   readonly #deps: WorkspaceDeps;
@@ -483,22 +491,38 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
-  /** Also ends what people shared who have lost access. */
+  /** Also ends shared ports and sub-agents of people who have lost access, and ports that a person may not share with a lower role. */
   async #decideEdit(state: WorkspaceState, edit: WorkspaceEdit): Promise<Decision> {
     const { store, clock } = this.#deps;
     const now = clock.now();
     const decision = editWorkspace(state, edit, now);
     if (decision.kind !== "change") return decision;
-    const { id: workspace_id, access_lost_at, user_acl, group_acl } = decision.state.workspace;
-    if (access_lost_at === state.workspace.access_lost_at) return decision;
-    const acl = { user_acl: JSON.stringify(user_acl), group_acl: JSON.stringify(group_acl) };
-    const abandoned = await store.all(listAbandonedPortShares({ workspace_id, ...acl }));
-    return withExtraWrites(decision, endPortShares(state, abandoned, now));
+    const { access_lost_at, user_acl, group_acl } = decision.state.workspace;
+    const { workspace: before } = state;
+    const hasLost = access_lost_at !== before.access_lost_at;
+    if (!hasLost && user_acl === before.user_acl && group_acl === before.group_acl) return decision;
+    const abandoned = await store.all(listAbandonedPortShares(toAclParams(decision.state.workspace)));
+    const change = withExtraWrites(decision, endPortShares(state, abandoned, now));
+    return hasLost ? this.#endIdleSubAgents(change, now) : change;
+  }
+
+  /**
+   * Deletes sub-agents that are not connected: someone may have a copy of their token, and only a connected daemon can get a new one (rule
+   * AG-28). The daemon that created them creates them again.
+   */
+  async #endIdleSubAgents(change: Change, now: number): Promise<Change> {
+    const agents = await this.#deps.store.all(listRunningAgents({ workspace_id: this.id }));
+    const idle = agents.filter((one) => one.parent_id !== null && agentStatus(one, now) !== "connected");
+    const ends = idle.map(({ id }) => ({ topic: "agent_gone", agent_id: id }) as const);
+    return { ...withExtraWrites(change, idle.flatMap(deleteSubAgent)), events: [...change.events, ...ends] };
   }
 
   /** Shares a port or changes its share. Rejects with 400 as in facts/platform 3.5, 409 when the template changes at the same time. */
   sharePort(share: UpsertPortShare & PortSharer): Promise<LateResult> {
-    return this.handle(async (state) => this.#settleDecision(state, sharePort(state, share, await this.#ports(state))));
+    return this.handle(async (state) => {
+      const context = { ...(await this.#ports(state)), is_allowed: await this.#mayShare(state, share) };
+      return this.#settleDecision(state, sharePort(state, share, context));
+    });
   }
 
   /** Rejects with 404 when the port is not shared. */
@@ -513,7 +537,14 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.handle(async (state) => this.#settleDecision(state, lowerPorts(state, await this.#ports(state))));
   }
 
-  async #ports({ workspace, build }: WorkspaceState): Promise<PortContext> {
+  /** The loss of a membership or account is committed before its timer arrives here, so a share made before that is ended by it. */
+  async #mayShare({ workspace }: WorkspaceState, { by }: PortSharer): Promise<boolean> {
+    if (by === null) return true;
+    const found = await this.#deps.store.get(findSharableBy({ ...toAclParams(workspace), user_id: by.id }));
+    return found !== undefined;
+  }
+
+  async #ports({ workspace, build }: WorkspaceState): Promise<Omit<PortContext, "is_allowed">> {
     const { store, clock } = this.#deps;
     const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
     const agents = await store.all(listAgentsOfBuild({ build_id: build.id }));

@@ -1,6 +1,6 @@
 // Decides about shared ports of a workspace as pure functions. Used only by the workspace actor, which reads what they need. A guard on the
 // template's maximum prevents a share from exceeding a maximum that is lowered at the same time.
-import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
+import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertNotification } from "#db/notifications/notifications.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
@@ -18,6 +18,8 @@ export type PortContext = {
   readonly agents: readonly string[];
   /** The stored shares. */
   readonly shares: readonly PortShareRow[];
+  /** Whether the sharer may share ports now: they may have lost access since the request was checked. */
+  readonly is_allowed: boolean;
   /** Milliseconds since 1970. */
   readonly now: number;
 };
@@ -29,10 +31,11 @@ export type PortSharer = { readonly by: { readonly id: string; readonly username
 export const sharePort = (
   state: WorkspaceState,
   share: UpsertPortShare & PortSharer,
-  { most, agents, shares, now }: PortContext,
+  { most, agents, shares, is_allowed, now }: PortContext,
 ): Decision => {
   const refuse = (error: AppError): Decision => ({ kind: "refused", error });
   if (state.workspace.deleted) return refuse(conflict("The workspace has been deleted."));
+  if (!is_allowed) return refuse(forbidden("You may not share ports of this workspace."));
   if (isMoreOpen(share.share_level, most)) {
     return refuse(invalidField("share_level", `the template allows at most ${most}`));
   }
@@ -52,7 +55,7 @@ export const sharePort = (
   return unseen(state, [guard, savePortShare(row), auditPort(state, before, share, now), ...notices]);
 };
 
-/** Returns statements that unshare these ports, because the people who shared them have lost access. */
+/** Returns statements that unshare these ports, because the people who shared them may not share ports any longer. */
 export const endPortShares = (state: WorkspaceState, shares: readonly PortShareRow[], now: number): Statement[] =>
   shares.flatMap((share) => [
     deletePortShare({ workspace_id: share.workspace_id, agent_name: share.agent_name, port: share.port }),

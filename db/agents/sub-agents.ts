@@ -1,4 +1,5 @@
-// Nested agents, such as those of devcontainers: rows like any other, with a parent. Written by the parent's actor.
+// Nested agents, such as those of devcontainers: rows like any other, with a parent. Written by the parent's actor. That of the
+// workspace also deletes them.
 import { asc, eq, sql } from "drizzle-orm";
 import { build, eqParam, query, type Statement, statement } from "../engine/sql.ts";
 import {

@@ -8,6 +8,8 @@ import { port_shares } from "../schema/port-shares.ts";
 import { templates } from "../schema/templates.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
+const param = sql.placeholder;
+
 export type PortShareRow = typeof port_shares.$inferSelect;
 
 /** The level's position in the list of all levels, from closed to open. */
@@ -41,9 +43,36 @@ export const listPortShares = query(
 export const listStoredPortShares = findBy(port_shares, port_shares.workspace_id);
 
 /**
- * Ports that someone has shared who has no access any more if the workspace is shared like this: {workspace_id, user_acl, group_acl}, the
- * last two as JSON.
+ * Is true for a user `u` who may share ports of the workspace `w` if it is shared like this: {user_acl, group_acl}, both as JSON. Must match
+ * `canStartStop` and `canUseWorkspace` (src/domain/access.ts) for everyone but the workspace's owner.
  */
+const maySharePorts = sql`u.deleted = 0 and u.status <> 'suspended' and (
+  exists (select 1 from json_each(u.roles) r where r.value = 'owner')
+  or exists (select 1 from organization_members m
+    where m.organization_id = w.organization_id and m.user_id = u.id and exists (
+      select 1 from (
+        select a.key, a.value from json_each(${param("user_acl")}) a where a.key = u.id
+        union all select a.key, a.value from json_each(${param("group_acl")}) a
+          where a.key = w.organization_id or a.key in (select g.group_id from group_members g where g.user_id = u.id)
+      ) given where given.value = 'admin'
+        or exists (select 1 from json_each(u.roles) r where r.value = 'template-admin')
+        or exists (select 1 from json_each(m.roles) r where r.value in ('organization-admin', 'organization-template-admin')))))`;
+
+/** The workspace if this user, who is not its owner, may share its ports: {workspace_id, user_id, user_acl, group_acl}. */
+export const findSharableBy = query(
+  build
+    .select({ id: workspaces.id })
+    .from(workspaces)
+    .where(
+      and(
+        eq(workspaces.id, param("workspace_id")),
+        sql`exists (select 1 from users u, workspaces w
+          where u.id = ${param("user_id")} and w.id = ${param("workspace_id")} and ${maySharePorts})`,
+      ),
+    ),
+);
+
+/** Ports whose sharer may not share them if the workspace is shared like this: {workspace_id, user_acl, group_acl}. */
 export const listAbandonedPortShares = query(
   build
     .select()
@@ -51,15 +80,8 @@ export const listAbandonedPortShares = query(
     .where(
       and(
         eqParam(port_shares.workspace_id),
-        sql`${port_shares.shared_by} is not null and not exists (select 1 from users u
-          where u.id = ${port_shares.shared_by} and u.deleted = 0 and u.status <> 'suspended' and (
-            exists (select 1 from json_each(u.roles) r where r.value = 'owner')
-            or exists (select 1 from workspaces w
-              join organization_members m on m.organization_id = w.organization_id and m.user_id = u.id
-              where w.id = ${port_shares.workspace_id} and (
-                exists (select 1 from json_each(${sql.placeholder("user_acl")}) a where a.key = u.id)
-                or exists (select 1 from json_each(${sql.placeholder("group_acl")}) a where a.key = w.organization_id
-                  or a.key in (select g.group_id from group_members g where g.user_id = u.id))))))`,
+        sql`${port_shares.shared_by} is not null and not exists (select 1 from users u, workspaces w
+          where u.id = ${port_shares.shared_by} and w.id = ${port_shares.workspace_id} and ${maySharePorts})`,
       ),
     ),
 );
@@ -96,8 +118,6 @@ export const listWorkspacesAboveLevel = query(
     )
     .limit(10_000),
 );
-
-const param = sql.placeholder;
 
 /** Inserts a share, or replaces that of the same agent and port. */
 export const savePortShare = statement<PortShareRow>(

@@ -116,6 +116,8 @@ export class Reach {
     const desktop = new Desktop({ clock, groups, env });
     // Agents are not nested any further, and without a compiled program there is nothing to copy into a container.
     const program = manifest.parentId === undefined ? getOwnBinary() : undefined;
+    const subAgents =
+      program === undefined ? undefined : new SubAgents({ clock, connection, url, engine: connectEngine, program });
     this.containers = new Containers({
       clock,
       directory,
@@ -127,8 +129,7 @@ export class Reach {
         env,
         onLine: (level, output) => options.logs.getSource(OWN_SOURCE).add({ at: clock.now(), level, output }),
       }),
-      agents:
-        program === undefined ? undefined : new SubAgents({ clock, connection, url, engine: connectEngine, program }),
+      agents: subAgents,
     });
     this.#api = tryServeHttpApi({
       ports: () => ports.list(),
@@ -163,7 +164,10 @@ export class Reach {
       mcp,
       shutDown,
       renewSecrets,
-      renewToken,
+      renewToken: (token) => {
+        renewToken(token);
+        void subAgents?.endDeleted();
+      },
       debug: {
         manifest,
         roundTrip: () => connection.measureRoundTrip(),

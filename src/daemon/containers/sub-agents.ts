@@ -105,6 +105,23 @@ export class SubAgents {
     });
   }
 
+  /**
+   * Ends agents that the server has deleted, because they were not connected when someone lost access (rule AG-28). The next call of
+   * `reconcile` starts others. Never rejects.
+   */
+  async endDeleted(): Promise<void> {
+    try {
+      await Promise.all(this.#queues.values());
+      const before = [...this.#running];
+      const { agents } = await this.#options.connection.ask((api, signal) => api.listSubAgents({}, signal));
+      const kept = new Set(agents.map(({ id }) => uuidFromBytes(id)));
+      const deleted = before.filter(([, { agent }]) => !kept.has(agent.id));
+      await Promise.all(deleted.map(([devcontainer]) => this.end(devcontainer)));
+    } catch (error) {
+      log("daemon").warn("agents that the server has deleted were not ended: {error}", { error });
+    }
+  }
+
   async endAll(): Promise<void> {
     await Promise.all([...this.#running.keys()].map((id) => this.end(id)));
   }

@@ -59,7 +59,8 @@ const renewOnce = async (deps: Deps, agent_id: string, signal: AbortSignal): Pro
   const token = makeAgentToken(deps, agent_id, token_generation);
   const renewal = { token_hash: sha256(token), token_generation, made_at };
   if (dialer.isContested(agent_id)) {
-    await agents.ask(agent_id, "renewToken", renewal);
+    // The wrong daemon may have created sub-agents.
+    await agents.ask(agent_id, "renewToken", { ...renewal, deletes_sub_agents: true });
     dialer.closeOther(agent_id, undefined);
     return noticeRestart(deps, place);
   }

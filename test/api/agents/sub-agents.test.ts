@@ -132,6 +132,18 @@ describe("a child agent", () => {
     expect((await make(parent.agent)).id).not.toBe(child.id);
   });
 
+  test("[SA-5] cannot be created or deleted by a passive connection", async () => {
+    const seeded = await seedAgent(server);
+    await using parent = await connectAgent(server, seeded.agent_token);
+    await using passive = await connectAgent(server, seeded.agent_token, "?version=2.10&role=shipper");
+    const child = await make(parent.agent);
+    expect(await getErrorMessage(passive.agent.createSubAgent({ ...WISH, name: "other" }))).toMatch(/Forbidden/);
+    expect(await getErrorMessage(passive.agent.deleteSubAgent({ id: uuidToBytes(child.id) }))).toMatch(/Forbidden/);
+    for (const { agent } of [parent, passive]) {
+      expect((await agent.listSubAgents({})).agents.map(({ name }) => name)).toEqual(["devcontainer"]);
+    }
+  });
+
   test("[SA-4] ends with its parent when a newer build takes over", async () => {
     const seeded = await seedAgent(server);
     const parent = await connectAgent(server, seeded.agent_token);

@@ -1,6 +1,6 @@
 // What ends a copy of an agent's token that someone took from a workspace while it was shared with them.
 import { expect, test } from "bun:test";
-import { uuid } from "#base/ids.ts";
+import { uuid, uuidFromBytes } from "#base/ids.ts";
 import { insertOAuth2App } from "#db/oauth2/apps.ts";
 import { insertOAuth2Grant } from "#db/oauth2/grants.ts";
 import { insertKey } from "#db/users/api-keys.ts";
@@ -11,7 +11,7 @@ import { getContext } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { startAgentProcess, TestTerminal } from "./reach.ts";
-import { connectAgent } from "./rpc-agent.ts";
+import { connectAgent, type RpcAgent } from "./rpc-agent.ts";
 
 /** The workspace of the cast with a real daemon in it. */
 const openStory = async () => {
@@ -173,6 +173,53 @@ test("[AG-28] a daemon that was not connected when someone lost access gets the 
   await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
   await startDaemon();
   await until(async () => (await statusWith(copy)) === 401);
+});
+
+const makeSubAgent = async ({ agent }: RpcAgent, name: string) => {
+  const request = { name, directory: "/", architecture: "amd64", operatingSystem: "linux" };
+  const { agent: created } = await agent.createSubAgent(request);
+  if (!created) throw new Error("no agent was created");
+  return { agent_id: uuidFromBytes(created.id), agent_token: uuidFromBytes(created.authToken) };
+};
+
+test("[AG-28] a sub-agent that is not connected is deleted when a guest loses access, and a connected one gets a new token", async () => {
+  await using cast = await openCast();
+  const { clients, path, idOf, server, token } = cast;
+  const statusWith = async (copy: string): Promise<number> =>
+    (await clients.guest.withToken(copy).fetch("GET", "/api/v2/workspaceagents/me/gitsshkey")).status;
+  await using parent = await connectAgent(server, token);
+  const [idle, used] = [await makeSubAgent(parent, "idle"), await makeSubAgent(parent, "used")];
+  using home = tempDirectory();
+  await using _daemon = await startAgentProcess(server, used, home.path);
+  const list = async () => (await parent.agent.listSubAgents({})).agents.map(({ name }) => name);
+  // A lower role still has access.
+  await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("amy")]: "use" } });
+  expect(await list()).toEqual(["idle", "used"]);
+  await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
+  expect([await statusWith(idle.agent_token), await list()]).toEqual([401, ["used"]]);
+  await until(async () => (await statusWith(used.agent_token)) === 401);
+  const status = () => clients.owner.get<{ status: string }>(`/api/v2/workspaceagents/${used.agent_id}`);
+  await until(async () => (await status()).status === "connected");
+  await makeSubAgent(parent, "idle");
+  expect(await list()).toEqual(["idle", "used"]);
+});
+
+test("[AG-29] sub-agents are deleted with the token of an agent that a second daemon wants to replace", async () => {
+  await using story = await openStory();
+  const { clients, path, idOf, server, readToken, statusWith, stopDaemon, startDaemon } = story;
+  const copy = await readToken(clients["shared use"]);
+  await stopDaemon();
+  const first = await connectAgent(server, copy);
+  const theirs = await makeSubAgent(first, "theirs");
+  await using inside = await connectAgent(server, theirs.agent_token);
+  await inside.agent.getServiceBanner({});
+  await first[Symbol.asyncDispose]();
+  await startDaemon();
+  await expect(connectAgent(server, copy)).rejects.toThrow();
+  expect(await statusWith(theirs.agent_token)).toBe(200);
+  await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
+  expect((await inside.closed).code).toBe(1001);
+  expect(await statusWith(theirs.agent_token)).toBe(401);
 });
 
 test("[AG-29] a copy of the token takes nothing over while the daemon is connected; a program that tries gets no new token, nor does the daemon", async () => {

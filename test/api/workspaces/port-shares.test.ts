@@ -120,6 +120,44 @@ test("[SH-14] ports that a guest shared are unshared when they lose access, and 
   expect(audit_logs.filter(({ action }) => action === "delete")).toHaveLength(3);
 });
 
+test("[SH-14] ports that a guest shares while they lose access are refused or unshared", async () => {
+  await using cast = await openCast({ manifest });
+  const { clients, path, idOf, organization_id } = cast;
+  const { owner, "shared admin": amy, "site owner": admin, member: bob } = clients;
+  const { id: group } = await admin.post<{ id: string }>(`/api/v2/organizations/${organization_id}/groups`, {
+    name: "helpers",
+  });
+  await admin.patch(`/api/v2/groups/${group}`, { add_users: [idOf("bob")] });
+  await owner.patch(`${path}/acl`, { group_roles: { [group]: "admin" } });
+  const race = async (person: Client, first: number, lose: () => Promise<unknown>) => {
+    const share = async (_: unknown, i: number) =>
+      (await person.fetch("POST", `${path}/port-share`, { ...validShare, port: first + i })).status;
+    const begun = Array.from({ length: 20 }, share);
+    const lost = lose();
+    const statuses = await Promise.all([...begun, ...Array.from({ length: 20 }, (_, i) => share(_, 20 + i))]);
+    await lost;
+    expect(statuses.filter((status) => ![200, 403, 404].includes(status))).toEqual([]);
+  };
+  await race(amy, 4000, () => owner.patch(`${path}/acl`, { user_roles: { [idOf("amy")]: "" } }));
+  expect(await levels(owner, path)).toEqual([]);
+  await race(bob, 5000, () => admin.patch(`/api/v2/groups/${group}`, { remove_users: [idOf("bob")] }));
+  await until(async () => (await levels(owner, path)).length === 0);
+});
+
+test("[SH-14] a guest's shared ports end with the role that allows sharing, unless another one does", async () => {
+  await using cast = await openCast({ manifest });
+  const { clients, path, idOf } = cast;
+  const { owner, "shared admin": amy, "template admin": tia } = clients;
+  await owner.patch(`${path}/acl`, { user_roles: { [idOf("tia")]: "admin" } });
+  await owner.post(`${path}/port-share`, validShare);
+  await amy.post(`${path}/port-share`, { ...validShare, port: 3000 });
+  await tia.post(`${path}/port-share`, { ...validShare, port: 4000 });
+  await owner.patch(`${path}/acl`, { user_roles: { [idOf("amy")]: "use", [idOf("tia")]: "use" } });
+  expect(await levels(owner, path)).toEqual(["4000 dev public", "8080 dev public"]);
+  expect(await awaitRejection(amy.post(`${path}/port-share`, validShare))).toEqual([403]);
+  await tia.post(`${path}/port-share`, { ...validShare, port: 4001 });
+});
+
 const listStoredLevels = (server: Parameters<typeof getContext>[0]) =>
   getContext(server).store.all({
     sql: "select port || ' ' || share_level from port_shares order by port",

@@ -50,10 +50,10 @@ const toBanner = ({ enabled, message, background_color }: Banner) => ({
 
 export const agentService = (
   ctx: ApiContext,
-  { agent_id, api_version, server }: { agent_id: string; api_version: string; server: URL },
+  { agent_id, api_version, speaks, server }: { agent_id: string; api_version: string; speaks: boolean; server: URL },
 ): Partial<AgentHandlers> => ({
   getManifest: () => loadManifest(ctx, agent_id, server),
-  ...subAgentService(ctx, agent_id),
+  ...subAgentService(ctx, { agent_id, speaks }),
   ...contextService(ctx, agent_id),
   async getServiceBanner() {
     const { service_banner } = await readAppearance(ctx);

@@ -1,6 +1,7 @@
 // The part of the Agent service that creates, deletes and lists sub-agents, such as those of devcontainers (facts/wire 1.5 and 1.6, rules
-// SA-1 to SA-4). A token is returned once and stored only as a digest.
+// SA-1 to SA-5). A token is returned once and stored only as a digest.
 import type { SubAgentApp } from "#actors/agent/sub-agents.ts";
+import { forbidden } from "#base/errors.ts";
 import { NIL_UUID, sha256, uuid, uuidToBytes } from "#base/ids.ts";
 import { listSubAgents } from "#db/agents/sub-agents.ts";
 import { SHARING_LEVELS } from "#schema/workspaces/app.ts";
@@ -18,9 +19,10 @@ type Handlers = Pick<AgentHandlers, "createSubAgent" | "deleteSubAgent" | "listS
 
 export const subAgentService = (
   { store, agents }: Pick<ApiContext, "store" | "agents">,
-  agent_id: string,
+  { agent_id, speaks }: { agent_id: string; speaks: boolean },
 ): Handlers => ({
   async createSubAgent({ name, directory, architecture, operatingSystem, apps, displayApps }) {
+    checkSpeaks(speaks);
     const [id, token] = [uuid(), uuid()];
     const { refused } = await agents.ask(agent_id, "createSubAgent", {
       id,
@@ -39,6 +41,7 @@ export const subAgentService = (
   },
 
   async deleteSubAgent({ id }) {
+    checkSpeaks(speaks);
     await agents.ask(agent_id, "deleteSubAgent", { id: toId(id, "id") });
     return {};
   },
@@ -51,6 +54,11 @@ export const subAgentService = (
     };
   },
 });
+
+/** A passive connection could belong to anyone with a copy of the token, even while the agent's daemon is connected. */
+const checkSpeaks = (speaks: boolean): void => {
+  if (!speaks) throw forbidden("Only a connection with the role `agent` can create and delete sub-agents.");
+};
 
 const toApp = (app: CreateSubAgentRequest_App): SubAgentApp => ({
   slug: app.slug,
