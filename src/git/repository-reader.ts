@@ -92,11 +92,8 @@ export class RepositoryReader {
       const gitOptions = { git, env, folder, url: remote, address, credential: shown, ssh, max_bytes, signal: stop };
       const run = new BoundedGit(gitOptions);
       const ref = await fetchFirstRef(run, remote, refs, isWhole);
-      const commit = (await run.readOutput(["rev-parse", "FETCH_HEAD^{commit}"])).trim();
-      const listing = await run.readOutput(["ls-tree", "-r", "-z", "--full-tree", "--name-only", commit], MAX_LISTING);
-      if (countNames(listing) > MAX_FILES) throw tooManyFilesError();
-      const files = listing.split("\0").filter((path) => path !== "");
-      return new OpenRepository(run, { url: found, ref, commit, files }, { folder, limit });
+      const listed = await listCommit(run, host);
+      return new OpenRepository(run, { url: found, ref, ...listed }, { folder, limit });
     } catch (error) {
       limit.cancel();
       if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
@@ -223,6 +220,18 @@ const fetchFirstRef = async (
   const [first] = refs;
   const what = first?.kind === "default" ? "is empty" : `has no ${describeRef(first)}`;
   throw new RepositoryError("missing", `The repository at ${host} ${what}.`);
+};
+
+/** Returns the fetched commit and the paths of its files. Rejects with RepositoryError, also when the host has sent invalid objects. */
+const listCommit = async (run: BoundedGit, host: string): Promise<Pick<FetchedRepository, "commit" | "files">> => {
+  try {
+    const commit = (await run.readOutput(["rev-parse", "FETCH_HEAD^{commit}"])).trim();
+    const listing = await run.readOutput(["ls-tree", "-r", "-z", "--full-tree", "--name-only", commit], MAX_LISTING);
+    if (countNames(listing) > MAX_FILES) throw tooManyFilesError();
+    return { commit, files: listing.split("\0").filter((path) => path !== "") };
+  } catch (error) {
+    throw error instanceof GitFailure ? unreadableError(host, lastErrorLine(error.message)) : error;
+  }
 };
 
 const unreadableError = (host: string, reason: string): RepositoryError =>

@@ -400,24 +400,31 @@ const formatPacket = (...parts: readonly (string | Uint8Array)[]): Buffer => {
 };
 const FLUSH = "0000";
 const DELIMITER = "0001";
+const COMMIT = 1;
 const TREE = 2;
 
-/** A pack with one tree that claims this size. */
-const createPack = (claimed: number): Buffer => {
-  const header = [(TREE << 4) | (claimed & 15) | 0x80];
-  let left = Math.floor(claimed / 16);
-  for (; left >= 128; left = Math.floor(left / 128)) header.push((left & 0x7f) | 0x80);
-  header.push(left);
-  const head = Buffer.from("PACK\0\0\0\u0002\0\0\0\u0001", "latin1");
-  const pack = Buffer.concat([head, Buffer.from(header), deflateSync(Buffer.alloc(1_000))]);
+type PackObject = { readonly type: number; readonly content: Buffer; readonly claimed?: number };
+
+/** A pack of objects, which can claim another size than they have. */
+const createPack = (...objects: readonly PackObject[]): Buffer => {
+  const encoded = objects.map(({ type, content, claimed = content.byteLength }) => {
+    const header = [(type << 4) | (claimed & 15) | 0x80];
+    let left = Math.floor(claimed / 16);
+    for (; left >= 128; left = Math.floor(left / 128)) header.push((left & 0x7f) | 0x80);
+    header.push(left);
+    return Buffer.concat([Buffer.from(header), deflateSync(content)]);
+  });
+  const head = Buffer.from(`PACK\0\0\0\u0002\0\0\0${String.fromCharCode(objects.length)}`, "latin1");
+  const pack = Buffer.concat([head, ...encoded]);
   return Buffer.concat([pack, createHash("sha1").update(pack).digest()]);
 };
 
-test("[RW-11] a small pack whose object claims gigabytes takes little memory", async () => {
-  using place = tempDirectory();
-  const commit = "1".repeat(40);
-  const pack = createPack(3 * 1024 * 1024 * 1024);
-  using host = Bun.serve({
+const hashObject = (type: string, content: Buffer): string =>
+  createHash("sha1").update(`${type} ${content.byteLength}\0`).update(content).digest("hex");
+
+/** A git host whose only commit comes with this pack. */
+const servePack = (commit: string, pack: Buffer) =>
+  Bun.serve({
     port: 0,
     async fetch(request) {
       const requested = request.method === "POST" ? await request.text() : "";
@@ -440,10 +447,27 @@ test("[RW-11] a small pack whose object claims gigabytes takes little memory", a
       return new Response(Buffer.concat(parts.map((part) => Buffer.from(part))), { headers: { "content-type": type } });
     },
   });
+
+test("[RW-11] a small pack whose object claims gigabytes takes little memory", async () => {
+  using place = tempDirectory();
+  const tree = { type: TREE, content: Buffer.alloc(1_000), claimed: 3 * 1024 * 1024 * 1024 };
+  using host = servePack("1".repeat(40), createPack(tree));
   const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
   const reader = new RepositoryReader({ outbound, clock: systemClock, root: join(place.path, "copies") });
   const refs = listCandidateRefs({});
   await expect(reader.open({ url: `http://127.0.0.1:${host.port}/x/y`, refs })).rejects.toThrow(
     /^Git needs more than \d+ MiB of memory/,
   );
+});
+
+test("[RW-11] invalid objects are a problem of the repository, not of the server", async () => {
+  const tree = Buffer.alloc(1_000);
+  const text = `tree ${hashObject("tree", tree)}\nauthor A <a@example.com> 0 +0000\ncommitter A <a@example.com> 0 +0000\n\na\n`;
+  const commit = Buffer.from(text);
+  const pack = createPack({ type: COMMIT, content: commit }, { type: TREE, content: tree });
+  using host = servePack(hashObject("commit", commit), pack);
+  const at = `127.0.0.1:${host.port}`;
+  const { plan, problem } = await read({ url: `http://${at}/x/y` });
+  expect(plan).toBeUndefined();
+  expect(problem).toStartWith(`Git could not read the repository from ${at}: malformed mode in tree entry`);
 });
