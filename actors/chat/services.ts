@@ -149,7 +149,7 @@ export const openChats = ({
   });
   const index = new SearchUpkeep(store);
   const titles = new Titles({ store, clock, models, recorder, asks: config.chat_titles, chats: () => chats });
-  const diffs = new PullRequestTracker({ store, clock, topics, agentHttp, toolServices, accounts, outbound });
+  const diffs = new PullRequestTracker({ memory, store, clock, topics, agentHttp, toolServices, accounts, outbound });
   const effects: ChatEffects = {
     startTurn: ({ id, owner_id, part, coding_agent, parent_chat_id, history_version }, started) =>
       generations.start(

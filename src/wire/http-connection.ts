@@ -25,13 +25,15 @@ export type HttpRequest = {
 const MAX_HEAD = 64 * 1024;
 const MAX_INTERIM = 8;
 
+/** Waits for memory before more than `above` bytes of a body are gathered. */
+export type AnswerReserve = { readonly above: number; readonly wait: () => Promise<unknown> | undefined };
+
 /** A response whose body can be read once. */
 export class HttpResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: AsyncGenerator<Uint8Array, void, undefined>;
-  /** Waits for memory before more than `above` bytes of the body are gathered. */
-  reserve: { readonly above: number; readonly wait: () => Promise<unknown> | undefined } | undefined;
+  reserve: AnswerReserve | undefined;
   #read: () => void = () => {};
 
   constructor(head: HttpHead, body: AsyncGenerator<Uint8Array, void, undefined>) {

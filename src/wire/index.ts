@@ -16,7 +16,7 @@ export { ConnectionUse } from "./connection-use.ts";
 export { RpcError } from "./drpc/frame.ts";
 export { serve, serveSession } from "./drpc/server.ts";
 export { type Duplex, pipe, readChunks } from "./duplex.ts";
-export { HttpConnection, type HttpResponse } from "./http-connection.ts";
+export { type AnswerReserve, HttpConnection, type HttpResponse } from "./http-connection.ts";
 export { JsonObjects } from "./json-objects.ts";
 export { toWireProblem } from "./json-problem.ts";
 export { Lookahead } from "./lookahead.ts";

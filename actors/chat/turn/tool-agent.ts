@@ -4,7 +4,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { pause } from "#base/retry.ts";
-import { type AnswerMemory, LARGE_ANSWER_BYTES } from "#base/system/answer-memory.ts";
+import { AnswerMemory, LARGE_ANSWER_BYTES } from "#base/system/answer-memory.ts";
 import type { MemoryShare } from "#base/system/memory-share.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -53,14 +53,14 @@ export type AgentDeps = {
 };
 
 /** Dependencies for reaching a workspace. */
-export type ReachDeps = Pick<AgentDeps, "store" | "clock" | "agentHttp" | "toolServices" | "opened_at">;
+export type ReachDeps = Pick<AgentDeps, "memory" | "store" | "clock" | "agentHttp" | "toolServices" | "opened_at">;
 
 export type AgentOptions = {
   /** The agent's name; defaults to the workspace's first agent. */
   readonly name?: string | undefined;
   /** Set if the call starts a stopped workspace (rule WO-9); aborts waiting for it. */
   readonly wakes?: AbortSignal;
-  /** Waits before a large answer is read. */
+  /** The memory for large answers to a tool; by default, each request has its own. */
   readonly memory?: AnswerMemory;
 };
 
@@ -69,6 +69,7 @@ export class WorkspaceAgent implements ToolAgent {
   readonly #workspace_id: string | null;
   readonly #services: ToolServices;
   readonly #chat_id: string;
+  readonly #owner_id: string;
   #chats: Promise<string> | undefined;
   /** Whether the agent was connected before. */
   #known: boolean;
@@ -87,6 +88,7 @@ export class WorkspaceAgent implements ToolAgent {
     this.#workspace_id = of.workspace_id;
     this.#services = deps.toolServices(of);
     this.#chat_id = of.chat_id;
+    this.#owner_id = of.owner_id;
     this.#known = known;
   }
 
@@ -125,12 +127,15 @@ export class WorkspaceAgent implements ToolAgent {
   }
 
   async #callOnce<T>({ method, path, json, body, signal, answer_ms = 0, ends }: AgentCall, read: Read<T>): Promise<T> {
-    const { agentHttp, clock } = this.#deps;
+    const { agentHttp, clock, memory: share } = this.#deps;
     const agent_id = await this.#agent(ends);
     this.#chats ??= this.#family();
     const headers: [string, string][] = [[CHAT_HEADER, await this.#chats]];
     const silence = new AbortController();
     const limit = clock.after(Math.max(ANSWER_TIMEOUT_MS, answer_ms + ANSWER_GRACE_MS), () => silence.abort());
+    const until = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
+    using own = new AnswerMemory({ clock, share, holder: this.#owner_id, signal: until });
+    const memory = this.#memory ?? own;
     try {
       const response = await agentHttp.request(agent_id, {
         method,
@@ -138,9 +143,9 @@ export class WorkspaceAgent implements ToolAgent {
         json,
         headers,
         ...(body ? { body } : {}),
-        signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
+        signal: until,
       });
-      response.reserve = { above: LARGE_ANSWER_BYTES, wait: () => this.#memory?.reserve(() => silence.abort()) };
+      response.reserve = { above: LARGE_ANSWER_BYTES, wait: () => memory.reserve(() => silence.abort()) };
       if (response.status < 400) return await read(response);
       throw new ToolError(formatRefusal(response.status, path, await response.json<Refusal>(MAX_ANSWER_BYTES)));
     } catch (error) {

@@ -9,6 +9,7 @@ import { workspaceAccess } from "#domain/live-access.ts";
 import { ContainerListing } from "#schema/workspaces/container.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { reserveAnswer } from "../http/dial-agent.ts";
 import { operation } from "../http/operation.ts";
 import { documentAs } from "../http/query.ts";
 import { fails, Upgraded } from "../http/responses.ts";
@@ -27,7 +28,9 @@ export const agentContainers = (ctx: ApiContext) =>
       async ({ caller, params, request }) => {
         const labels = parseLabels(request, caller.compat);
         const { agent_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
-        return presentListing(await requestContainers(ctx, agent_id, "GET", labels), caller.compat);
+        const reserve = reserveAnswer(ctx, request, caller.user_id);
+        const listing = await requestContainers(ctx, agent_id, { method: "GET", rest: labels, reserve });
+        return presentListing(listing, caller.compat);
       },
       {
         user: true,

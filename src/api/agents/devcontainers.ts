@@ -7,6 +7,7 @@ import { requestContainers } from "#domain/agents/containers.ts";
 import { loadUsableAgent, toWorkspace } from "#domain/agents/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { reserveAnswer } from "../http/dial-agent.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -21,9 +22,11 @@ export const agentDevcontainers = (ctx: ApiContext) =>
     .use(callers)
     .post(
       "/:workspaceagent/containers/devcontainers/:devcontainer/recreate",
-      async ({ caller, params, status }) => {
+      async ({ caller, params, request, status }) => {
         const agent_id = await findChangeableAgent(ctx, params.workspaceagent, caller);
-        await requestContainers(ctx, agent_id, "POST", `/devcontainers/${params.devcontainer.toLowerCase()}/recreate`);
+        const rest = `/devcontainers/${params.devcontainer.toLowerCase()}/recreate`;
+        const reserve = reserveAnswer(ctx, request, caller.user_id);
+        await requestContainers(ctx, agent_id, { method: "POST", rest, reserve });
         return status(202, { message: "The devcontainer is being recreated." });
       },
       {
@@ -44,9 +47,11 @@ export const agentDevcontainers = (ctx: ApiContext) =>
     )
     .delete(
       "/:workspaceagent/containers/devcontainers/:devcontainer",
-      async ({ caller, params, set }) => {
+      async ({ caller, params, request, set }) => {
         const agent_id = await findChangeableAgent(ctx, params.workspaceagent, caller);
-        await requestContainers(ctx, agent_id, "DELETE", `/devcontainers/${params.devcontainer.toLowerCase()}`);
+        const rest = `/devcontainers/${params.devcontainer.toLowerCase()}`;
+        const reserve = reserveAnswer(ctx, request, caller.user_id);
+        await requestContainers(ctx, agent_id, { method: "DELETE", rest, reserve });
         set.status = 204;
       },
       {

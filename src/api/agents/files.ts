@@ -8,6 +8,7 @@ import { workspaceAccess } from "#domain/live-access.ts";
 import { DirectoryListing } from "#schema/agents/agent-files.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { reserveAnswer } from "../http/dial-agent.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { watchAccess } from "../http/revocation.ts";
@@ -25,9 +26,10 @@ export const agentFiles = (ctx: ApiContext) =>
     .use(callers)
     .get(
       "/:workspaceagent/files",
-      async ({ caller, params, query }) => {
+      async ({ caller, params, query, request }) => {
         const { agent_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
-        return listAgentFolder(ctx, agent_id, query.path ?? ".");
+        const reserve = reserveAnswer(ctx, request, caller.user_id);
+        return listAgentFolder(ctx, agent_id, query.path ?? ".", reserve);
       },
       {
         user: true,

@@ -5,8 +5,10 @@ import { t } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { loadUsableAgent } from "#domain/agents/find.ts";
 import { ListeningPorts } from "#schema/workspaces/listening-port.ts";
+import type { AnswerReserve } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { reserveAnswer } from "../http/dial-agent.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -19,9 +21,9 @@ export const agentPorts = (ctx: ApiContext) =>
     .use(callers)
     .get(
       "/:workspaceagent/listening-ports",
-      async ({ caller, params }) => {
+      async ({ caller, params, request }) => {
         const { agent_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
-        return requestListeningPorts(ctx, agent_id);
+        return requestListeningPorts(ctx, agent_id, reserveAnswer(ctx, request, caller.user_id));
       },
       {
         user: true,
@@ -40,12 +42,17 @@ export const agentPorts = (ctx: ApiContext) =>
       },
     );
 
-const requestListeningPorts = async (ctx: ApiContext, agent_id: string): Promise<ListeningPorts> => {
+const requestListeningPorts = async (
+  ctx: ApiContext,
+  agent_id: string,
+  reserve: AnswerReserve,
+): Promise<ListeningPorts> => {
   const timeout = new AbortController();
   const timer = ctx.clock.after(TIMEOUT_MS, () => timeout.abort());
   try {
     const request = { method: "GET", path: "/api/v0/listening-ports", signal: timeout.signal };
     const response = await ctx.agentHttp.request(agent_id, request);
+    response.reserve = reserve;
     const answer = await response.json(MAX_ANSWER);
     if (response.status === 200 && Value.Check(ListeningPorts, answer))
       return Value.Clean(ListeningPorts, answer) as ListeningPorts;

@@ -7,6 +7,7 @@ import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { PassedOn } from "#base/network/local-reads.ts";
 import { CommitError, isMoved, type Refusal } from "#db/engine/store.ts";
 import { asHookRefusal, HookFailure } from "#src/hooks/protocol.ts";
+import { WireError } from "#src/wire/index.ts";
 import { acceptsPage, renderPlainPage } from "./plain-page.ts";
 import { isWord, listProblems, type Violation } from "./validation-words.ts";
 
@@ -60,6 +61,8 @@ export const errorResponse = (error: unknown, request: Request, extra: Record<st
     // Overload, shutdown and misrouted requests are not failures and would flood the log.
     const isExpected =
       mapped.kind === "overloaded" ||
+      // The answer of an agent or a program of a workspace makes no sense.
+      error instanceof WireError ||
       error instanceof HookFailure ||
       error instanceof PassedOn ||
       isCutOff(mapped.cause ?? error, request);

@@ -6,7 +6,7 @@ import { AppError, type ErrorKind, STATUS } from "#base/errors.ts";
 import { parseJson } from "#base/json/read.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import { type ContainerListing, FoundContainers } from "#schema/workspaces/container.ts";
-import { type HttpResponse, toWireProblem, WireError } from "#src/wire/index.ts";
+import { type AnswerReserve, type HttpResponse, toWireProblem, WireError } from "#src/wire/index.ts";
 import type { DomainContext } from "../context.ts";
 
 /** Maximum bytes of a listing. */
@@ -16,14 +16,26 @@ const MAX_WORDS = 64 * 1024;
 
 type Deps = Pick<DomainContext, "clock" | "agentHttp">;
 
+type ContainersRequest = {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** The path below the containers, or the query. */
+  readonly rest: string;
+  readonly reserve: AnswerReserve;
+};
+
 /** Returns the body of a successful response. Throws 408 on a timeout, and the agent's own error. */
-export const requestContainers = async (ctx: Deps, agent_id: string, method: string, rest: string): Promise<string> => {
+export const requestContainers = async (
+  ctx: Deps,
+  agent_id: string,
+  { method, rest, reserve }: ContainersRequest,
+): Promise<string> => {
   const timeout = new AbortController();
   const timer = ctx.clock.after(TIMEOUT_MS, () => timeout.abort());
   try {
     const path = `/api/v0/containers${rest}`;
     const response = await ctx.agentHttp.request(agent_id, { method, path, signal: timeout.signal });
     if (response.status < 200 || response.status > 299) throw await refusal(response);
+    response.reserve = reserve;
     return await response.text(MAX_LISTING);
   } catch (error) {
     if (!timeout.signal.aborted) throw error;

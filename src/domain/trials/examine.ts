@@ -54,11 +54,11 @@ export const checkWay = async (
 };
 
 const loadAgentOfWay = async (ctx: DomainContext, trial: TrialRow, { chat_id, workspace_id }: StoredWay) => {
-  const { store, clock, agentHttp } = ctx;
+  const { store, clock, agentHttp, callMemory: memory } = ctx;
   const { owner_id, organization_id } = trial;
   const of = { chat_id, owner_id, organization_id, workspace_id, run_id: chat_id };
   const toolServices = () => new ChatToolServices(ctx, of);
-  const agent = new WorkspaceAgent({ store, clock, agentHttp, toolServices }, of, true);
+  const agent = new WorkspaceAgent({ memory, store, clock, agentHttp, toolServices }, of, true);
   return { agent, mask: new SecretMask(await toolServices().loadSecrets()) };
 };
 

@@ -3,12 +3,24 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { WorkspaceAgent } from "#actors/chat/turn/tool-agent.ts";
+import { systemClock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import { configureLogging, resetLogging } from "#base/log.ts";
+import { MemoryShare } from "#base/system/memory-share.ts";
 import type { DirectoryListing, FileLines, ProcessInfo, ProcessOutput } from "#schema/agents/agent-files.ts";
 import type { ListeningPorts } from "#schema/workspaces/listening-port.ts";
+import { reserveAnswer } from "#src/api/http/dial-agent.ts";
+import { errorResponse } from "#src/api/http/errors.ts";
+import { Requests } from "#src/api/http/requests.ts";
 import { ApiError, Client } from "#src/client.ts";
+import type { ToolServices } from "#src/tools/services.ts";
+import { WireError } from "#src/wire/index.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext, seedAgent, seedUser } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
 import { startReachableAgent, TestTerminal } from "./reach.ts";
 
 const APP_PORT = 43_117;
@@ -241,5 +253,72 @@ describe("diagnostics", () => {
     expect(shown.agentName).not.toBe("");
     expect(Object.values(shown.environmentVariables).filter((value) => value !== "")).toEqual([]);
     expect(manifest).not.toContain(world.seeded.agent_token);
+  });
+});
+
+describe("large answers", () => {
+  const FILES = 3_000;
+  const HALF = 16 * 1024 * 1024;
+  const NEVER = new AbortController().signal;
+  const createFiles = (): void => {
+    mkdirSync(toHomePath("many"), { recursive: true });
+    for (let i = 0; i < FILES; i += 1) writeFileSync(toHomePath(`many/${i}-${"x".repeat(200)}`), "");
+  };
+
+  test("[PT-11] a large list waits for memory, which is free again when the response was sent", async () => {
+    createFiles();
+    const share = getContext(world.server).callMemory;
+    const hold = await share.take("others", 64 * 1024 * HALF, NEVER);
+    const requested = world.owner.get<DirectoryListing>(world.path("files?path=many"));
+    await until(() => share.waiting === 1);
+    // Small answers do not wait.
+    await world.owner.get<ListeningPorts>(world.path("listening-ports"));
+    hold.release();
+    expect((await requested).contents).toHaveLength(FILES);
+    await until(() => share.used === 0);
+  });
+
+  test("[PT-11] a person has half of the memory, and waits ten seconds for more", async () => {
+    const clock = new ManualClock();
+    const callMemory = new MemoryShare({ total: 2 * HALF, each: HALF });
+    const requests = new Requests(clock, 10);
+    const wait = async (user_id: string) =>
+      reserveAnswer({ clock, callMemory, requests }, new Request("http://localhost/"), user_id).wait();
+    using _ = await callMemory.take("eve", HALF, NEVER);
+    const late = wait("eve").catch((error: unknown) => error);
+    await wait("bob");
+    expect([callMemory.used, callMemory.waiting]).toEqual([2 * HALF, 1]);
+    clock.advance(10_000);
+    expect(await late).toMatchObject({ kind: "overloaded", message: expect.stringContaining("Please retry.") });
+    // No client reads the response to bob.
+    await until(() => callMemory.used === HALF);
+  });
+
+  test("[PT-11] a request for a chat waits as well, although it belongs to no tool", async () => {
+    createFiles();
+    const { store, agentHttp } = getContext(world.server);
+    const memory = new MemoryShare({ total: 2 * HALF, each: HALF });
+    const { workspace_id, organization_id } = world.seeded;
+    const of = { chat_id: uuid(), owner_id: uuid(), organization_id, workspace_id, run_id: "" };
+    const toolServices = () => ({ canUseWorkspace: async () => true }) as unknown as ToolServices;
+    const agent = new WorkspaceAgent({ memory, store, clock: systemClock, agentHttp, toolServices }, of, true);
+    const hold = await memory.take(of.owner_id, HALF, NEVER);
+    const listed = agent.call<DirectoryListing>({ method: "POST", path: "/list-directory", json: { path: "many" } });
+    await until(() => memory.waiting === 1);
+    hold.release();
+    expect((await listed).contents).toHaveLength(FILES);
+    expect(memory.used).toBe(0);
+  });
+
+  test("[PT-11] an invalid answer is not logged as an error of the server", async () => {
+    const lines: string[] = [];
+    configureLogging({ level: "info", format: "text", write: (line) => lines.push(line) });
+    try {
+      const error = new WireError("protocol", "The agent's response is not a list of files.");
+      expect(errorResponse(error, new Request("http://localhost/api/v2/workspaceagents/a/files")).status).toBe(502);
+      expect(lines).toEqual([]);
+    } finally {
+      await resetLogging();
+    }
   });
 });

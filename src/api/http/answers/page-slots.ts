@@ -50,23 +50,37 @@ export class PageSlots {
   async take(holder: string): Promise<FreeSlot> {
     const release = await this.#slots.take(holder);
     if (!release) throw new AppError("overloaded", "Too many large pages are being read. Please retry.");
-    let isTaken = true;
-    const free: FreeSlot = (bytes) => {
-      if (!isTaken) return;
-      isTaken = false;
-      timer.cancel();
+    return this.#limitHold((bytes) => {
       this.#garbage.add(bytes);
       release();
-    };
-    const timer = this.#clock.after(MAX_HOLD_MS, () => free(0));
-    return free;
+    });
   }
 
   /** Takes a slot until the answer to this request has been sent (`finish`). */
   async takeForAnswer(request: Request, holder: string): Promise<void> {
-    const free = await this.take(holder);
+    this.#freeAfterAnswer(request, await this.take(holder));
+  }
+
+  /** Releases what a request holds when its answer has been sent (`finish`), after ten seconds at most. */
+  releaseAfterAnswer(request: Request, release: () => void): void {
+    this.#freeAfterAnswer(request, this.#limitHold(release));
+  }
+
+  #freeAfterAnswer(request: Request, free: FreeSlot): void {
     if (request.signal.aborted) free(0);
     else this.#answers.set(request, free);
+  }
+
+  #limitHold(release: FreeSlot): FreeSlot {
+    let isHeld = true;
+    const free: FreeSlot = (bytes) => {
+      if (!isHeld) return;
+      isHeld = false;
+      timer.cancel();
+      release(bytes);
+    };
+    const timer = this.#clock.after(MAX_HOLD_MS, () => free(0));
+    return free;
   }
 
   /** Returns the function that frees the slot of a request whose answer is sent while it is made; `finish` then leaves it alone. */
