@@ -37,6 +37,11 @@ export const listProvisionerKeys = query(
     .limit(1_000),
 );
 
+/** The keys that this person created, in all organizations: {created_by}. */
+export const listProvisionerKeysCreatedBy = query(
+  build.select().from(provisioner_keys).where(eqParam(provisioner_keys.created_by)).limit(10_000),
+);
+
 export const insertProvisionerKey = insertInto(provisioner_keys);
 export const deleteProvisionerKey = deleteBy(provisioner_keys, provisioner_keys.id);
 

@@ -4,20 +4,23 @@ import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { isSameDigest, sha256 } from "#base/ids.ts";
 import { findProvisionerKeyByPrefix, type ProvisionerKeyRow } from "#db/templates/provisioners.ts";
+import { requireCreatorAdmin } from "#domain/provisioners/keys.ts";
 import type { ApiContext } from "../context.ts";
 import { findCredential } from "../http/identify.ts";
 
 const REFUSED = new AppError("unauthenticated", "The provisioner key is missing or not valid.");
 
 /**
- * Returns the key that was sent. Rejects with 401 when it is missing or wrong. Takes the same time for a wrong secret and an unknown key.
+ * Returns the key that was sent. Rejects with 401 when it is missing or wrong, or when its creator has lost access. Takes the same time for a wrong secret and an unknown key.
  */
-const findKey = async (request: Request, { store, accessUrl }: KeyContext): Promise<ProvisionerKeyRow> => {
+const findKey = async (request: Request, ctx: KeyContext): Promise<ProvisionerKeyRow> => {
+  const { store, accessUrl } = ctx;
   const token = findCredential(request, accessUrl)?.token ?? "";
   const [, prefix, secret] = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{43})$/.exec(token) ?? [];
   if (prefix === undefined || secret === undefined) throw REFUSED;
   const row = await store.get(findProvisionerKeyByPrefix({ prefix }));
   if (!isSameDigest(sha256(secret), row?.secret_hash ?? sha256("")) || !row) throw REFUSED;
+  await requireCreatorAdmin(ctx, row);
   return row;
 };
 

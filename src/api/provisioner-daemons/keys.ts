@@ -47,7 +47,8 @@ export const provisionerKeys = (ctx: ApiContext) =>
           tags,
           operationId: "createProvisionerKey",
           summary: "Create a provisioner key",
-          description: "Returns the key, only once. Every worker with this key has its tags.",
+          description:
+            "Returns the key, only once. Every worker with this key has its tags. The key ends when its creator can no longer create it.",
           example: { name: "builders", tags: {} },
           access: "organization_admins",
           scope: "provisioner_key:create",
@@ -58,7 +59,8 @@ export const provisionerKeys = (ctx: ApiContext) =>
       "/:organization/provisionerkeys",
       async ({ caller, params }) => {
         const organization_id = await findKeysOrganization(ctx, params.organization, caller);
-        return (await ctx.store.all(listProvisionerKeys({ organization_id }))).map(presentKey);
+        const rows = await ctx.store.all(listProvisionerKeys({ organization_id }));
+        return Promise.all(rows.map((row) => presentKey(ctx, row)));
       },
       {
         user,
@@ -98,7 +100,7 @@ export const provisionerKeys = (ctx: ApiContext) =>
       "/:organization/provisionerkeys/:key",
       async ({ caller, params }) => {
         const organization_id = await findKeysOrganization(ctx, params.organization, caller);
-        return presentKey(await findKey(ctx, { organization_id, name: params.key }));
+        return presentKey(ctx, await findKey(ctx, { organization_id, name: params.key }));
       },
       {
         user,

@@ -21,6 +21,7 @@ import type { Member } from "#schema/users/member.ts";
 import { canGiveOrganizationRoles, canManageMembers, canReadMembers } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
+import { endProvisionerKeysCreatedBy } from "../provisioners/keys.ts";
 import { loadAnyUser } from "../users/find.ts";
 import { presentRole } from "../users/present.ts";
 import { checkOrganizationRoles } from "../users/site-roles.ts";
@@ -143,6 +144,7 @@ export const removeMember = async (
     throw canManageMembers(caller, organization_id) ? invalid(words) : forbidden(words);
   });
   ctx.topics.publish("access_changed", pair.user_id, {});
+  await endProvisionerKeysCreatedBy(ctx, pair.user_id);
   await endSharesWith(ctx, pair).catch((error) => {
     log("http").warn("could not end shares with a former member; they end when the user joins again: {error}", {
       error,
@@ -167,6 +169,7 @@ export const setMemberRoles = async (
     writeAuditEntry(pair, member.username, { action: "write", ...change, now }),
   ]);
   ctx.topics.publish("access_changed", pair.user_id, {});
+  await endProvisionerKeysCreatedBy(ctx, pair.user_id);
   return loadMember(ctx.store, pair);
 };
 

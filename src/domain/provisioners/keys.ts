@@ -1,12 +1,13 @@
 // Keys of workers: `<prefix>-<secret>`, of which the prefix and a hash of the secret are stored (rule PV-13). For organization
 // administrators.
-import { forbidden, notFound } from "#base/errors.ts";
+import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { keyId, linkToken, sha256, uuid } from "#base/ids.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import {
   deleteProvisionerKey,
   findProvisionerKeyByName,
   insertProvisionerKey,
+  listProvisionerKeysCreatedBy,
   type ProvisionerKeyRow,
 } from "#db/templates/provisioners.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -14,6 +15,7 @@ import { canUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
 import { loadOrganization } from "../organizations/find.ts";
+import { loadCaller } from "../users/as-caller.ts";
 import { toTakenConflict } from "../users/name-conflicts.ts";
 
 /** Returns the organization whose keys the caller can manage. Rejects with 404 when it is not visible, otherwise with 403. */
@@ -62,9 +64,38 @@ export const findKey = async ({ store }: Pick<DomainContext, "store">, key: KeyN
 };
 
 /** Workers with this key are disconnected, and other workers take their jobs. Rejects with 404. */
-export const removeProvisionerKey = async (ctx: DomainContext, key: KeyName): Promise<void> => {
-  const { store, clock, workers } = ctx;
-  const row = await findKey(ctx, key);
+export const removeProvisionerKey = async (ctx: DomainContext, key: KeyName): Promise<void> =>
+  endProvisionerKey(ctx, await findKey(ctx, key));
+
+/** Returns whether the person who created the key could still create it. A worker with the key gets secrets of workspace owners. */
+const isCreatorAdmin = async (
+  { store }: Pick<DomainContext, "store">,
+  { created_by, organization_id }: ProvisionerKeyRow,
+): Promise<boolean> => {
+  const creator = await loadCaller(store, created_by);
+  return creator !== undefined && canUpdateOrganization(creator, organization_id);
+};
+
+/** Rejects with 401 when the person who created the key could not create it any more (rule PV-19). */
+export const requireCreatorAdmin = async (ctx: Pick<DomainContext, "store">, key: ProvisionerKeyRow): Promise<void> => {
+  if (await isCreatorAdmin(ctx, key)) return;
+  throw new AppError(
+    "unauthenticated",
+    "The person who created this provisioner key no longer manages the organization.",
+    {
+      detail: "Ask an administrator of the organization for a new key.",
+    },
+  );
+};
+
+/** Deletes the keys that this person created and could not create any more, and disconnects their workers. Call it after each loss of access. */
+export const endProvisionerKeysCreatedBy = async (ctx: DomainContext, created_by: string): Promise<void> => {
+  for (const row of await ctx.store.all(listProvisionerKeysCreatedBy({ created_by }))) {
+    if (!(await isCreatorAdmin(ctx, row))) await endProvisionerKey(ctx, row);
+  }
+};
+
+const endProvisionerKey = async ({ store, clock, workers }: DomainContext, row: ProvisionerKeyRow): Promise<void> => {
   await store.commit([deleteProvisionerKey(row.id), writeAuditEntry(row, "delete", { before: row }, clock.now())]);
   workers.closeKey(row.id);
 };

@@ -8,6 +8,7 @@ import {
 } from "#db/templates/provisioners.ts";
 import { findTemplate } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
+import { findUser } from "#db/users/users.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
@@ -23,11 +24,16 @@ import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "store" | "workers" | "clock">;
 
-export const presentKey = ({ id, organization_id, name, tags, created_at }: ProvisionerKeyRow): ProvisionerKey => ({
+export const presentKey = async (
+  { store }: Pick<Deps, "store">,
+  { id, organization_id, name, tags, created_by, created_at }: ProvisionerKeyRow,
+): Promise<ProvisionerKey> => ({
   id,
   organization_id,
   name,
   tags,
+  created_by,
+  created_by_name: (await store.get(findUser({ id: created_by })))?.username ?? "",
   created_at: toRfc3339(created_at),
 });
 
@@ -40,10 +46,12 @@ export const listKeyDaemons = async (
   const keys = await deps.store.all(listProvisionerKeys({ organization_id }));
   const rows = await deps.store.all(listProvisionerDaemons({ organization_id }));
   const daemons = await Promise.all(rows.map((row) => presentDaemon(deps, row, caller)));
-  return keys.map((key) => ({
-    key: presentKey(key),
-    daemons: daemons.filter(({ key_id }) => key_id === key.id),
-  }));
+  return Promise.all(
+    keys.map(async (key) => ({
+      key: await presentKey(deps, key),
+      daemons: daemons.filter(({ key_id }) => key_id === key.id),
+    })),
+  );
 };
 
 export const presentDaemon = async (

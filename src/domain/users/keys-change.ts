@@ -20,6 +20,7 @@ import type { CreateTokenRequest, UpdateTokenRequest } from "#schema/users/api-k
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canEnterWorkspaces, hasScope } from "#schema/users/scopes.ts";
 import type { DomainContext } from "../context.ts";
+import { endProvisionerKeysCreatedBy } from "../provisioners/keys.ts";
 import { areWithin } from "./allowed-addresses.ts";
 import { computeSecondsLeft, parseScopeNames, requireNotOutlived, requireWithinOwn } from "./api-key.ts";
 import { auditKeyChanged } from "./audit.ts";
@@ -131,9 +132,11 @@ const noticeKey = (owner: KnownUser, caller: UserCaller, { id, token_name, creat
 
 /**
  * Revokes the keys that an owner of the deployment has created for people, because the owner may do so no longer. Keys of service accounts
- * stay: the deployment's programs use them.
+ * stay: the deployment's programs use them. Also revokes worker keys that the person could not create any more.
  */
-export const endKeysCreatedBy = async ({ store, topics, clock }: DomainContext, created_by: string): Promise<void> => {
+export const endKeysCreatedBy = async (ctx: DomainContext, created_by: string): Promise<void> => {
+  await endProvisionerKeysCreatedBy(ctx, created_by);
+  const { store, topics, clock } = ctx;
   const keys = await store.all(listKeysCreatedBy({ created_by }));
   if (keys.length === 0) return;
   const now = clock.now();

@@ -19,6 +19,10 @@ export const ProvisionerKey = namedObject("ProvisionerKey", {
   organization_id: t.String({ format: "uuid" }),
   name: t.String(),
   tags: Tags,
+  created_by: t.String({ format: "uuid", description: "The ID of the user who created the key." }),
+  created_by_name: t.String({
+    description: "The username of the user who created the key; empty if the user was deleted.",
+  }),
   created_at: t.String({ format: "date-time" }),
 });
 export type ProvisionerKey = Static<typeof ProvisionerKey>;

@@ -1,6 +1,8 @@
 // Provisioner keys: created, shown once, listed, removed, and who may do that.
 import { afterAll, expect, test } from "bun:test";
 import { isUuid } from "#base/ids.ts";
+import { updateUser } from "#db/users/users.ts";
+import type { AuditLog } from "#schema/audit.ts";
 import type { NewProvisionerKey, ProvisionerKey, ProvisionerKeyDaemons } from "#schema/templates/provisioner.ts";
 import { Client } from "#src/client.ts";
 import { readStoredTexts } from "#test/support/stored.ts";
@@ -10,6 +12,8 @@ import { newPerson } from "../users/people.ts";
 
 const KEYS = "/api/v2/organizations/default/provisionerkeys";
 const SERVE = "/api/v2/organizations/default/provisionerdaemons/serve?name=x";
+
+const MEMBERS = "/api/v2/organizations/default/members";
 
 const world = await openWorld();
 const { admin, server } = world;
@@ -26,7 +30,9 @@ test("[PV-13] a key is shown once, only its hash is stored, and its name is uniq
   expect(secret).toHaveLength(43);
   const listed = (await admin.get<ProvisionerKey[]>(KEYS)).find(({ name }) => name === "Builders");
   expect(listed).toMatchObject({ id, tags: { region: "eu" } });
-  expect(Object.keys(listed ?? {}).sort()).toEqual(["created_at", "id", "name", "organization_id", "tags"]);
+  expect(Object.keys(listed ?? {}).sort()).toEqual([
+    ...["created_at", "created_by", "created_by_name", "id", "name", "organization_id", "tags"],
+  ]);
   const kept = (await readStoredTexts(server.directory)).join("");
   expect(kept).toContain(prefix);
   expect(kept).not.toContain(secret);
@@ -102,4 +108,64 @@ test("[PV-13] the keys of a deleted organization are invalid, and its workers ar
   expect(await fetchStatus(admin, "DELETE", organization)).toBe(200);
   expect(await socket.closed).toMatchObject({ code: 1008, reason: "the provisioner key was removed" });
   expect(await fetchStatus(worker, "GET", SERVE)).toBe(401);
+});
+
+/** Makes an administrator of the default organization, with a key and a worker that uses it. */
+const newKeyCreator = async (username: string) => {
+  const { client, user } = await newPerson(admin, username);
+  await admin.put(`${MEMBERS}/${user.id}/roles`, { roles: ["organization-admin"] });
+  const made = await makeKey(client);
+  const { socket } = await openWorker(server.url, made.key, { name: `worker-of-${username}` });
+  return { ...made, user, socket };
+};
+
+const LOSSES: Readonly<Record<string, (user_id: string) => Promise<unknown>>> = {
+  demoted: (id) => admin.put(`${MEMBERS}/${id}/roles`, { roles: ["organization-auditor"] }),
+  removed: (id) => admin.delete(`${MEMBERS}/${id}`),
+  suspended: (id) => admin.put(`/api/v2/users/${id}/status/suspend`),
+  deleted: (id) => admin.delete(`/api/v2/users/${id}`),
+};
+
+for (const [loss, takeAccess] of Object.entries(LOSSES)) {
+  test(`[PV-19] the key of an administrator who is ${loss} ends with its worker, for good`, async () => {
+    const { id, key, name, user, socket } = await newKeyCreator(`admin-${loss}`);
+    expect(await admin.get<ProvisionerKey>(`${KEYS}/${name}`)).toMatchObject({
+      created_by: user.id,
+      created_by_name: `admin-${loss}`,
+    });
+    await takeAccess(user.id);
+    expect(await socket.closed).toMatchObject({ code: 1008, reason: "the provisioner key was removed" });
+    expect(await fetchStatus(new Client(server.url, key), "GET", SERVE)).toBe(401);
+    expect(await fetchStatus(admin, "GET", `${KEYS}/${name}`)).toBe(404);
+    const { audit_logs } = await admin.get<{ audit_logs: AuditLog[] }>(
+      "/api/v2/audit?limit=5&q=resource_type:provisioner_key",
+    );
+    expect(audit_logs).toContainEqual(expect.objectContaining({ resource_id: id, action: "delete" }));
+  });
+}
+
+test("[PV-19] a former owner of the deployment keeps the keys of organizations that they still administer", async () => {
+  const { client, user } = await newPerson(admin, "second-owner", ["owner"]);
+  await admin.post("/api/v2/organizations", { name: "elsewhere" });
+  const elsewhere = "/api/v2/organizations/elsewhere/provisionerkeys";
+  const kept = await makeKey(client);
+  const ended = await client.post<NewProvisionerKey>(elsewhere, { name: "builders" });
+  await admin.put(`${MEMBERS}/${user.id}/roles`, { roles: ["organization-admin"] });
+  await admin.put(`/api/v2/users/${user.id}/roles`, { roles: [] });
+  expect(await fetchStatus(admin, "GET", `${elsewhere}/${ended.name}`)).toBe(404);
+  const { socket } = await openWorker(server.url, kept.key, { name: "still-building" });
+  await admin.delete(`${MEMBERS}/${user.id}`);
+  expect(await socket.closed).toMatchObject({ code: 1008 });
+});
+
+test("[PV-19] a key whose creator lost access while the server was ending is refused", async () => {
+  const { client, user } = await newPerson(admin, "lost-while-ending");
+  await admin.put(`${MEMBERS}/${user.id}/roles`, { roles: ["organization-admin"] });
+  const { key, name } = await makeKey(client);
+  // What a server commits that ends before it deletes the keys.
+  await server.context.store.commit([
+    updateUser(user.id, { status: "suspended", updated_at: server.context.clock.now() }),
+  ]);
+  expect(await fetchStatus(new Client(server.url, key), "GET", SERVE)).toBe(401);
+  expect(await fetchStatus(admin, "GET", `${KEYS}/${name}`)).toBe(200);
 });

@@ -109,6 +109,7 @@ export const Workers = () => {
                 </span>
                 <span class="sub clip">
                   {formatTags(one.tags) || "no tags"}, created <Time at={one.created_at} ago />
+                  {one.created_by_name && ` by ${one.created_by_name}`}
                 </span>
               </li>
             ))}
