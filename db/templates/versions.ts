@@ -63,11 +63,13 @@ export const findVersionBefore = query(
 );
 
 /**
- * Versions of a template, oldest first: {template_id, archived, after, limit, offset}. `archived` 1 includes archived ones, `after` is a
+ * The IDs of versions of a template, oldest first: {template_id, archived, after, limit, offset}. `archived` 1 includes archived ones, `after` is a
  * version's ID or empty, `limit` -1 means no limit.
  */
-export const listVersionsByTemplate = query(
-  selectShown()
+export const listVersionIds = query(
+  build
+    .select({ id: template_versions.id })
+    .from(template_versions)
     .where(
       and(
         eqParam(template_versions.template_id),
@@ -79,6 +81,11 @@ export const listVersionsByTemplate = query(
     .orderBy(asc(template_versions.created_at), asc(template_versions.id))
     .limit(sql.placeholder("limit"))
     .offset(sql.placeholder("offset")),
+);
+
+/** Versions by ID: {ids}, as JSON. For `scan`. */
+export const listVersionsById = query(
+  selectShown().where(sql`${template_versions.id} in (select value from json_each(${sql.placeholder("ids")}))`),
 );
 
 /**

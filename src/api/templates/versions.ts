@@ -1,7 +1,7 @@
 // The versions of one template: the list, one by name, and which is active.
 import { t } from "elysia";
 import { notFound, toErrorKind } from "#base/errors.ts";
-import { findVersionByName, listUnusedVersions, listVersionsByTemplate } from "#db/templates/versions.ts";
+import { findVersionByName, listUnusedVersions, listVersionIds, listVersionsById } from "#db/templates/versions.ts";
 import { presentVersion } from "#domain/template-versions/present.ts";
 import { canPromote } from "#domain/template-versions/promote.ts";
 import { loadManagedTemplate, loadTemplate, templatePath } from "#domain/templates/find.ts";
@@ -9,6 +9,7 @@ import { Generic } from "#schema/generic.ts";
 import { TemplateVersion } from "#schema/templates/template-version.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
+import { JSON_HEADERS, presentList } from "../http/answers/large-list.ts";
 import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
@@ -23,17 +24,26 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
     .use(callers)
     .get(
       "",
-      async ({ caller, params, query }) => {
+      async ({ caller, params, query, request }) => {
         const { template } = await loadTemplate(ctx, params.template, caller);
-        const rows = await ctx.store.scan(
-          listVersionsByTemplate({
+        const { clock, requests, store } = ctx;
+        const found = await store.scan(
+          listVersionIds({
             template_id: template.id,
             archived: query.include_archived ? 1 : 0,
             after: query.after_id?.toLowerCase() ?? "",
             ...toPage(query),
           }),
         );
-        return rows.map((row) => presentVersion(row, ctx));
+        const ids = found.map(({ id }) => id);
+        // Each may have a README of a megabyte.
+        const present = async (some: readonly string[]): Promise<Map<string, string>> => {
+          const rows = await store.scan(listVersionsById({ ids: JSON.stringify(some) }));
+          return new Map(rows.map((row) => [row.version.id, JSON.stringify(presentVersion(row, ctx))]));
+        };
+        const list = { head: "[", ids, tail: "]", present };
+        const answer = await presentList(list, { pages: requests.pages, clock, request, holder: caller.user_id });
+        return new Response(answer, { headers: JSON_HEADERS });
       },
       {
         user: true,
