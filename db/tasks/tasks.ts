@@ -27,12 +27,20 @@ export const findTaskByName = query(
     .limit(1),
 );
 
-/** Newest first: {owner_id, organization_id, limit}; null matches all. For `scan`. */
-export const listTasks = query(
-  selectLiving()
+/** IDs and names, newest first: {owner_id, organization_id, limit}; null matches all. For `scan`. */
+export const listTaskNames = query(
+  build
+    .select({ id: tasks.id, name: tasks.name, display_name: tasks.display_name })
+    .from(tasks)
+    .innerJoin(workspaces, eq(workspaces.id, tasks.workspace_id))
     .where(and(isLiving, eqParamOrAll(tasks.owner_id), eqParamOrAll(tasks.organization_id)))
     .orderBy(desc(tasks.created_at), desc(tasks.id))
     .limit(sql.placeholder("limit")),
+);
+
+/** Tasks that are not deleted, by ID: {ids}, as JSON. For `scan`. */
+export const listTasksById = query(
+  selectLiving().where(and(isLiving, sql`${tasks.id} in (select value from json_each(${sql.placeholder("ids")}))`)),
 );
 
 /** The task prompt that a workspace's template gets: {workspace_id}. */

@@ -3,13 +3,14 @@ import { t } from "elysia";
 import { changePrompt, deleteTask, pauseTask, resumeTask, sendToTask } from "#domain/tasks/change.ts";
 import { createTask } from "#domain/tasks/create.ts";
 import { loadTask, taskPath } from "#domain/tasks/find.ts";
-import { searchTasks } from "#domain/tasks/list.ts";
+import { loadTasks, searchTasks } from "#domain/tasks/list.ts";
 import { loadTaskLogs } from "#domain/tasks/logs.ts";
 import { presentTask } from "#domain/tasks/present.ts";
 import { findUserInPath, userPath } from "#domain/users/find.ts";
 import { CreateTask, Task, TaskBuild, TaskInput, TaskLogs, Tasks } from "#schema/tasks/task.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
+import { JSON_HEADERS, presentList } from "../http/answers/large-list.ts";
 import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
@@ -26,27 +27,41 @@ const MAX_PROMPT_BYTES = 512 * 1024;
 export const tasks = (ctx: ApiContext) =>
   routes({ prefix: "/tasks" })
     .use(callers)
-    .get("", ({ caller, query }) => searchTasks(ctx, caller, query.q ?? "", toPage(query)), {
-      user,
-      query: t.Object({
-        q: t.Optional(
-          t.String({
-            description: "A search query of words and `key:value` terms. Keys: owner, organization, status.",
-          }),
-        ),
-        limit: pageQuery.limit,
-        offset: pageQuery.offset,
-      }),
-      response: { 200: Tasks, ...fails(400, 401, 404) },
-      detail: operation({
-        tags,
-        operationId: "listTasks",
-        summary: "List tasks",
-        description: "Returns tasks among the newest 1,000, newest first. Users see their own tasks; owners see all.",
-        access: "users",
-        scope: "task:read",
-      }),
-    })
+    .get(
+      "",
+      async ({ caller, query, request }) => {
+        const { limit, offset } = toPage(query);
+        const all = await searchTasks(ctx, caller, query.q ?? "");
+        const ids = all.slice(offset, offset + limit);
+        const present = async (some: readonly string[]): Promise<Map<string, string>> =>
+          new Map((await loadTasks(ctx, caller, some)).map((task) => [task.id, JSON.stringify(task)]));
+        const list = { head: '{"tasks":[', ids, tail: `],"count":${all.length}}`, present };
+        const { clock, requests } = ctx;
+        const answer = await presentList(list, { pages: requests.pages, clock, request, holder: caller.user_id });
+        return new Response(answer, { headers: JSON_HEADERS });
+      },
+      {
+        user,
+        query: t.Object({
+          q: t.Optional(
+            t.String({
+              description: "A search query of words and `key:value` terms. Keys: owner, organization, status.",
+            }),
+          ),
+          limit: pageQuery.limit,
+          offset: pageQuery.offset,
+        }),
+        response: { 200: Tasks, ...fails(400, 401, 404) },
+        detail: operation({
+          tags,
+          operationId: "listTasks",
+          summary: "List tasks",
+          description: "Returns tasks among the newest 1,000, newest first. Users see their own tasks; owners see all.",
+          access: "users",
+          scope: "task:read",
+        }),
+      },
+    )
     .post(
       "/:user",
       async ({ caller, params, body, status }) => {

@@ -2,10 +2,9 @@
 
 import { isUuid } from "#base/ids.ts";
 import { SearchQuery } from "#base/query.ts";
-import { listTasks } from "#db/tasks/tasks.ts";
+import { listTaskNames, listTasksById } from "#db/tasks/tasks.ts";
 import { findUserByName } from "#db/users/users.ts";
-import type { Page } from "#schema/page.ts";
-import { TASK_STATUSES, type Tasks } from "#schema/tasks/task.ts";
+import { TASK_STATUSES, type Task, type TaskStatus } from "#schema/tasks/task.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
@@ -14,15 +13,11 @@ import { presentTasks } from "./present.ts";
 
 /** Maximum number of tasks considered, newest first. */
 const MAX_TASKS = 1_000;
-const NO_TASKS: Tasks = { tasks: [], count: 0 };
+/** Tasks presented at a time: each has a prompt and a workspace, which can be large. */
+const STEP = 20;
 
-/** Returns the caller's tasks, newest first; a site owner sees everyone's. Rejects an invalid `q` with 400. */
-export const searchTasks = async (
-  ctx: DomainContext,
-  caller: UserCaller,
-  q: string,
-  { limit, offset }: Page,
-): Promise<Tasks> => {
+/** Returns the IDs of the caller's tasks, newest first; a site owner sees everyone's. Rejects an invalid `q` with 400. */
+export const searchTasks = async (ctx: DomainContext, caller: UserCaller, q: string): Promise<string[]> => {
   const search = new SearchQuery(q);
   const owner = search.text("owner");
   const organization = search.text("organization");
@@ -30,20 +25,41 @@ export const searchTasks = async (
   const words = search.free.toLowerCase();
   search.requireValid("Invalid task search query.");
   const requested = owner === undefined ? null : await resolveOwnerId(ctx, owner, caller);
-  if (requested === undefined) return NO_TASKS;
-  if (!isOwner(caller) && requested !== null && requested !== caller.user_id) return NO_TASKS;
+  if (requested === undefined) return [];
+  if (!isOwner(caller) && requested !== null && requested !== caller.user_id) return [];
   const owner_id = isOwner(caller) ? requested : caller.user_id;
   const organization_id =
     organization === undefined ? null : (await loadOrganization(ctx.store, organization, caller)).id;
-  const rows = await ctx.store.scan(listTasks({ owner_id, organization_id, limit: MAX_TASKS }));
-  const named = rows
-    .map(({ task }) => task)
-    .filter(({ name, display_name }) => `${name} ${display_name}`.toLowerCase().includes(words));
-  // Only a status filter requires presenting all of them.
-  const shown = await presentTasks(ctx, status === undefined ? named.slice(offset, offset + limit) : named, caller);
-  if (status === undefined) return { tasks: shown, count: named.length };
-  const fitting = shown.filter((task) => task.status === status);
-  return { tasks: fitting.slice(offset, offset + limit), count: fitting.length };
+  const rows = await ctx.store.scan(listTaskNames({ owner_id, organization_id, limit: MAX_TASKS }));
+  const ids = rows
+    .filter(({ name, display_name }) => `${name} ${display_name}`.toLowerCase().includes(words))
+    .map(({ id }) => id);
+  return status === undefined ? ids : filterByStatus(ctx, caller, ids, status);
+};
+
+/** Returns tasks that still exist, in any order. */
+export const loadTasks = async (ctx: DomainContext, caller: UserCaller, ids: readonly string[]): Promise<Task[]> => {
+  const rows = await ctx.store.scan(listTasksById({ ids: JSON.stringify(ids) }));
+  return presentTasks(
+    ctx,
+    rows.map(({ task }) => task),
+    caller,
+  );
+};
+
+const filterByStatus = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  ids: readonly string[],
+  status: TaskStatus,
+): Promise<string[]> => {
+  const matching: string[] = [];
+  for (let at = 0; at < ids.length; at += STEP) {
+    const some = ids.slice(at, at + STEP);
+    const found = new Map((await loadTasks(ctx, caller, some)).map((task) => [task.id, task.status]));
+    matching.push(...some.filter((id) => found.get(id) === status));
+  }
+  return matching;
 };
 
 const resolveOwnerId = async (

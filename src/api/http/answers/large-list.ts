@@ -94,6 +94,7 @@ const streamRest = (
   let next: string | undefined = text;
   let sent = 0;
   let isOver = false;
+  let hasLeft = false;
   const end = (): void => {
     if (isOver) return;
     isOver = true;
@@ -108,6 +109,7 @@ const streamRest = (
         try {
           if (isOver) throw new Error("the client took too long to read the list");
           const part = next ?? (await parts.next()).value;
+          if (hasLeft) return;
           next = undefined;
           sent += part?.length ?? tail.length;
           controller.enqueue(encoder.encode(part ?? tail));
@@ -120,7 +122,10 @@ const streamRest = (
           controller.error(error);
         }
       },
-      cancel: end,
+      cancel() {
+        hasLeft = true;
+        end();
+      },
     },
     { highWaterMark: 0 },
   );
