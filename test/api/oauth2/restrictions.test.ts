@@ -10,7 +10,7 @@ import { APPS, BOARD, openOAuth2 } from "./world.ts";
 
 const world = await openOAuth2();
 afterAll(() => world[Symbol.asyncDispose]());
-const { server, admin, seeded, session, ada } = world;
+const { server, admin, seeded, ada } = world;
 const { asking } = world;
 const { refreshing, granted, refusal, works } = world;
 
