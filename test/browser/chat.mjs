@@ -161,7 +161,9 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await message.press("Enter");
   await page.getByText("Context cleared.").waitFor();
 
-  // The first message is edited, and the files are restored.
+  // The first message is edited, and the files are restored. On a busy machine the count above is many pages long, and messages that far away
+  // are not rendered.
+  await page.locator(".flow").evaluate((flow) => flow.scrollTo({ top: -flow.scrollHeight }));
   const first = page.locator(".said-box").first();
   await first.hover();
   await first.getByRole("button", { name: "Edit message" }).click();
