@@ -312,6 +312,10 @@ testNeeding(
   [needs.git, requireSingleServer("local")],
   "[RW-34] administrators who may not enter a workspace get its repository's link instead of the plan, whose texts are hidden, and keep the plan",
   async () => {
+    await using own = await openWorld({
+      env: Object.assign({ SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" }, LOCAL),
+    });
+    const { admin } = own;
     await open.publish("inner", {
       ".devcontainer.json":
         '{"image":"w","postCreateCommand":"echo inner-command","remoteEnv":{"INNER":"inner-value"}}',
