@@ -23,6 +23,11 @@ const REVIEWED: readonly (readonly [string, string])[] = [
   ['delete from "model_recordings"', OLD],
   ["insert into model_recordings", "one that is written while its user is being deleted is removed when it expires"],
   ["delete from chat_files", OLD],
+  ['delete from "former_usernames" where ("former_usernames"."user_id"', OLD],
+  [
+    "delete from external_auth_links where provider_id in",
+    "a sign-in to an MCP server while its organization is deleted leaves a row that nothing uses",
+  ],
   ["delete from chat_run_steps", OLD],
   ["delete from chat_runs", OLD],
   ["delete from hook_dispatches", OLD],
