@@ -153,5 +153,6 @@ test("[HT-31] it is small, because nothing is duplicated", () => {
   const isText = (key: string, value: unknown) => ["description", "summary"].includes(key) && typeof value === "string";
   const shapes = JSON.stringify(document, (key, value) => (isText(key, value) ? undefined : value));
   expect(shapes.length).toBeLessThan(575_000);
-  expect(JSON.stringify(document).length).toBeLessThan(840_000);
+  // Of this, 325 kB are descriptions: of all fields but the ones whose name says everything.
+  expect(JSON.stringify(document).length).toBeLessThan(920_000);
 });
