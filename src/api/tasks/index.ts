@@ -10,7 +10,7 @@ import { findUserInPath, userPath } from "#domain/users/find.ts";
 import { CreateTask, Task, TaskBuild, TaskInput, TaskLogs, Tasks } from "#schema/tasks/task.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
-import { JSON_HEADERS, presentList } from "../http/answers/large-list.ts";
+import { answerList } from "../http/answers/large-list.ts";
 import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
@@ -36,9 +36,7 @@ export const tasks = (ctx: ApiContext) =>
         const present = async (some: readonly string[]): Promise<Map<string, string>> =>
           new Map((await loadTasks(ctx, caller, some)).map((task) => [task.id, JSON.stringify(task)]));
         const list = { head: '{"tasks":[', ids, tail: `],"count":${all.length}}`, present };
-        const { clock, requests } = ctx;
-        const answer = await presentList(list, { pages: requests.pages, clock, request, holder: caller.user_id });
-        return new Response(answer, { headers: JSON_HEADERS });
+        return answerList(ctx, request, caller.user_id, list);
       },
       {
         user,

@@ -9,7 +9,7 @@ import { Generic } from "#schema/generic.ts";
 import { TemplateVersion } from "#schema/templates/template-version.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
-import { JSON_HEADERS, presentList } from "../http/answers/large-list.ts";
+import { answerList } from "../http/answers/large-list.ts";
 import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
@@ -26,7 +26,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
       "",
       async ({ caller, params, query, request }) => {
         const { template } = await loadTemplate(ctx, params.template, caller);
-        const { clock, requests, store } = ctx;
+        const { store } = ctx;
         const found = await store.scan(
           listVersionIds({
             template_id: template.id,
@@ -42,8 +42,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
           return new Map(rows.map((row) => [row.version.id, JSON.stringify(presentVersion(row, ctx))]));
         };
         const list = { head: "[", ids, tail: "]", present };
-        const answer = await presentList(list, { pages: requests.pages, clock, request, holder: caller.user_id });
-        return new Response(answer, { headers: JSON_HEADERS });
+        return answerList(ctx, request, caller.user_id, list);
       },
       {
         user: true,

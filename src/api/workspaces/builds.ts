@@ -12,7 +12,7 @@ import { hasScope } from "#schema/users/scopes.ts";
 import { Build, BuildTimings, CreateBuild, RestartWorkspace } from "#schema/workspaces/build.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
-import { JSON_HEADERS, presentList } from "../http/answers/large-list.ts";
+import { answerList } from "../http/answers/large-list.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageQuery, toPage } from "../http/paging.ts";
@@ -116,9 +116,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           return new Map(builds.map((build) => [build.id, JSON.stringify(build)]));
         };
         const list = { head: "[", ids: ids.map(({ id }) => id), tail: "]", present };
-        const { clock, requests } = ctx;
-        const answer = await presentList(list, { pages: requests.pages, clock, request, holder: caller.user_id });
-        return new Response(answer, { headers: JSON_HEADERS });
+        return answerList(ctx, request, caller.user_id, list);
       },
       {
         user: true,

@@ -50,6 +50,15 @@ export const presentList = async (list: LargeList, deps: Deps): Promise<string |
   }
 };
 
+/** Answers a request with a list, as `presentList` presents it for this person. */
+export const answerList = async (
+  { clock, requests: { pages } }: { readonly clock: Clock; readonly requests: { readonly pages: PageSlots } },
+  request: Request,
+  holder: string,
+  list: LargeList,
+): Promise<Response> =>
+  new Response(await presentList(list, { pages, clock, request, holder }), { headers: JSON_HEADERS });
+
 /** Yields the items in order, as JSON with commas in front of all but the first. */
 async function* presentInSteps({ ids, find, present }: LargeList): AsyncGenerator<string, undefined> {
   let step = FIRST_STEP;
