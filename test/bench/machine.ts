@@ -51,6 +51,15 @@ export function processorMs(pid: number): number {
   return (utime + stime) * 10;
 }
 
+/** Waits until a process takes less than a tenth of a core for half a second: what a start leaves for later is done then. */
+export async function waitUntilIdle(pid: number): Promise<void> {
+  for (let before = Number.NEGATIVE_INFINITY, now = processorMs(pid); now - before > 50; ) {
+    before = now;
+    await Bun.sleep(500);
+    now = processorMs(pid);
+  }
+}
+
 /** Returns the process and all its descendants. */
 function listProcessTree(pid: number): number[] {
   let children: number[] = [];

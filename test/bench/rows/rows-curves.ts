@@ -3,7 +3,7 @@
 
 import { join } from "node:path";
 import { seedMany } from "#test/support/seed-many.ts";
-import { processorMs } from "../machine.ts";
+import { processorMs, waitUntilIdle } from "../machine.ts";
 import { type Product, startProduct, startProductWith } from "../product.ts";
 import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
 import { seedAudit } from "../seeds/seed-audit.ts";
@@ -28,7 +28,7 @@ const freshDir = (bench: Bench): string => join(bench.sides.dir, `curves-${++dir
 const start = (bench: Bench, dataDir: string): Promise<Product> =>
   startProduct({ command: bench.sides.productCommand ?? [], dataDir, core: bench.sides.core });
 
-/** Measures the server's CPU milliseconds for one GET, after a warm-up. */
+/** Measures the server's CPU milliseconds for one GET, after a warm-up: a new server loads its actors, and ten thousand take half a second. */
 const costOfRead = async (product: Product, path: string): Promise<number> => {
   const headers = { "Service-Session-Token": product.adminToken };
   const read = async (): Promise<void> => {
@@ -37,6 +37,7 @@ const costOfRead = async (product: Product, path: string): Promise<number> => {
     if (!response.ok) throw new Error(`${path}: ${response.status}`);
   };
   for (const _ of range(READS / 3)) await read();
+  await waitUntilIdle(product.pid);
   const before = processorMs(product.pid);
   for (const _ of range(READS)) await read();
   return (processorMs(product.pid) - before) / READS;

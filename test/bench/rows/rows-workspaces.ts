@@ -181,7 +181,8 @@ export const watchers: Row = {
     await Bun.sleep(2_000);
     const before = residentMiB(product.pid);
     await using _held = await bench.driver.hold(product.port, plan, WATCHERS);
-    await Bun.sleep(5_000);
+    // An idle server collects the garbage of the connections' start within a quarter of a minute.
+    await Bun.sleep(20_000);
     const after = residentMiB(product.pid);
     return { before_mb: before, growth_mb: after - before, kib_each: ((after - before) * 1024) / WATCHERS };
   },
