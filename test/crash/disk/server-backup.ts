@@ -26,7 +26,7 @@ const runOk = async (argv: readonly string[]): Promise<string> => {
 };
 
 /** With how many backups a server is done: reading all lines of a longer life takes longer than the backups do. */
-const BACKUPS_PER_SERVER = 20;
+const BACKUPS_PER_SERVER = 8;
 
 /** Backs up `rounds` times under load and restores each time. Returns a one-line summary. */
 const serverBackup = async (options: CheckOptions): Promise<string> => {
