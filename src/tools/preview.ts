@@ -1,5 +1,6 @@
 // Previews a call before it runs: the diff of an edit against the current files, or a command with its parts and its folder. Only reads the
 // workspace.
+import { normalize } from "node:path/posix";
 import type { EditedFiles, PreviewFiles } from "#schema/agents/agent-files.ts";
 import type { ChatApproval } from "#schema/chats/chat-approval.ts";
 import { getCommand } from "./permission-mode.ts";
@@ -64,7 +65,8 @@ const truncateDiffs = (files: EditedFiles["files"]): ChatApproval["files"] => {
   return files.map(({ path, diff, is_new = false }) => {
     const shown = diff.slice(0, left);
     left -= shown.length;
-    return { path, diff: shown, is_new };
+    // The path as it is used: a long detour through folders would hide where the file is.
+    return { path: normalize(path), diff: shown, is_new };
   });
 };
 

@@ -17,7 +17,7 @@ import {
   withMessages,
 } from "#src/web/app/pages/chat/picture.ts";
 import { findCommand, listOffers } from "#src/web/app/pages/chat/suggest.ts";
-import { parseFiles } from "#src/web/app/parts/diff/diff-lines.ts";
+import { parseFiles, toShownPieces } from "#src/web/app/parts/diff/diff-lines.ts";
 
 const chat_id = "00000000-0000-4000-8000-000000000001";
 const message = (id: number, role: ChatMessage["role"] = "user", more: Partial<ChatMessage> = {}): ChatMessage => ({
@@ -204,6 +204,17 @@ deleted file mode 100644
   expect(x?.lines[3]?.mark).toEqual([8, 9]);
   expect(added).toMatchObject({ path: "new", kind: "new", added: 1, lines: [{}, { text: "++ b/x" }] });
   expect(gone).toMatchObject({ path: "gone", kind: "deleted", lines: [] });
+});
+
+test("[CB-13] a line of a diff shows characters that reorder or hide text, and no half of a line end", () => {
+  const diff = `--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-if (role != "user") {\r\n+if (role != "user\u202e \u2066// admin\u2069") {\r\n-a\tb\n+a\rb\u00ad\u200b\n`;
+  const shown = parseFiles(diff)[0]?.lines.map(toShownPieces);
+  expect(shown?.slice(1)).toEqual([
+    ['if (role != "user") {', "", ""],
+    ['if (role != "user', "\\u202e \\u2066// admin\\u2069", '") {'],
+    ["a", "\tb", ""],
+    ["a", "\\u000db\\u00ad\\u200b", ""],
+  ]);
 });
 
 test("[CB-3] suggestions while typing: commands at the start, files after an @", () => {

@@ -52,6 +52,8 @@ const TRACKED: Partial<Record<ResourceType, TrackedColumns>> = {
       "use_classic_parameter_flow",
       "cors_behavior",
       "created_by",
+      "user_acl",
+      "group_acl",
     ],
   ),
   template_version: {

@@ -89,6 +89,18 @@ describe("entry contents", () => {
     );
   });
 
+  test("[AU-8] a template's access list: who got which role, and who lost it", async () => {
+    const [template] = await admin.get<{ id: string }[]>("/api/v2/templates");
+    const path = `/api/v2/templates/${template?.id}/acl` as const;
+    await admin.patch(path, { user_perms: { [ann.user.id]: "admin" } });
+    await admin.patch(path, { user_perms: { [ann.user.id]: "" } });
+    const { audit_logs } = await search(auditor.client, `resource_id:${template?.id}`);
+    expect(audit_logs.slice(0, 2).map(({ diff }) => diff)).toEqual([
+      { user_acl: { old: { [ann.user.id]: "admin" }, new: {}, secret: false } },
+      { user_acl: { old: {}, new: { [ann.user.id]: "admin" }, secret: false } },
+    ]);
+  });
+
   test("[AU-8] a chat: created, shared, archived; not its messages", async () => {
     const content = [{ type: "text", text: "canary of a secret plan" }];
     const chat = await ann.client.post<{ id: string }>("/api/v2/chats", { organization_id, content });

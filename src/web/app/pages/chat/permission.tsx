@@ -138,7 +138,7 @@ const Files = ({ files }: { files: NonNullable<ChatApproval["files"]> }) => (
         <DiffFile key={path} file={{ ...file, path }} isOpen />
       ) : (
         <p key={path} class="small mut wrap-any">
-          <span class="mono">{path}</span>: no changes to show.
+          <span class="mono">{escapeAllHidden(path)}</span>: no changes to show.
         </p>
       );
     })}

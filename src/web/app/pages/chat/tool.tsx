@@ -1,5 +1,6 @@
 // A tool call: a one-line summary, live output while it runs, its diff after an edit, and all details on demand.
 import { useSignal } from "@preact/signals";
+import { escapeInvisible } from "#base/visible-text.ts";
 import type { ChatMessagePart } from "#schema/chats/chat-part.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
@@ -36,7 +37,8 @@ const Call = ({ chat, part, isLive, result }: ToolProps & { result: ChatMessageP
   const name = part.tool_name ?? "";
   const running = result ? undefined : chat.liveResults.value.get(part.tool_call_id ?? "");
   const known = result ?? running?.part;
-  const { icon, verb, thing, isCode } = describeTool(name, parseArgs(part));
+  const { icon, verb, isCode, ...described } = describeTool(name, parseArgs(part));
+  const thing = escapeInvisible(described.thing);
   const { output, error, diffs, took_ms, exit_code } = toOutcome(name, known);
   const text = known ? output : (running?.text ?? "");
   const files = diffs.flatMap(parseFiles);
@@ -89,7 +91,8 @@ const Call = ({ chat, part, isLive, result }: ToolProps & { result: ChatMessageP
         )}
       </header>
       {isOpen && thing.includes("\n") && <Output label={`${verb}: full output`} text={thing} />}
-      {isOpen && files.map(({ path, lines }) => <Diff key={path} label={`Edit of ${path}`} lines={lines} />)}
+      {isOpen &&
+        files.map(({ path, lines }) => <Diff key={path} label={`Edit of ${escapeInvisible(path)}`} lines={lines} />)}
       {isOpen && text !== "" && <Output label={isRunning ? "Live output" : "Output"} text={text} isLive={isRunning} />}
       {isOpen && error !== "" && <p class="t-bad pad">{error}</p>}
     </div>

@@ -1,5 +1,6 @@
 // One file of a diff, which can be collapsed.
 import { type Signal, useSignal } from "@preact/signals";
+import { escapeInvisible } from "#base/visible-text.ts";
 import { Icon } from "../icon.tsx";
 import { Diff } from "./diff.tsx";
 import type { FileDiff } from "./diff-lines.ts";
@@ -17,7 +18,7 @@ export const FileHead = ({ file, open }: { file: FileDiff; open: Signal<boolean>
       }}
     >
       <Icon name={open.value ? "down" : "chev"} small />
-      <span class="mono clip">{path}</span>
+      <span class="mono clip">{escapeInvisible(path)}</span>
       {kind !== "changed" && <span class={kind === "new" ? "badge ok" : "badge"}>{kind}</span>}
       <span class="push line small num">
         {added > 0 && <span class="plus">+{added}</span>}
@@ -29,7 +30,8 @@ export const FileHead = ({ file, open }: { file: FileDiff; open: Signal<boolean>
 
 export const DiffFile = ({ file, isOpen }: { file: FileDiff; isOpen: boolean }) => {
   const open = useSignal(isOpen);
-  const { path, lines } = file;
+  const { lines } = file;
+  const path = escapeInvisible(file.path);
   return (
     <section class="panel" aria-label={path}>
       <FileHead file={file} open={open} />

@@ -1,4 +1,5 @@
 // Parses a unified diff into numbered lines. Pure.
+import { escapeInvisible } from "#base/visible-text.ts";
 
 export type DiffLine = {
   readonly kind: "add" | "del" | "same" | "hunk";
@@ -108,4 +109,15 @@ const markPair = (lines: DiffLine[], from: number, to: number): void => {
   if ((start + end) * 3 < shortest) return;
   lines[from] = { ...one, mark: [start, a.length - end] };
   lines[to] = { ...other, mark: [start, b.length - end] };
+};
+
+/**
+ * Returns the text of a line as it is shown: before its marked range, the range, and after it. Hidden characters are visible, because a
+ * person approves what the line says; the first half of a CRLF line end is left out.
+ */
+export const toShownPieces = ({ text, mark }: DiffLine): readonly [before: string, changed: string, after: string] => {
+  const end = text.endsWith("\r") ? text.length - 1 : text.length;
+  const [from, to] = mark ?? [end, end];
+  const show = (start: number, stop: number): string => escapeInvisible(text.slice(start, stop));
+  return from === to ? [show(0, end), "", ""] : [show(0, from), show(from, to), show(to, end)];
 };

@@ -1,7 +1,7 @@
 // The diff of a file as a table of lines. Lines can be commented on if `note` is set.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import type { DiffLine } from "./diff-lines.ts";
+import { type DiffLine, toShownPieces } from "./diff-lines.ts";
 
 const MAX_SHOWN_LINES = 300;
 const SIGNS = { add: "+", del: "-", same: " ", hunk: "" } as const;
@@ -78,14 +78,14 @@ const Line = ({ line, note, onPick }: { line: DiffLine } & Pick<DiffProps, "note
   );
 };
 
-const Text = ({ line: { kind, text, mark } }: { line: DiffLine }) => {
-  if (!mark || mark[0] === mark[1]) return <>{text}</>;
-  const changed = text.slice(...mark);
+const Text = ({ line }: { line: DiffLine }) => {
+  const [before, changed, after] = toShownPieces(line);
+  if (changed === "") return <>{before}</>;
   return (
     <>
-      {text.slice(0, mark[0])}
-      {kind === "add" ? <ins>{changed}</ins> : <del>{changed}</del>}
-      {text.slice(mark[1])}
+      {before}
+      {line.kind === "add" ? <ins>{changed}</ins> : <del>{changed}</del>}
+      {after}
     </>
   );
 };
