@@ -277,29 +277,31 @@ export class AgentActor extends Actor<AgentState> {
     return this.#changeToken((now) => state.signIn(now, { ...args, now: this.#deps.clock.now() }));
   }
 
-  /** Makes the next token the agent's only one, and closes what was opened with the previous one, except for the tunnel. */
+  /**
+   * Makes the next token the agent's only one, and closes what was opened with the previous one, except for the tunnel. Deletes its
+   * sub-agents other than `sub_agents`.
+   */
   renewToken({
-    deletes_sub_agents = false,
+    sub_agents,
     ...args
-  }: Omit<Parameters<typeof state.renewToken>[1], "now"> & { deletes_sub_agents?: boolean }): Promise<void> {
-    return this.#changeToken(
-      (now) => state.renewToken(now, { ...args, now: this.#deps.clock.now() }),
-      deletes_sub_agents,
-    );
+  }: Omit<Parameters<typeof state.renewToken>[1], "now"> & { sub_agents: readonly string[] }): Promise<void> {
+    return this.#changeToken((now) => state.renewToken(now, { ...args, now: this.#deps.clock.now() }), sub_agents);
   }
 
-  #changeToken(decide: (now: AgentState) => Decision, deletesSubAgents = false): Promise<void> {
+  /** `kept` are the sub-agents that stay; undefined means all. */
+  #changeToken(decide: (now: AgentState) => Decision, kept?: readonly string[]): Promise<void> {
     return this.handle(async (now) => {
       const { store, topics } = this.#deps;
       const outcome = this.#toOutcome(decide(now));
       if (outcome.state === now) return outcome;
-      const children = deletesSubAgents ? await store.all(listSubAgents({ parent_id: this.id })) : [];
+      const children = kept ? await store.all(listSubAgents({ parent_id: this.id })) : [];
+      const deleted = children.filter(({ id }) => !kept?.includes(id));
       return {
         ...outcome,
-        writes: [...(outcome.writes ?? []), ...children.flatMap(deleteSubAgent)],
+        writes: [...(outcome.writes ?? []), ...deleted.flatMap(deleteSubAgent)],
         after: () => {
           topics.publish("agent_token_renewed", this.id, {});
-          for (const { id } of children) topics.publish("agent_gone", id, {});
+          for (const { id } of deleted) topics.publish("agent_gone", id, {});
         },
       };
     });

@@ -507,12 +507,15 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /**
-   * Deletes sub-agents that are not connected: someone may have a copy of their token, and only a connected daemon can get a new one (rule
-   * AG-28). The daemon that created them creates them again.
+   * Deletes sub-agents that are not connected, or whose parent is not: someone may have a copy of their token, only a connected daemon can
+   * get a new one, and only the parent's daemon knows which ones it created (rule AG-28). That daemon creates them again.
    */
   async #endIdleSubAgents(change: Change, now: number): Promise<Change> {
     const agents = await this.#deps.store.all(listRunningAgents({ workspace_id: this.id }));
-    const idle = agents.filter((one) => one.parent_id !== null && agentStatus(one, now) !== "connected");
+    const connected = new Set(agents.filter((one) => agentStatus(one, now) === "connected").map(({ id }) => id));
+    const idle = agents.filter(
+      ({ id, parent_id }) => parent_id !== null && !(connected.has(id) && connected.has(parent_id)),
+    );
     const ends = idle.map(({ id }) => ({ topic: "agent_gone", agent_id: id }) as const);
     return { ...withExtraWrites(change, idle.flatMap(deleteSubAgent)), events: [...change.events, ...ends] };
   }

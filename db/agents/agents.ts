@@ -90,6 +90,7 @@ export const findAgentPlace = query(
   build
     .select({
       ...agentIdentity,
+      parent_id: agents.parent_id,
       workspace_id: workspaces.id,
       part: workspaces.part,
       workspace_name: workspaces.name,

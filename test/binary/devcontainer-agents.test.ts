@@ -18,7 +18,7 @@ import { createChat } from "#test/support/chats.ts";
 import { IMAGE, runInTerminal } from "#test/support/docker/docker-world.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
-import { seedAgent } from "#test/support/seed.ts";
+import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
@@ -240,7 +240,7 @@ testNeeding(
 
 testNeeding(
   [compiled, needs.docker, needs.node],
-  "[CO-13][SH-8] a port inside is its owner's by the agent's name, and everyone's once it is shared",
+  "[CO-13][SH-8][AG-28] a port inside is its owner's by the agent's name, and everyone's once it is shared; when access is revoked, the agent inside continues with a new token",
   async () => {
     using folder = tempFolder();
     const home = folder.path;
@@ -283,5 +283,17 @@ testNeeding(
     const share = { agent_name: "shop", port: 3000, protocol: "http", share_level: "public" };
     await admin.post<unknown>(`/api/v2/workspaces/${id}/port-share`, share);
     expect(await openApp(outsider)).toEqual([200, "from inside\n"]);
+    const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes: ["workspace:ssh"] });
+    await admin.delete(`/api/v2/users/me/keys/${key.split("-")[0] ?? ""}`);
+    await until(async () => {
+      const generations = await getContext(server).store.all({
+        sql: "select token_generation from agents",
+        params: [],
+        map: ([generation]) => Number(generation),
+      });
+      return generations.length === 2 && generations.every((generation) => generation === 1);
+    });
+    expect((await agents()).find(({ name }) => name === "shop")?.id).toBe(inside.id);
+    await until(async () => (await openApp(admin))[0] === 200);
   },
 );

@@ -167,6 +167,7 @@ export class Reach {
       renewToken: (token) => {
         renewToken(token);
         void subAgents?.endDeleted();
+        return subAgents?.listCreated() ?? [];
       },
       debug: {
         manifest,

@@ -49,6 +49,11 @@ export class SubAgents {
     });
   }
 
+  /** Returns the IDs of all agents that this process created and has not deleted. */
+  listCreated(): readonly string[] {
+    return [...this.#made];
+  }
+
   /** Returns the agent in this devcontainer. */
   find(devcontainer: string): SubAgent | undefined {
     return this.#running.get(devcontainer)?.agent;

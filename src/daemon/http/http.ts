@@ -86,8 +86,8 @@ export type HttpApiOptions = {
   shutDown(): void;
   /** Called when the owner's secrets have changed: the daemon loads them again. */
   renewSecrets(): void;
-  /** Called with a new token of the agent, which replaces the current one. */
-  renewToken(token: string): void;
+  /** Called with a new token of the agent, which replaces the current one. Returns the sub-agents that this process created. */
+  renewToken(token: string): readonly string[];
 };
 
 export type HttpApi = { readonly socket: string; close(): Promise<void> };
@@ -161,8 +161,8 @@ const makeRoutes = ({
     },
     "/api/v0/renew-token": {
       POST: async (request: Request) => {
-        notices.renewToken((await readBody(request, RenewToken)).token);
-        return Response.json({ message: "The token is used from now on." });
+        const sub_agents = notices.renewToken((await readBody(request, RenewToken)).token);
+        return Response.json({ message: "The token is used from now on.", sub_agents });
       },
     },
     "/api/v0/context": { GET: () => Response.json(context.current) },

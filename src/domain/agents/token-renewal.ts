@@ -1,9 +1,11 @@
 // Gives Slipway's own daemon a new token when someone has lost access to its workspace, so that a copy of the token that they took is of no
 // use (rules AG-28, AG-29). A daemon that cannot be reached gets it with its next connection; other agents keep their token until the next build.
+import { Value } from "@sinclair/typebox/value";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { coalesce, retry } from "#base/retry.ts";
 import { insertNotification } from "#db/notifications/notifications.ts";
+import { RenewedToken } from "#schema/agents/agent-files.ts";
 import type { DomainContext } from "../context.ts";
 import { type AgentPlace, findAgentById } from "./find.ts";
 import { makeTimeout, RESPONSE_TIMEOUT_MS } from "./secrets-change.ts";
@@ -11,6 +13,8 @@ import { makeTimeout, RESPONSE_TIMEOUT_MS } from "./secrets-change.ts";
 /** Its tunnel may be reconnecting. */
 const RETRY_INTERVAL_MS = 5_000;
 const MAX_TRIES = 5;
+/** Of a daemon's response: it names up to fifty sub-agents. */
+const MAX_ANSWER_BYTES = 8 * 1024;
 
 type Deps = Pick<DomainContext, "store" | "clock" | "topics" | "agentHttp" | "agents" | "dialer" | "encryption">;
 
@@ -41,35 +45,75 @@ export const renewTokenOnLostAccess = async (deps: Deps, agent_id: string, signa
   check();
 };
 
-/** Never rejects. */
+/** Never rejects. Deletes a sub-agent whose parent does not confirm it: it may belong to the person who lost access. */
 const renewIfOld = async (deps: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
   const toRetryDelay = (error: unknown, failures: number): number | undefined => {
     log("agents").warn("cannot renew the token of agent {agent_id}: {error}", { agent_id, error });
     return failures < MAX_TRIES ? RETRY_INTERVAL_MS : undefined;
   };
-  await retry(deps.clock, () => renewOnce(deps, agent_id, signal), toRetryDelay, signal).catch(() => undefined);
+  try {
+    const place = await findAgentById(deps.store, agent_id);
+    if (!place || !isTokenOld(place)) return;
+    const { parent_id } = place;
+    if (parent_id !== null && !(await awaitParentRenewal(deps, parent_id, signal))) {
+      if (!signal.aborted) await deps.agents.ask(parent_id, "deleteSubAgent", { id: agent_id });
+      return;
+    }
+    await retry(deps.clock, () => renewOnce(deps, agent_id, signal), toRetryDelay, signal);
+  } catch {
+    // Each failure was logged.
+  }
+};
+
+/** Returns whether someone has lost access since the agent's token was made. */
+const isTokenOld = ({ access_lost_at, token_made_at }: AgentPlace): boolean =>
+  access_lost_at !== null && access_lost_at > (token_made_at ?? 0);
+
+/** Resolves with whether the parent has a new token: its daemon then had the sub-agents that it did not create deleted. */
+const awaitParentRenewal = async (
+  { store, clock, topics }: Deps,
+  parent_id: string,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  const isRenewed = async (): Promise<boolean> => {
+    const parent = await findAgentById(store, parent_id);
+    return parent !== undefined && !isTokenOld(parent);
+  };
+  const late = makeTimeout(clock, MAX_TRIES * RETRY_INTERVAL_MS);
+  const done = Promise.withResolvers<void>();
+  const leave = topics.subscribe("agent_token_renewed", parent_id, () => done.resolve());
+  const ended = AbortSignal.any([late.signal, signal]);
+  ended.addEventListener("abort", () => done.resolve(), { once: true });
+  try {
+    if (await isRenewed()) return true;
+    await done.promise;
+    return await isRenewed();
+  } finally {
+    leave();
+    late.cancel();
+  }
 };
 
 const renewOnce = async (deps: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
   const { store, agents, dialer } = deps;
   const place = await findAgentById(store, agent_id);
   const made_at = place?.access_lost_at ?? null;
-  if (!place || made_at === null || made_at <= (place.token_made_at ?? 0)) return;
+  if (!place || made_at === null || !isTokenOld(place)) return;
   const token_generation = place.token_generation + 1;
   const token = makeAgentToken(deps, agent_id, token_generation);
   const renewal = { token_hash: sha256(token), token_generation, made_at };
   if (dialer.isContested(agent_id)) {
     // The wrong daemon may have created sub-agents.
-    await agents.ask(agent_id, "renewToken", { ...renewal, deletes_sub_agents: true });
+    await agents.ask(agent_id, "renewToken", { ...renewal, sub_agents: [] });
     dialer.closeOther(agent_id, undefined);
     return noticeRestart(deps, place);
   }
   const tunnel = dialer.getTunnel(agent_id);
   // The daemon keeps both tokens until one of them is accepted, so a crash between these two steps does not lock it out.
-  await sendToken(deps, agent_id, token, signal);
+  const sub_agents = await sendToken(deps, agent_id, token, signal);
   const used = dialer.getTunnel(agent_id);
   if (tunnel !== undefined && tunnel !== used) throw new Error("its tunnel was replaced");
-  await agents.ask(agent_id, "renewToken", renewal);
+  await agents.ask(agent_id, "renewToken", { ...renewal, sub_agents });
   dialer.closeOther(agent_id, used);
 };
 
@@ -91,12 +135,13 @@ const noticeRestart = async ({ store, clock, topics }: Deps, place: AgentPlace):
   topics.publish("notified", owner_id, {});
 };
 
+/** Returns the sub-agents that the daemon created; older daemons do not name them. */
 const sendToken = async (
   { agentHttp, clock }: Deps,
   agent_id: string,
   token: string,
   signal: AbortSignal,
-): Promise<void> => {
+): Promise<readonly string[]> => {
   const late = makeTimeout(clock, RESPONSE_TIMEOUT_MS);
   try {
     const response = await agentHttp.request(agent_id, {
@@ -105,8 +150,12 @@ const sendToken = async (
       json: { token },
       signal: AbortSignal.any([signal, late.signal]),
     });
-    await response.discard();
-    if (response.status !== 200) throw new Error(`the daemon answers ${response.status}`);
+    if (response.status !== 200) {
+      await response.discard();
+      throw new Error(`the daemon answers ${response.status}`);
+    }
+    const answer = await response.json<unknown>(MAX_ANSWER_BYTES);
+    return Value.Check(RenewedToken, answer) ? answer.sub_agents : [];
   } finally {
     late.cancel();
   }

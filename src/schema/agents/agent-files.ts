@@ -6,6 +6,8 @@ import { named } from "../shape-names.ts";
 const Path = t.String({ minLength: 1, maxLength: 4_096 });
 
 export const RenewToken = t.Object({ token: t.String({ minLength: 1, maxLength: 256 }) });
+/** The IDs of the sub-agents that the daemon created. */
+export const RenewedToken = t.Object({ sub_agents: t.Array(t.String({ maxLength: 36 }), { maxItems: 50 }) });
 export const ListDirectory = t.Object({ path: Path });
 export const DirectoryEntry = named(
   "DirectoryEntry",

@@ -182,12 +182,12 @@ const makeSubAgent = async ({ agent }: RpcAgent, name: string) => {
   return { agent_id: uuidFromBytes(created.id), agent_token: uuidFromBytes(created.authToken) };
 };
 
-test("[AG-28] a sub-agent that is not connected is deleted when a guest loses access, and a connected one gets a new token", async () => {
+test("[AG-28] sub-agents are deleted when a guest loses access, if they or their parent are not connected", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, server, token } = cast;
   const statusWith = async (copy: string): Promise<number> =>
     (await clients.guest.withToken(copy).fetch("GET", "/api/v2/workspaceagents/me/gitsshkey")).status;
-  await using parent = await connectAgent(server, token);
+  const parent = await connectAgent(server, token);
   const [idle, used] = [await makeSubAgent(parent, "idle"), await makeSubAgent(parent, "used")];
   using home = tempDirectory();
   await using _daemon = await startAgentProcess(server, used, home.path);
@@ -197,11 +197,36 @@ test("[AG-28] a sub-agent that is not connected is deleted when a guest loses ac
   expect(await list()).toEqual(["idle", "used"]);
   await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
   expect([await statusWith(idle.agent_token), await list()]).toEqual([401, ["used"]]);
-  await until(async () => (await statusWith(used.agent_token)) === 401);
-  const status = () => clients.owner.get<{ status: string }>(`/api/v2/workspaceagents/${used.agent_id}`);
-  await until(async () => (await status()).status === "connected");
   await makeSubAgent(parent, "idle");
   expect(await list()).toEqual(["idle", "used"]);
+  await parent[Symbol.asyncDispose]();
+  const { owner } = clients;
+  const status = () =>
+    owner.get<{ status: string }>(`/api/v2/workspaceagents/${cast.workspace.latest_build.resources[0]?.agents[0]?.id}`);
+  await until(async () => (await status()).status === "disconnected");
+  await owner.patch(`${path}/acl`, { user_roles: { [idOf("amy")]: "" } });
+  await until(async () => (await statusWith(used.agent_token)) === 401);
+  await using again = await connectAgent(server, token);
+  expect((await again.agent.listSubAgents({})).agents).toEqual([]);
+});
+
+test("[AG-28] a connected sub-agent that the workspace's own daemon did not create gets no new token and is deleted", async () => {
+  await using story = await openStory();
+  const { clients, path, idOf, server, agentPath, readToken, statusWith, stopDaemon, startDaemon } = story;
+  const copy = await readToken(clients["shared use"]);
+  await stopDaemon();
+  const first = await connectAgent(server, copy);
+  const theirs = await makeSubAgent(first, "theirs");
+  await first[Symbol.asyncDispose]();
+  await startDaemon();
+  using home = tempDirectory();
+  await using _rogue = await startAgentProcess(server, theirs, home.path);
+  expect(await statusWith(theirs.agent_token)).toBe(200);
+  await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
+  await until(async () => (await statusWith(copy)) === 401);
+  await until(async () => (await statusWith(theirs.agent_token)) === 401);
+  const rogue = await clients.owner.fetch("GET", agentPath("").replace(/[^/]+\/$/, theirs.agent_id) as `/${string}`);
+  expect(rogue.status).toBe(404);
 });
 
 test("[AG-29] sub-agents are deleted with the token of an agent that a second daemon wants to replace", async () => {
