@@ -50,13 +50,31 @@ const patchAgent = (state: AgentState, patch: Partial<AgentRow>, now: number, vi
 /** A report's connection, and the agent's latency to the relays. */
 type Sign = { readonly connection_id: string; readonly latency: Latency; readonly now: number };
 
-/** Makes a connection the agent's current one, replacing any other. */
+/** What a new connection says of itself. `daemon_id` names the process of Slipway's own daemon. */
+export type Connected = Sign & {
+  readonly api_version: string;
+  readonly daemon_id?: string | undefined;
+  /** True if people other than the owner can enter the workspace. */
+  readonly is_shared?: boolean;
+};
+
+/**
+ * Makes a connection the agent's current one, replacing any other. Records when another process of the daemon connects to a shared workspace:
+ * anyone who can enter may have started it (rule AG-29).
+ */
 export const connected = (
   state: AgentState,
-  { connection_id, api_version, latency, now }: Sign & { api_version: string },
+  { connection_id, api_version, latency, daemon_id, is_shared = false, now }: Connected,
 ): Decision => {
-  const { first_connected_at } = state.agent;
-  const patch = { first_connected_at: first_connected_at ?? now, ...toHeartbeatPatch({ latency, now }), api_version };
+  const { first_connected_at, daemon_id: before } = state.agent;
+  const isReplaced = is_shared && daemon_id !== undefined && before !== "" && before !== daemon_id;
+  const patch = {
+    first_connected_at: first_connected_at ?? now,
+    ...toHeartbeatPatch({ latency, now }),
+    api_version,
+    ...(daemon_id === undefined ? {} : { daemon_id }),
+    ...(isReplaced ? { daemon_replaced_at: now } : {}),
+  };
   const { state: next, ...decision } = patchAgent(state, patch, now);
   return { ...decision, state: { ...next, connection: connection_id } };
 };

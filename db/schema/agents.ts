@@ -28,6 +28,9 @@ export const agents = agentTable(
     /** How often the token was replaced by a new one, and when the newest was made; null: by the template's provisioner. */
     token_generation: integer().notNull().default(0),
     token_made_at: integer(),
+    /** The newest process of Slipway's daemon, and when it followed another one while people other than the owner could enter. */
+    daemon_id: text().notNull().default(""),
+    daemon_replaced_at: integer(),
     instance_id: text().notNull().default(""),
     /** all | no_user_data */
     api_key_scope: text().notNull().default("all"),

@@ -4,6 +4,7 @@ import { Value } from "@sinclair/typebox/value";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { coalesce, retry } from "#base/retry.ts";
+import type { Store } from "#db/engine/store.ts";
 import { insertNotification } from "#db/notifications/notifications.ts";
 import { RenewedToken } from "#schema/agents/agent-files.ts";
 import type { DomainContext } from "../context.ts";
@@ -65,6 +66,12 @@ const renewIfOld = async (deps: Deps, agent_id: string, signal: AbortSignal): Pr
   }
 };
 
+/** Returns whether people other than its owner can enter the agent's workspace. */
+export const isWorkspaceShared = async (store: Store, agent_id: string): Promise<boolean> => {
+  const place = await findAgentById(store, agent_id);
+  return place !== undefined && Object.keys({ ...place.user_acl, ...place.group_acl }).length > 0;
+};
+
 /** Returns whether someone has lost access since the agent's token was made. */
 const isTokenOld = ({ access_lost_at, token_made_at }: AgentPlace): boolean =>
   access_lost_at !== null && access_lost_at > (token_made_at ?? 0);
@@ -102,7 +109,7 @@ const renewOnce = async (deps: Deps, agent_id: string, signal: AbortSignal): Pro
   const token_generation = place.token_generation + 1;
   const token = makeAgentToken(deps, agent_id, token_generation);
   const renewal = { token_hash: sha256(token), token_generation, made_at };
-  if (dialer.isContested(agent_id)) {
+  if (dialer.isContested(agent_id) || place.daemon_replaced_at !== null) {
     // The wrong daemon may have created sub-agents.
     await agents.ask(agent_id, "renewToken", { ...renewal, sub_agents: [] });
     dialer.closeOther(agent_id, undefined);

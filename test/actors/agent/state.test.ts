@@ -14,6 +14,7 @@ const createAgentState = (): AgentState => ({
     workspace_id: "w",
     token_hash: null,
     token_generation: 0,
+    daemon_id: "",
     connection_timeout_seconds: 120,
     created_at: NOW,
     lifecycle_state: "created",

@@ -4,6 +4,7 @@ import { uuid, uuidFromBytes } from "#base/ids.ts";
 import { insertOAuth2App } from "#db/oauth2/apps.ts";
 import { insertOAuth2Grant } from "#db/oauth2/grants.ts";
 import { insertKey } from "#db/users/api-keys.ts";
+import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import { Client } from "#src/client.ts";
 import { openCast } from "#test/api/workspaces/cast.ts";
 import { toProgramCommand } from "#test/support/program.ts";
@@ -167,12 +168,32 @@ test("[AG-28] the same when a token or another session that could enter the work
 
 test("[AG-28] a daemon that was not connected when someone lost access gets the new token with its next connection", async () => {
   await using story = await openStory();
+  const { clients, path, readToken, statusWith, stopDaemon, startDaemon } = story;
+  const copy = await readToken(clients["shared use"]);
+  const { users, groups } = await clients.owner.get<WorkspaceAcl>(`${path}/acl`);
+  const empty = (ids: readonly { id: string }[]) => Object.fromEntries(ids.map(({ id }) => [id, ""]));
+  await stopDaemon();
+  await clients.owner.patch(`${path}/acl`, { user_roles: empty(users), group_roles: empty(groups) });
+  await startDaemon();
+  await until(async () => (await statusWith(copy)) === 401);
+  await until(async () => (await statusWith(await readToken(clients.owner))) === 200);
+});
+
+test("[AG-29] a daemon that followed another one while the workspace was shared gets no new token: the guest may have started it", async () => {
+  await using story = await openStory();
   const { clients, path, idOf, readToken, statusWith, stopDaemon, startDaemon } = story;
   const copy = await readToken(clients["shared use"]);
   await stopDaemon();
-  await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
   await startDaemon();
+  expect(await readToken(clients["shared use"])).toBe(copy);
+  await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
   await until(async () => (await statusWith(copy)) === 401);
+  const { notifications } = await clients.owner.get<{ notifications: { title: string }[] }>(
+    "/api/v2/notifications/inbox",
+  );
+  expect(notifications[0]?.title).toContain("Restart");
+  const { status } = await clients.owner.get<{ status: string }>(story.agentPath("").replace(/\/$/, "") as "/api/v2");
+  expect(status).not.toBe("connected");
 });
 
 const makeSubAgent = async ({ agent }: RpcAgent, name: string) => {

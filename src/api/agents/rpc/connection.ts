@@ -5,7 +5,7 @@ import { log } from "#base/log.ts";
 import type { Latency } from "#db/schema/agents.ts";
 import { toDaemonLatency, toNodeLatency } from "#domain/agents/latency.ts";
 import { notifySecretsChanges } from "#domain/agents/secrets-change.ts";
-import { renewTokenOnLostAccess } from "#domain/agents/token-renewal.ts";
+import { isWorkspaceShared, renewTokenOnLostAccess } from "#domain/agents/token-renewal.ts";
 import { createAgentRules } from "#src/tailnet/index.ts";
 import type { Node } from "#src/wire/gen/tailnet_pb.ts";
 import { Agent, createRouter, mergeRouters, serveSession, Tailnet } from "#src/wire/index.ts";
@@ -104,13 +104,15 @@ export class AgentConnection extends YamuxConnection {
   }
 
   async #begin(open: YamuxSocket): Promise<void> {
-    const { agent_id, api_version, speaks, has_tunnel } = this.#options;
+    const { agent_id, api_version, daemon_id, speaks, has_tunnel } = this.#options;
     // Before the agent receives any secrets.
-    if (speaks && has_tunnel) {
-      await notifySecretsChanges(this.#ctx, agent_id, this.#closed.signal);
-      await renewTokenOnLostAccess(this.#ctx, agent_id, this.#closed.signal);
+    if (speaks && has_tunnel) await notifySecretsChanges(this.#ctx, agent_id, this.#closed.signal);
+    if (speaks) {
+      const is_shared = await isWorkspaceShared(this.#ctx.store, agent_id);
+      await this.#ctx.agents.ask(agent_id, "connected", { ...this.#sign(), api_version, daemon_id, is_shared });
     }
-    if (speaks) await this.#ctx.agents.ask(agent_id, "connected", { ...this.#sign(), api_version });
+    // A new token depends on what was recorded just now.
+    if (speaks && has_tunnel) await renewTokenOnLostAccess(this.#ctx, agent_id, this.#closed.signal);
     await open.checkSignedIn();
   }
 
