@@ -33,6 +33,7 @@ import {
 } from "./support/run/second-tries.ts";
 import { listExpectedFiles, withUnreported } from "./support/run/unreported.ts";
 import { chooseTempFolder } from "./support/temp-place.ts";
+import { TYPE_CHECKER, TYPE_CHECKER_ENV } from "./support/type-checker.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BINARY = join(ROOT, "dist", "slipway");
@@ -55,7 +56,7 @@ const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 interface Step {
   name: string;
   command: string[];
-  env?: Record<string, string>;
+  env?: Readonly<Record<string, string>>;
   /** Arguments of `bun test`; the step then counts its tests instead of itself. */
   tests?: string[];
   /** Test files that another step runs. */
@@ -105,7 +106,7 @@ const TEST_FILES = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync({ cwd: R
 
 const STEPS: Step[] = [
   { name: "lint", command: ["node_modules/@biomejs/biome/bin/biome", "check", "."] },
-  { name: "types", command: ["node_modules/typescript/bin/tsc", "--noEmit"] },
+  { name: "types", command: [...TYPE_CHECKER], env: TYPE_CHECKER_ENV },
   // The generated types are part of the project, although Git ignores them.
   { name: "unused", command: ["node_modules/knip/bin/knip-bun.js", "--no-gitignore"] },
   { name: "build", command: ["src/build.ts"] },
@@ -300,7 +301,11 @@ async function awaitExit(child: Bun.Subprocess): Promise<number> {
   return child.exitCode ?? 1;
 }
 
-function start(words: string[], env: Record<string, string> = {}, output: "inherit" | "pipe"): Bun.Subprocess {
+function start(
+  words: string[],
+  env: Readonly<Record<string, string>> = {},
+  output: "inherit" | "pipe",
+): Bun.Subprocess {
   const child = Bun.spawn([process.execPath, "--no-env-file", ...words], {
     cwd: ROOT,
     stdio: ["ignore", output, output],

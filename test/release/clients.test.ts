@@ -17,6 +17,7 @@ import { startCuttingProxy } from "#test/support/net/cutting-proxy.ts";
 import { readLines } from "#test/support/net/lines.ts";
 import { createTestRelease } from "#test/support/release.ts";
 import { ADMIN, type TestServer } from "#test/support/server.ts";
+import { TYPE_CHECKER } from "#test/support/type-checker.ts";
 import { until } from "#test/support/until.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 
@@ -351,7 +352,7 @@ export default bytes;
       files: ["typed.ts"],
     }),
   );
-  const tsc = Bun.spawnSync([process.execPath, join(ROOT, "node_modules/typescript/bin/tsc"), "-p", project]);
+  const tsc = Bun.spawnSync([process.execPath, ...TYPE_CHECKER, "-p", project]);
   expect(tsc.stdout.toString()).toBe("");
   expect(tsc.exitCode).toBe(0);
 });

@@ -9,10 +9,10 @@ import type { Chat } from "#schema/chats/chat.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { openChatWorld } from "#test/support/chats.ts";
-import { ROOT } from "#test/support/documents.ts";
 import type { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, type TestServer } from "#test/support/server.ts";
+import { TYPE_CHECKER, TYPE_CHECKER_ENV } from "#test/support/type-checker.ts";
 import { seedTemplate } from "#test/support/workspaces.ts";
 
 const GENERATORS = needs.generators.file;
@@ -92,7 +92,7 @@ const stripTypes = (value: unknown): unknown => {
 };
 
 /** Runs a program in the folder and returns its output. */
-const runCommand = async (command: string[], env: Record<string, string> = {}): Promise<string> => {
+const runCommand = async (command: string[], env: Readonly<Record<string, string>> = {}): Promise<string> => {
   const child = Bun.spawn(command, {
     cwd: folder,
     env: Object.assign({ PATH: `${process.env.PATH}:/usr/local/go/bin`, HOME: process.env.HOME, NO_COLOR: "1" }, env),
@@ -116,7 +116,7 @@ const compile = (...files: string[]): Promise<string> => {
   };
   const compilerOptions = Object.assign({ allowImportingTsExtensions: true, moduleResolution: "bundler" }, options);
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
-  return runCommand([process.execPath, join(ROOT, "node_modules/typescript/bin/tsc"), "-p", folder]);
+  return runCommand([process.execPath, ...TYPE_CHECKER, "-p", folder], TYPE_CHECKER_ENV);
 };
 
 /** Runs the program with the client; its arguments are URL, token, template and the name of its workspace. */

@@ -1,9 +1,11 @@
 // The types of browser code, which the step `types` excludes: different globals, JSX, and calls with types from the server's routes.
 import { expect, test } from "bun:test";
 import { ROOT } from "#test/support/documents.ts";
+import { TYPE_CHECKER, TYPE_CHECKER_ENV } from "#test/support/type-checker.ts";
 
 test.each(["app", "browser"])("the types of src/web/%s hold", (folder) => {
-  const command = ["bun", "node_modules/typescript/bin/tsc", "-p", `src/web/${folder}`];
-  const { stdout, exitCode } = Bun.spawnSync(command, { cwd: ROOT });
+  const command = [process.execPath, ...TYPE_CHECKER, "-p", `src/web/${folder}`];
+  const env = Object.assign({}, process.env, TYPE_CHECKER_ENV);
+  const { stdout, exitCode } = Bun.spawnSync(command, { cwd: ROOT, env });
   expect([stdout.toString(), exitCode]).toEqual(["", 0]);
 });
