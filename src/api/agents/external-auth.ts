@@ -8,6 +8,7 @@ import { AgentExternalAuth } from "#schema/users/external-auth.ts";
 import { type Provider, toGitCredential } from "#src/git/provider.ts";
 import type { ApiContext } from "../context.ts";
 import { type AgentCaller, callers } from "../http/caller.ts";
+import { toHolder } from "../http/holders.ts";
 import { operation } from "../http/operation.ts";
 import { flagQuery, parseFlag } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
@@ -132,7 +133,7 @@ class LinkWait {
     };
     this.#cleanups = [
       // First, because it can throw, and nothing else needs cleanup yet.
-      streams.add({ end: () => this.end(), ping: () => {}, isPoll: true }, agent_id, request),
+      streams.add({ end: () => this.end(), ping: () => {}, isPoll: true }, toHolder(caller), request),
       topics.subscribe("external_auth", owner_id, ({ provider_id }) => {
         if (provider_id === provider) onLinkChanged();
       }),

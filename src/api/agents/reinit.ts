@@ -14,6 +14,7 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { ApiContext } from "../context.ts";
 import { type AgentCaller, callers } from "../http/caller.ts";
 import { eventStream } from "../http/event-stream.ts";
+import { toHolder } from "../http/holders.ts";
 import { operation } from "../http/operation.ts";
 import { flagQuery, parseFlag } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
@@ -103,7 +104,7 @@ class Claim {
     const checkState = (): void => void this.#recheck();
     this.#cleanups = [
       // Must be first, because `add` can throw.
-      streams.add({ end: () => this.#settle(undefined), ping: () => {}, isPoll: true }, agent_id, request),
+      streams.add({ end: () => this.#settle(undefined), ping: () => {}, isPoll: true }, toHolder(caller), request),
       topics.subscribe("reinit", workspace_id, ({ owner_id }) => this.#onClaimed(owner_id)),
       topics.subscribe("workspace", workspace_id, checkState),
       topics.subscribe("agent_gone", agent_id, checkState),

@@ -4,11 +4,11 @@ import { Throttle } from "#domain/users/throttle.ts";
 import { readDaemonId } from "#schema/agents/daemon-id.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { toAgentsOwner } from "../http/holders.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { TunnelConnection } from "./tunnel-connection.ts";
-import { toSocketOwner } from "./yamux-socket.ts";
 
 /** An agent opens one, and another each time it reconnects. Each new one replaces the previous one. */
 const MAX_TUNNELS_PER_MINUTE = 60;
@@ -23,7 +23,7 @@ export const agentTunnel = (ctx: ApiContext) => {
         const { agent_id } = caller;
         opened.count(agent_id);
         ctx.dialer.admit(agent_id, readDaemonId(request.headers));
-        const limits = { who: agent_id, owner: toSocketOwner(caller) };
+        const limits = { who: agent_id, owner: toAgentsOwner(caller) };
         return ctx.sockets.upgrade(request, new TunnelConnection(ctx, caller), limits);
       },
       {

@@ -4,7 +4,6 @@ import { HEARTBEAT_MS, INACTIVITY_TIMEOUT_MS } from "#actors/agent/status.ts";
 import { findAgentById, isSignedIn } from "#domain/agents/find.ts";
 import { ByteStream, toCloseError, YamuxSession } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
-import type { AgentCaller } from "../http/caller.ts";
 import { CLOSE, type Socket } from "../http/socket.ts";
 
 export type YamuxSocketOptions = {
@@ -19,9 +18,6 @@ export type YamuxSocketOptions = {
 
 /** Unread bytes of all streams: of an agent's calls, and of the tunnel, where slow clients of apps leave bytes unread. */
 const MAX_UNREAD = { server: 16 * 1024 * 1024, client: 64 * 1024 * 1024 };
-
-/** Returns the holder of all sockets that agents of a person open. */
-export const toSocketOwner = ({ owner_id }: Pick<AgentCaller, "owner_id">): string => `agents of ${owner_id}`;
 
 const TAKEN_OVER = "a newer build has taken over";
 /** The daemon connects again with its new token. */

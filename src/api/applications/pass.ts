@@ -133,7 +133,7 @@ class Flow {
     this.who = passing.by?.caller.user_id ?? `address ${address}`;
     const { cut } = this;
     const open = { end: cut, ping: () => {} };
-    this.#cleanups.push(ctx.streams.add(open, this.who, request));
+    this.#cleanups.push(ctx.streams.add(open, { who: this.who }, request));
     ctx.requests.exempt(request);
     request.signal.addEventListener("abort", cut, { once: true });
     this.#timer = ctx.clock.after(HEAD_TIMEOUT_MS, () => {

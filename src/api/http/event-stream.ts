@@ -4,6 +4,7 @@ import { log } from "#base/log.ts";
 import type { ApiContext } from "../context.ts";
 import type { Backlog } from "./backlog.ts";
 import { getCaller } from "./caller.ts";
+import { toHolder } from "./holders.ts";
 
 /** Maximum bytes waiting for a client before its stream is ended. */
 const SLOW_BYTES = 512 * 1024;
@@ -114,7 +115,7 @@ export const eventStream = (
   let stream: EventStream | undefined;
   const caller = getCaller(request);
   const open = { end: () => stream?.end(), ping: () => void stream?.ping() };
-  const holder = caller.kind === "user" ? caller.user_id : caller.agent_id;
+  const holder = toHolder(caller);
   const forget = ctx.streams.add(open, holder, request);
   ctx.requests.exempt(request);
   const body = new ReadableStream<Uint8Array>(
@@ -124,7 +125,7 @@ export const eventStream = (
         const closed = (): void => {
           for (const one of undo) one();
         };
-        const created = new EventStream(controller, { closed, backlog: ctx.sockets.backlog, holder });
+        const created = new EventStream(controller, { closed, backlog: ctx.sockets.backlog, holder: holder.who });
         stream = created;
         created.ping();
         try {

@@ -1,38 +1,118 @@
-// Limits the number of long-lived connections: a total, of which one caller may have three quarters (rule SK-2). WebSockets and event
+// Limits the number of long-lived connections, and shares them among the people and machines that open them (rule SK-2). WebSockets and event
 // streams are counted separately.
 import { AppError } from "#base/errors.ts";
+import type { AgentCaller, UserCaller } from "./caller.ts";
 
-const SHARE = 0.75;
+const VISITOR_SHARE = 0.75;
+/** The part of all connections that is kept for people, and the part that is kept for machines. */
+const KEPT_SHARE = 1 / 4;
+/** The part that is kept for holders with few connections. */
+const FEW_SHARE = 1 / 8;
+/** A holder of fewer connections has few; on a server that allows less than a thousand, a 64th of them. */
+const MAX_FEW = 16;
 
-export class ConnectionLimits {
+export type ConnectionCounts = {
+  /** Maximum number of connections of the server. */
+  readonly limit: number;
+  /** Open connections of people. */
+  readonly people: number;
+  /** Open connections of machines: agents and workers. */
+  readonly machines: number;
+  /** Open connections of the holder that opens another one. */
+  readonly held: number;
+  readonly isMachine: boolean;
+};
+
+/** Returns the number of connections below which a holder has few. */
+export const countFew = (limit: number): number => Math.max(1, Math.min(MAX_FEW, Math.floor(limit / 64)));
+
+/** Returns the number of connections that only holders of few open. */
+export const countKeptForFew = (limit: number): number => Math.floor(limit * FEW_SHARE);
+
+/**
+ * Returns whether a holder can open one more connection. One with few can while any is free for its kind. One with more can while it holds
+ * fewer than are free beyond those kept for holders of few, so its share shrinks as the server fills.
+ */
+export const hasShare = ({ limit, people, machines, held, isMachine }: ConnectionCounts): boolean => {
+  const keptForOthers = Math.max(0, Math.floor(limit * KEPT_SHARE) - (isMachine ? people : machines));
+  const free = limit - people - machines - keptForOthers;
+  return held < countFew(limit) ? free > 0 : held < free - countKeptForFew(limit);
+};
+
+export type ConnectionHolder = {
+  /** Who opens it, such as a user ID. */
+  readonly who?: string | undefined;
+  /** Machines only: the person or organization whose machines share the connections. */
+  readonly owner?: string | undefined;
+};
+
+/** Returns the holder of all connections of a person's agents. */
+export const toAgentsOwner = ({ owner_id }: Pick<AgentCaller, "owner_id">): string => `agents of ${owner_id}`;
+
+export const toHolder = (caller: UserCaller | AgentCaller): ConnectionHolder =>
+  caller.kind === "user" ? { who: caller.user_id } : { who: caller.agent_id, owner: toAgentsOwner(caller) };
+
+/** Shares the connections of the server among people, the agents of each owner, and the workers of each organization. */
+export class ConnectionShares {
   readonly #limit: number;
-  readonly #refusal: string | undefined;
+  readonly #heldBy = new Map<string, number>();
+  #people = 0;
+  #machines = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Throws 503 when one more would exceed the share of the holder, or `most` connections of `who`. */
+  check({ who, owner, most }: ConnectionHolder & { readonly most?: number | undefined }): void {
+    const held = this.#getHeld(owner ?? who);
+    const counts = { limit: this.#limit, people: this.#people, machines: this.#machines };
+    const isAllowed = hasShare({ ...counts, held, isMachine: owner !== undefined });
+    if (isAllowed && (most === undefined || this.#getHeld(who) < most)) return;
+    if (isAllowed || held >= countFew(this.#limit)) {
+      throw new AppError("overloaded", "You have too many open connections.");
+    }
+    throw new AppError("overloaded", "The server has too many open connections.");
+  }
+
+  /** Adds or removes one. */
+  count({ who, owner }: ConnectionHolder, by: 1 | -1): void {
+    if (owner === undefined) this.#people += by;
+    else this.#machines += by;
+    for (const holder of [who, owner]) if (holder !== undefined) addTo(this.#heldBy, holder, by);
+  }
+
+  #getHeld(holder: string | undefined): number {
+    return holder === undefined ? 0 : (this.#heldBy.get(holder) ?? 0);
+  }
+}
+
+/** Limits the connections of visitors without an account; those of one workspace have at most three quarters of them (rule AX-28). */
+export class VisitorLimits {
+  readonly #limit: number;
   readonly #heldBy = new Map<string, number>();
   #all = 0;
 
-  /** `refusal`: the message of the error, instead of one about open connections. */
-  constructor(limit: number, refusal?: string) {
+  constructor(limit: number) {
     this.#limit = limit;
-    this.#refusal = refusal;
   }
 
-  /** Throws 503 when one more would exceed the server's or the caller's limit, which may be lower than three quarters: `most`. */
-  check(who: string | undefined, most = Math.ceil(this.#limit * SHARE)): void {
-    if (this.#all >= this.#limit)
-      throw new AppError("overloaded", this.#refusal ?? "The server has too many open connections.");
-    if (who !== undefined && (this.#heldBy.get(who) ?? 0) >= most) {
-      throw new AppError("overloaded", this.#refusal ?? "You have too many open connections.");
-    }
+  /** Throws 503 when one more would exceed the limit of all visitors, or of those of the workspace. */
+  check(workspace_id: string): void {
+    const held = this.#heldBy.get(workspace_id) ?? 0;
+    if (this.#all < this.#limit && held < Math.ceil(this.#limit * VISITOR_SHARE)) return;
+    throw new AppError("overloaded", "Too many visitors without an account use apps. Sign in, or try again later.");
   }
 
-  /** Adds or removes one with its holders. */
-  count(holders: readonly (string | undefined)[], by: 1 | -1): void {
+  /** Adds or removes one. */
+  count(workspace_id: string, by: 1 | -1): void {
     this.#all += by;
-    for (const who of holders) {
-      if (who === undefined) continue;
-      const held = (this.#heldBy.get(who) ?? 0) + by;
-      if (held > 0) this.#heldBy.set(who, held);
-      else this.#heldBy.delete(who);
-    }
+    addTo(this.#heldBy, workspace_id, by);
   }
 }
+
+const addTo = (counts: Map<string, number>, key: string, by: 1 | -1): void => {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
+};

@@ -2,7 +2,7 @@
 // would wait for them indefinitely. Each ends when the rows of its request move to another node.
 import type { Clock } from "#base/clock.ts";
 import type { IsLeaving } from "#db/own-rows.ts";
-import { ConnectionLimits } from "./holders.ts";
+import { type ConnectionHolder, ConnectionShares } from "./holders.ts";
 import { PingTimer } from "./ping.ts";
 import type { Destination } from "./placement/placement.ts";
 
@@ -11,16 +11,16 @@ export type Open = { end(): void; ping(): void; readonly isPoll?: true };
 
 export class OpenStreams {
   readonly #open: PingTimer<Open>;
-  readonly #holders: ConnectionLimits;
+  readonly #holders: ConnectionShares;
   readonly #isHere: (part: number) => boolean;
   readonly #places = new WeakMap<Request, Destination>();
   readonly #destinations = new WeakMap<Open, Destination>();
   readonly #polls = new WeakSet<Request>();
 
-  /** At most `limit` may be open, three quarters of them by one caller. */
+  /** At most `limit` may be open, shared among the callers. */
   constructor(clock: Clock, limit = 20_000, isHere: (part: number) => boolean = () => true) {
     this.#open = new PingTimer(clock);
-    this.#holders = new ConnectionLimits(limit);
+    this.#holders = new ConnectionShares(limit);
     this.#isHere = isHere;
   }
 
@@ -30,9 +30,9 @@ export class OpenStreams {
   }
 
   /** Tracks and pings an opened stream until the returned function is called. Throws 503 when too many are open. */
-  add(open: Open, who: string | undefined, request: Request): () => void {
-    this.#holders.check(who);
-    this.#holders.count([who], 1);
+  add(open: Open, holder: ConnectionHolder, request: Request): () => void {
+    this.#holders.check(holder);
+    this.#holders.count(holder, 1);
     this.#open.add(open);
     const place = this.#places.get(request);
     if (place !== undefined) this.#destinations.set(open, place);
@@ -40,7 +40,7 @@ export class OpenStreams {
     // Its rows moved away while it was being opened, so it would receive nothing more.
     if (typeof place === "number" && !this.#isHere(place)) queueMicrotask(() => open.end());
     return () => {
-      if (this.#open.delete(open)) this.#holders.count([who], -1);
+      if (this.#open.delete(open)) this.#holders.count(holder, -1);
     };
   }
 

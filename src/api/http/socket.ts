@@ -8,7 +8,7 @@ import { AppError } from "#base/errors.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 import type { IsLeaving } from "#db/own-rows.ts";
 import { Backlog } from "./backlog.ts";
-import { ConnectionLimits } from "./holders.ts";
+import { ConnectionShares, VisitorLimits } from "./holders.ts";
 import { MemoryGuard } from "./memory-guard.ts";
 import { PingTimer } from "./ping.ts";
 
@@ -75,9 +75,9 @@ export type UpgradeOptions = {
   headers?: Record<string, string>;
   /** The holder of the socket, such as a user ID. One holder cannot have nearly all sockets. */
   who?: string;
-  /** Maximum number of sockets of that holder; defaults to three quarters of all. */
+  /** Maximum number of sockets of that holder. */
   most?: number;
-  /** A second holder, such as the owner of all agents that open sockets: at most three quarters of all are theirs. */
+  /** Whose machine opens it, such as the owner of an agent. Sockets of machines have a part of their own, shared by owner. */
   owner?: string;
   /** True for an agent's own connection. */
   agent?: boolean;
@@ -109,7 +109,6 @@ type Data = {
 type Destination = number | "here";
 type Raw = ServerWebSocket<Data>;
 
-const TOO_MANY_VISITORS = "Too many visitors without an account use apps. Sign in, or try again later.";
 const NO_TOPICS: readonly string[] = [];
 const HANDED_OVER = "another node has taken over";
 
@@ -282,10 +281,10 @@ export class Sockets {
   readonly #open: PingTimer<Socket>;
   readonly #followers = new Map<string, TopicFollowers>();
   readonly #leaving = new Set<Socket>();
-  readonly #holders: ConnectionLimits;
-  readonly #visitors: ConnectionLimits;
+  readonly #holders: ConnectionShares;
+  readonly #visitors: VisitorLimits;
   /** Closed sockets of visitors that may still hold an unfinished message. */
-  readonly #closedVisitors: ConnectionLimits;
+  readonly #closedVisitors: VisitorLimits;
   /** Sockets of apps, by workspace for visitors without an account and else by user. */
   readonly #apps: MemoryGuard<Socket>;
   readonly #places = new WeakMap<Request, Destination>();
@@ -302,8 +301,8 @@ export class Sockets {
   readonly maxAnonymous: number;
 
   /**
-   * At most `limit` sockets may be open, three quarters of them by one caller; more get 503. `maxAppMessage`: maximum bytes of an
-   * app's message. `readUsed`: returns the bytes that this process occupies.
+   * At most `limit` sockets may be open, shared among the callers; more get 503. `maxAppMessage`: maximum bytes of an app's message.
+   * `readUsed`: returns the bytes that this process occupies.
    */
   constructor(
     clock: Clock,
@@ -318,11 +317,11 @@ export class Sockets {
     // One whole message plus what was waiting before it.
     this.websocket.backpressureLimit = Math.max(maxAppMessage, MAX_MESSAGE_BYTES) + MAX_WAITING_BYTES;
     this.maxAnonymous = Math.max(Math.floor(shareOfMemory(UNFINISHED_SHARE) / longest), MIN_ANONYMOUS);
-    this.#visitors = new ConnectionLimits(this.maxAnonymous, TOO_MANY_VISITORS);
-    this.#closedVisitors = new ConnectionLimits(this.maxAnonymous, TOO_MANY_VISITORS);
+    this.#visitors = new VisitorLimits(this.maxAnonymous);
+    this.#closedVisitors = new VisitorLimits(this.maxAnonymous);
     this.#isHere = isHere;
     this.#open = new PingTimer(clock);
-    this.#holders = new ConnectionLimits(limit);
+    this.#holders = new ConnectionShares(limit);
     // A close frame would leave the memory occupied until the client answers it.
     this.#apps = new MemoryGuard({ clock, readUsed, close: (socket) => socket.terminate() });
   }
@@ -348,8 +347,7 @@ export class Sockets {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
     }
-    this.#holders.check(who, most);
-    this.#holders.check(owner);
+    this.#holders.check({ who, owner, most });
     if (visits !== undefined) {
       this.#visitors.check(visits);
       this.#closedVisitors.check(visits);
@@ -424,13 +422,13 @@ export class Sockets {
   }
 
   #count({ data: { who, owner, agent, visits } }: Raw, by: 1 | -1): void {
-    this.#holders.count([who, owner], by);
+    this.#holders.count({ who, owner }, by);
     if (agent) this.agents += by;
     if (visits === undefined) return;
-    this.#visitors.count([visits], by);
+    this.#visitors.count(visits, by);
     if (by === 1) return;
-    this.#closedVisitors.count([visits], 1);
-    this.clock.after(RELEASE_TIMEOUT_MS, () => this.#closedVisitors.count([visits], -1));
+    this.#closedVisitors.count(visits, 1);
+    this.clock.after(RELEASE_TIMEOUT_MS, () => this.#closedVisitors.count(visits, -1));
   }
 
   /** Returns the number of subscriptions over all sockets and topics. */

@@ -105,7 +105,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
         }
         const id = await registerDaemon(ctx, wanted);
         const connection = new WorkerConnection(ctx, { ...wanted, id, places });
-        return ctx.sockets.upgrade(request, connection, { who: key.id });
+        return ctx.sockets.upgrade(request, connection, { who: key.id, owner: `workers of ${organization_id}` });
       },
       {
         worker: true,

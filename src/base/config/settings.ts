@@ -137,7 +137,7 @@ export const SERVER_SETTINGS = {
   }),
   max_connections: setting(integer(1, 1_000_000), 20_000, {
     group: "Network",
-    help: "The maximum number of open connections. Further connections get 503, except a few health checks. Lowered at start if the limit of open files is too low.",
+    help: "The maximum number of open connections. Further connections get 503, except a few health checks. A person, and the agents of an owner, can open more while they have fewer than are free; parts are kept for agents and for people with few connections. Lowered at start if the limit of open files is too low.",
   }),
   api_rate_limit: optional(integer(0, 1_000_000), {
     group: "Network",

@@ -215,7 +215,7 @@ describe("a follower", () => {
   });
 
   test("[SK-2] sockets above the limit are refused with 503, and closing one makes room", async () => {
-    await using server = await startTestServer({ env: { SLIPWAY_MAX_CONNECTIONS: "4" } });
+    await using server = await startTestServer({ env: { SLIPWAY_MAX_CONNECTIONS: "7" } });
     const seeded = await seedAgent(server);
     const owner = ownerClient(server, seeded);
     const sockets = [

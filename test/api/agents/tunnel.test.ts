@@ -200,8 +200,8 @@ describe("limits of a tunnel", () => {
     expect(other.session.streams).toBe(0);
   });
 
-  test("[TN-13] the agents of one owner leave a quarter of all sockets to others", async () => {
-    await using server = await startTestServer({ clock: systemClock, env: { SLIPWAY_MAX_CONNECTIONS: "4" } });
+  test("[TN-13] the agents of one owner leave half of the sockets for machines to others", async () => {
+    await using server = await startTestServer({ clock: systemClock, env: { SLIPWAY_MAX_CONNECTIONS: "7" } });
     const seeded = await seedAgent(server);
     using held = new DisposableStack();
     const open = async (path: string, { agent_token }: { agent_token: string }): Promise<string> => {

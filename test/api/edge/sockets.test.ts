@@ -181,7 +181,7 @@ test("[AX-28] closed sockets of visitors free their slots, and have a separate l
 test("[AX-30] while memory is short, the user with the most WebSockets to apps loses them, one user a second", async () => {
   const clock = new ManualClock();
   let used = 0;
-  const sockets = new Sockets(clock, 100, undefined, undefined, () => used);
+  const sockets = new Sockets(clock, 1_000, undefined, undefined, () => used);
   const served = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",

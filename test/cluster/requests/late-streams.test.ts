@@ -108,7 +108,7 @@ test("[CP-55] a long poll continues at the node that took over its shard, even i
           const { promise, resolve } = Promise.withResolvers<Response>();
           streams.add(
             { end: () => resolve(new Response("it has ended", { status: 503 })), ping: () => {}, isPoll: true },
-            undefined,
+            {},
             request,
           );
           waiting.push(request.url);
@@ -123,7 +123,7 @@ test("[CP-55] a long poll continues at the node that took over its shard, even i
   const end = (): void => {
     other.ended = true;
   };
-  streams.add({ end, ping: () => {} }, undefined, ofAnother);
+  streams.add({ end, ping: () => {} }, {}, ofAnother);
   const early = handler(false);
   await until(() => waiting.length === 1);
   shards.drop([0]);

@@ -4,10 +4,10 @@ import { invalid } from "#base/errors.ts";
 import { readDaemonId } from "#schema/agents/daemon-id.ts";
 import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
+import { toAgentsOwner } from "../../http/holders.ts";
 import { operation } from "../../http/operation.ts";
 import { fails, Upgraded } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
-import { toSocketOwner } from "../yamux-socket.ts";
 import { AgentConnection } from "./connection.ts";
 
 /** An agent has two connections, and more for moments in which it reconnects. */
@@ -36,7 +36,7 @@ export const agentRpc = (ctx: ApiContext) =>
         const limits = speaks
           ? { who: caller.agent_id, agent: true, most: MAX_CONNECTIONS }
           : { who: `${caller.agent_id} passive`, most: MAX_PASSIVE };
-        return ctx.sockets.upgrade(request, connection, { ...limits, owner: toSocketOwner(caller) });
+        return ctx.sockets.upgrade(request, connection, { ...limits, owner: toAgentsOwner(caller) });
       },
       {
         agent: true,

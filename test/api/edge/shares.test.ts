@@ -1,0 +1,191 @@
+// How connections are shared: what a holder can open at all counts, and what newcomers can open however others hold theirs.
+import { describe, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { ConnectionShares, countFew, countKeptForFew, hasShare } from "#src/api/http/holders.ts";
+import { Client } from "#src/client.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
+import { randomFrom } from "#test/support/random.ts";
+import { getContext, seedAgent, seedUser } from "#test/support/seed.ts";
+import { startTestServer } from "#test/support/server.ts";
+import { handshake } from "./raw-http.ts";
+
+type Holder = { readonly who: string; readonly owner?: string };
+
+/** Opens and closes connections of holders, with a count of its own. */
+class Model {
+  readonly #shares: ConnectionShares;
+  readonly #limit: number;
+  readonly held = new Map<Holder, number>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+    this.#shares = new ConnectionShares(limit);
+  }
+
+  open(holder: Holder): boolean {
+    const held = this.held.get(holder) ?? 0;
+    const isMachine = holder.owner !== undefined;
+    const counts = { limit: this.#limit, people: this.countAll(false), machines: this.countAll(true) };
+    let isOpen = true;
+    try {
+      this.#shares.check(holder);
+      this.#shares.count(holder, 1);
+      this.held.set(holder, held + 1);
+    } catch {
+      isOpen = false;
+    }
+    expect(isOpen).toBe(hasShare({ ...counts, held, isMachine }));
+    return isOpen;
+  }
+
+  close(holder: Holder): void {
+    const held = this.held.get(holder) ?? 0;
+    if (held === 0) return;
+    this.#shares.count(holder, -1);
+    this.held.set(holder, held - 1);
+  }
+
+  /** Opens connections until the holder has `most` or is refused, and returns how many it has. */
+  fill(holder: Holder, most = this.#limit): number {
+    while ((this.held.get(holder) ?? 0) < most && this.open(holder));
+    return this.held.get(holder) ?? 0;
+  }
+
+  countAll(isMachine: boolean): number {
+    let sum = 0;
+    for (const [{ owner }, held] of this.held) if ((owner !== undefined) === isMachine) sum += held;
+    return sum;
+  }
+
+  /** Returns how many of their first few connections all holders have. */
+  countHeldAsFew(): number {
+    let sum = 0;
+    for (const held of this.held.values()) sum += Math.min(held, countFew(this.#limit));
+    return sum;
+  }
+}
+
+/** A member and the agents of the member. */
+const makeMembers = (count: number): Holder[] =>
+  Array.from({ length: count }, (_, i): Holder[] => [
+    { who: `person ${i}` },
+    { who: `agent ${i}`, owner: `agents of ${i}` },
+  ]).flat();
+
+const NEWCOMERS: Holder[] = [{ who: "newcomer" }, { who: "agent", owner: "agents of newcomer" }];
+
+describe("shares of connections", () => {
+  test("[SK-2] every connection of all counts: fewer held or open never gets less, and none is opened beyond the limit", () => {
+    for (let limit = 1; limit <= 20; limit += 1) {
+      for (let people = 0; people <= limit; people += 1) {
+        for (let machines = 0; people + machines <= limit; machines += 1) {
+          for (const isMachine of [false, true]) {
+            const most = isMachine ? machines : people;
+            const can = (held: number, more = 0): boolean =>
+              hasShare({
+                limit,
+                people: people + (isMachine ? 0 : more),
+                machines: machines + (isMachine ? more : 0),
+                held,
+                isMachine,
+              });
+            for (let held = 0; held <= most; held += 1) {
+              if (people + machines === limit) expect(can(held)).toBe(false);
+              if (can(held + 1)) expect(can(held)).toBe(true);
+              if (can(held, 1)) expect(can(held)).toBe(true);
+            }
+            const kept = Math.floor(limit / 4);
+            const others = isMachine ? people : machines;
+            // One with none is refused only when the rest is kept for the other kind.
+            if (limit - people - machines > Math.max(0, kept - others)) expect(can(0)).toBe(true);
+          }
+        }
+      }
+    }
+  });
+
+  test("[SK-2] a person alone gets a third at most, and each further one half of what the previous one got", () => {
+    const model = new Model(20_000);
+    const shares = makeMembers(8)
+      .filter(({ owner }) => owner === undefined)
+      .map((person) => model.fill(person));
+    expect(shares).toEqual([6_250, 3_125, 1_563, 781, 391, 195, 98, 49]);
+    expect(model.fill({ who: "an agent", owner: "agents of another" })).toBeGreaterThan(2_500);
+  });
+
+  test.each([2, 5, 20, 70])("[SK-2] %i members who open all they can keep no newcomer from opening a few", (count) => {
+    for (let seed = 1; seed <= 5; seed += 1) {
+      const random = randomFrom(seed);
+      const members = makeMembers(count);
+      const pick = (): Holder => members[Math.floor(random() * members.length)] as Holder;
+      const model = new Model(20_000);
+      for (let i = 0; i < 200; i += 1) {
+        if (random() < 0.3) for (let n = 0; n < 50; n += 1) model.close(pick());
+        else model.fill(pick());
+      }
+      for (const member of members) model.fill(member);
+      for (const newcomer of NEWCOMERS) expect(model.fill(newcomer, countFew(20_000))).toBe(16);
+    }
+  });
+
+  test("[SK-2] whatever is opened and closed, only first few connections use what is kept for holders of few", () => {
+    for (let seed = 1; seed <= 200; seed += 1) {
+      const random = randomFrom(seed);
+      const limit = 1 + Math.floor(random() * 300);
+      const members = makeMembers(1 + Math.floor(random() * 6));
+      const model = new Model(limit);
+      for (let i = 0; i < 600; i += 1) {
+        const member = members[Math.floor(random() * members.length)] as Holder;
+        if (random() < 0.7) model.open(member);
+        else model.close(member);
+        const [people, machines] = [model.countAll(false), model.countAll(true)];
+        const kept = Math.floor(limit / 4);
+        for (const others of [people, machines]) {
+          const free = limit - people - machines - Math.max(0, kept - others);
+          expect({ seed, i, isKept: free >= countKeptForFew(limit) - model.countHeldAsFew() }).toMatchObject({
+            isKept: true,
+          });
+        }
+      }
+    }
+  });
+
+  test("[SK-2] an owner whose agents are disconnected at the same time gets them back from members who hold many", () => {
+    const model = new Model(20_000);
+    const agents = { who: "agent", owner: "agents of a large team" };
+    expect(model.fill(agents, 800)).toBe(800);
+    const attackers = makeMembers(2);
+    for (const attacker of attackers) model.fill(attacker);
+    for (let i = 0; i < 800; i += 1) model.close(agents);
+    for (const attacker of attackers) model.fill(attacker);
+    expect(model.fill(agents, 800)).toBe(800);
+  });
+});
+
+test("[SK-2] while two members open all the WebSockets they can, another one and a new agent connect", async () => {
+  await using server = await startTestServer({ clock: systemClock, env: { SLIPWAY_MAX_CONNECTIONS: "32" } });
+  const { agent_token, owner_token, organization_id } = await seedAgent(server);
+  const [first, second, third] = [
+    await seedUser(server, { organization_id }),
+    await seedUser(server, { organization_id }),
+    await seedUser(server, { organization_id }),
+  ];
+  using held = new DisposableStack();
+  const open = async (path: string, token: string): Promise<string> => {
+    const connection = held.use(new RawConnection(server.url));
+    connection.send(handshake(path, { "Service-Session-Token": token }));
+    return (await connection.until((text) => text.includes("\r\n\r\n"))).slice(9, 12);
+  };
+  const watch = ({ token }: { token: string }): Promise<string> => open("/api/v2/workspaces/watch", token);
+  const has: number[] = [];
+  for (const member of [first, second]) {
+    let count = 0;
+    while ((await watch(member)) === "101") count += 1;
+    has.push(count);
+  }
+  expect(has).toEqual([10, 5]);
+  expect(getContext(server).sockets.counts.open).toBe(15);
+  expect([await watch(third), await watch({ token: owner_token })]).toEqual(["101", "101"]);
+  expect(await open("/api/v2/workspaceagents/me/rpc", agent_token)).toBe("101");
+  expect((await new Client(server.url, owner_token).fetch("GET", "/api/v2/users/me")).status).toBe(200);
+});
