@@ -44,6 +44,6 @@ export { fromMetadataDuration, toCount, toDuration, toMetadataDuration, toMs, to
 export { encodeOutcome, encodeTarget, readOutcome, readTarget, type Target } from "./tunnel-target.ts";
 export { Wakeup } from "./wakeup.ts";
 export { createWebSocketStream } from "./websocket.ts";
-export { WebSocketFrames, type WebSocketMessage } from "./websocket-frames.ts";
+export { type MessageBudget, WebSocketFrames, type WebSocketMessage } from "./websocket-frames.ts";
 export { toWireError, WireError, type WireFailure } from "./wire-error.ts";
 export { type YamuxOptions, YamuxSession } from "./yamux.ts";

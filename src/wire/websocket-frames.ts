@@ -27,8 +27,8 @@ const FRAMES_PER_TURN = 128;
 /** The code for a connection that was closed without one. */
 const NO_STATUS_CODE = 1005;
 
-/** Counts the bytes of messages that are in memory. `add` may throw to end the connection. */
-type MessageBudget = { add(bytes: number): void; release(): void };
+/** Counts the bytes of messages that are in memory. `add` may wait, and may throw to end the connection. */
+export type MessageBudget = { add(bytes: number): void | Promise<void>; release(): void };
 
 const NO_BUDGET: MessageBudget = { add: () => {}, release: () => {} };
 
@@ -80,7 +80,8 @@ export class WebSocketFrames {
     for (let missing = length; missing > 0; ) {
       const part = await this.#stream.readAtMost(missing);
       if (part === undefined) throw new WireError("closed", "The stream ended too early.");
-      this.#budget.add(part.byteLength);
+      const added = this.#budget.add(part.byteLength);
+      if (added) await added;
       this.#addPart(part);
       missing -= part.byteLength;
     }
@@ -112,6 +113,11 @@ export class WebSocketFrames {
     this.#size = 0;
     this.#kind = undefined;
     return kind === "text" ? { kind, text: decode(bytes) } : { kind, bytes };
+  }
+
+  /** Whether a part of a message has arrived, but not its end. */
+  get isIncomplete(): boolean {
+    return this.#kind !== undefined;
   }
 
   /** Drops what has arrived of a message, because no more is read. */

@@ -61,7 +61,7 @@ export const agentContainers = (ctx: ApiContext) =>
       "/:workspaceagent/containers/watch",
       async ({ caller, params, request }) => {
         const { agent_id, workspace_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
-        const watch = await ContainerWatch.begin(ctx, agent_id, caller.compat);
+        const watch = await ContainerWatch.begin(ctx, agent_id, caller);
         const access = workspaceAccess(ctx, workspace_id, canUseWorkspace);
         try {
           return ctx.sockets.upgrade(request, closeWhenAccessLost(ctx, caller, access, watch), { who: caller.user_id });

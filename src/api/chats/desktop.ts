@@ -9,12 +9,12 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { dialAgentSocket } from "../http/dial-agent.ts";
 import { operation } from "../http/operation.ts";
+import { Relay } from "../http/relay.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { agentQuery, findAgentOfChat, upgradeToStream } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
-import { Relay } from "./relay.ts";
 
 /** Maximum bytes of one message from the daemon, equal to what it reads at a time. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
@@ -29,7 +29,8 @@ export const chatDesktop = (ctx: ApiContext) =>
       async ({ caller, params, query, request }) => {
         const place = await findVisibleChat(ctx, params.chat, caller);
         const { agent_id, workspace_id } = await findAgentOfChat(ctx, place, caller, query.agent);
-        const frames = await dialAgentSocket(ctx, agent_id, "/api/v0/desktop/vnc", MAX_MESSAGE_BYTES).catch(
+        const path = "/api/v0/desktop/vnc";
+        const frames = await dialAgentSocket(ctx, agent_id, path, MAX_MESSAGE_BYTES, caller.user_id).catch(
           rethrowDesktopError,
         );
         const onUse = () =>

@@ -13,12 +13,12 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { dialAgentSocket } from "../http/dial-agent.ts";
 import { operation } from "../http/operation.ts";
+import { Relay } from "../http/relay.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import type { Socket, SocketHandler } from "../http/socket.ts";
 import { agentQuery, findAgentOfChat, upgradeToStream } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
-import { Relay } from "./relay.ts";
 
 /** Slightly larger than the daemon's largest message. */
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
@@ -31,7 +31,8 @@ export const chatGit = (ctx: ApiContext) =>
       async ({ caller, params, query, request }) => {
         const place = await findVisibleChat(ctx, params.chat, caller);
         const { agent_id } = await findAgentOfChat(ctx, place, caller, query.agent);
-        const frames = await dialAgentSocket(ctx, agent_id, `/api/v0/git/watch?chat=${place.id}`, MAX_MESSAGE_BYTES);
+        const path = `/api/v0/git/watch?chat=${place.id}`;
+        const frames = await dialAgentSocket(ctx, agent_id, path, MAX_MESSAGE_BYTES, caller.user_id);
         const stream = new GitStream(ctx, place, frames);
         return upgradeToStream(ctx, request, caller, place, stream);
       },

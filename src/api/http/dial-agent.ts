@@ -2,11 +2,17 @@
 import { AppError } from "#base/errors.ts";
 import { generateBytes } from "#base/ids.ts";
 import { refusal } from "#domain/agents/containers.ts";
-import { type AnswerReserve, WebSocketFrames } from "#src/wire/index.ts";
+import { type AnswerReserve, type MessageBudget, WebSocketFrames } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 
 const TIMEOUT_MS = 30_000;
 const MEMORY_TIMEOUT_MS = 10_000;
+/** An agent that sends a large message more slowly would keep memory from others. */
+const MESSAGE_TIMEOUT_MS = 60_000;
+/** Smaller messages never wait. One can be incomplete in each of thousands of sockets. */
+const SMALL_MESSAGE_BYTES = 64 * 1024;
+/** What a large message takes at most: its bytes, its text, its values and the message to the client, each of the size of the message. */
+const MESSAGE_FACTOR = 4;
 /** Smaller answers never wait. Hundreds of requests can hold as much at a time. */
 const SMALL_ANSWER_BYTES = 256 * 1024;
 /** What a large answer takes: its bytes, its text, its values and the response to the client. */
@@ -37,15 +43,61 @@ export const reserveAnswer = (
   },
 });
 
+type MessageOptions = Pick<ApiContext, "clock" | "callMemory"> & {
+  readonly user_id: string;
+  /** Maximum bytes of a message. */
+  readonly longest: number;
+  /** Called when the memory of a message has been in use for too long. */
+  readonly onLate: () => void;
+};
+
+/** Takes memory of the caller's share for each large message of an agent, until it is released (rule PT-11). The agent waits for it. */
+export class MessageMemory implements MessageBudget {
+  readonly #options: MessageOptions;
+  #bytes = 0;
+  #end: AbortController | undefined;
+
+  constructor(options: MessageOptions) {
+    this.#options = options;
+  }
+
+  add(bytes: number): void | Promise<void> {
+    this.#bytes += bytes;
+    if (this.#bytes > SMALL_MESSAGE_BYTES && !this.#end) return this.#take();
+  }
+
+  release(): void {
+    this.#bytes = 0;
+    this.#end?.abort();
+    this.#end = undefined;
+  }
+
+  async #take(): Promise<void> {
+    const { clock, callMemory, user_id, longest, onLate } = this.#options;
+    const end = new AbortController();
+    const { signal } = end;
+    this.#end = end;
+    const hold = await callMemory.take(user_id, MESSAGE_FACTOR * longest, signal);
+    const timer = clock.after(MESSAGE_TIMEOUT_MS, onLate);
+    const free = (): void => {
+      timer.cancel();
+      hold.release();
+    };
+    if (signal.aborted) free();
+    else signal.addEventListener("abort", free);
+  }
+}
+
 /**
  * Queries the daemon first, so that its refusal becomes the response. Rejects with 400 when it is not connected and with 408 when it does
- * not respond within 30 s.
+ * not respond within 30 s. Messages have at most `longest` bytes, and large ones take memory of the user's share.
  */
 export const dialAgentSocket = async (
-  { clock, agentHttp }: Pick<ApiContext, "clock" | "agentHttp">,
+  { clock, agentHttp, callMemory }: Pick<ApiContext, "clock" | "agentHttp" | "callMemory">,
   agent_id: string,
   path: string,
   longest: number,
+  user_id: string,
 ): Promise<WebSocketFrames> => {
   const timeout = new AbortController();
   const timer = clock.after(TIMEOUT_MS, () => timeout.abort());
@@ -62,7 +114,12 @@ export const dialAgentSocket = async (
       signal: timeout.signal,
     });
     if ("response" in answer) throw await refusal(answer.response);
-    return new WebSocketFrames(answer.stream, longest);
+    const onLate = (): void => {
+      if (frames.isIncomplete) frames.reset("The agent sends a large message too slowly.");
+    };
+    const memory = new MessageMemory({ clock, callMemory, user_id, longest, onLate });
+    const frames = new WebSocketFrames(answer.stream, longest, memory);
+    return frames;
   } catch (error) {
     if (!timeout.signal.aborted) throw error;
     throw new AppError("timeout", "The agent did not answer within 30 s.");

@@ -6,6 +6,7 @@ import type { ContainerListing } from "#schema/workspaces/container.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { getContext, seedAgent, seedUser } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
 import { startContainerWorld } from "./containers-world.ts";
 
 const setup = await forFile(startContainerWorld());
@@ -124,6 +125,24 @@ describe("containers", () => {
     const calls = setup.docker.calls.length;
     await list("label=none%3D");
     expect(setup.docker.calls.length).toBeLessThanOrEqual(calls + 2);
+  });
+
+  test("[PT-11] a large listing waits for memory of the watcher, which is free again when the watcher has it", async () => {
+    for (let i = 0; i < 50; i += 1) setup.docker.put(`many-${i}`, { labels: { padding: "x".repeat(4_000) } });
+    const share = getContext(setup.world.server).callMemory;
+    const hold = await share.take("others", Number.MAX_SAFE_INTEGER, new AbortController().signal);
+    using socket = await setup.world.owner.socket(path("containers/watch"));
+    await until(() => share.waiting === 1);
+    {
+      // Closing a socket whose listing waits ends the wait.
+      using other = await setup.world.owner.socket(path("containers/watch"));
+      await until(() => share.waiting === 2);
+      other.close();
+    }
+    await until(() => share.waiting === 1);
+    hold.release();
+    expect((await nextListing(socket)).containers).toHaveLength(50);
+    await until(() => share.used === 0);
   });
 
   test("[CO-6] viewing them is not activity in the workspace", async () => {

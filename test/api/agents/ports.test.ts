@@ -10,12 +10,12 @@ import { configureLogging, resetLogging } from "#base/log.ts";
 import { MemoryShare } from "#base/system/memory-share.ts";
 import type { DirectoryListing, FileLines, ProcessInfo, ProcessOutput } from "#schema/agents/agent-files.ts";
 import type { ListeningPorts } from "#schema/workspaces/listening-port.ts";
-import { reserveAnswer } from "#src/api/http/dial-agent.ts";
+import { dialAgentSocket, reserveAnswer } from "#src/api/http/dial-agent.ts";
 import { errorResponse } from "#src/api/http/errors.ts";
 import { Requests } from "#src/api/http/requests.ts";
 import { ApiError, Client } from "#src/client.ts";
 import type { ToolServices } from "#src/tools/services.ts";
-import { WireError } from "#src/wire/index.ts";
+import { type AgentHttp, WireError } from "#src/wire/index.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -308,6 +308,51 @@ describe("large answers", () => {
     hold.release();
     expect((await listed).contents).toHaveLength(FILES);
     expect(memory.used).toBe(0);
+  });
+
+  test("[PT-11] an agent that leaves large messages unfinished in many sockets takes a person's half, and each for a minute at most", async () => {
+    const clock = new ManualClock();
+    const callMemory = new MemoryShare({ total: 2 * HALF, each: HALF });
+    const longest = HALF / 4;
+    const open = async () => {
+      const first = Buffer.alloc(10 + longest - 1);
+      first.set([0x81, 127]);
+      first.writeUInt32BE(longest, 6);
+      const pieces = [first.subarray(0, 1_000), first.subarray(1_000, 100_000), first.subarray(100_000)];
+      const broken = Promise.withResolvers<undefined>();
+      broken.promise.catch(() => {});
+      const reads = { count: 0 };
+      const stream = {
+        read: async () => {
+          reads.count += 1;
+          return pieces.shift() ?? broken.promise;
+        },
+        reset: (reason: string) => {
+          pieces.length = 0;
+          broken.reject(new WireError("closed", reason));
+        },
+      };
+      const agentHttp = { upgrade: async () => ({ stream }) } as unknown as AgentHttp;
+      const frames = await dialAgentSocket({ clock, agentHttp, callMemory }, uuid(), "/watch", longest, "eve");
+      const ended = frames.next().catch((error: unknown) => error);
+      return { frames, reads, ended };
+    };
+    const first = await open();
+    await until(() => first.reads.count > 3);
+    const others = await Promise.all(Array.from({ length: 20 }, open));
+    await until(() => callMemory.waiting === 20);
+    expect(callMemory.used).toBe(HALF);
+    // Nothing more is read of the others.
+    expect(others.map(({ reads }) => reads.count)).toEqual(others.map(() => 2));
+    clock.advance(60_000);
+    expect(await first.ended).toMatchObject({ message: "The agent sends a large message too slowly." });
+    first.frames.discard();
+    await until(() => callMemory.waiting === 19);
+    for (const { frames } of others) {
+      frames.reset("The client has gone.");
+      frames.discard();
+    }
+    await until(() => callMemory.used === 0 && callMemory.waiting === 0);
   });
 
   test("[PT-11] an invalid answer is not logged as an error of the server", async () => {

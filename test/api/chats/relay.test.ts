@@ -1,6 +1,6 @@
 // Forwarding a daemon's messages to a client at the client's pace, with a client and a daemon controlled by the test.
 import { expect, test } from "bun:test";
-import { Relay } from "#src/api/chats/relay.ts";
+import { Relay } from "#src/api/http/relay.ts";
 import type { Socket } from "#src/api/http/socket.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -18,6 +18,7 @@ const createWorld = (messages: (WebSocketMessage | undefined)[]) => {
     },
     send: async (message: WebSocketMessage) => void texts.push(`daemon: ${message.kind}`),
     reset: () => texts.push("daemon: reset"),
+    discard: () => texts.push("memory free"),
   };
   const socket = {
     transmit: (data: string) => {
@@ -68,7 +69,7 @@ test("[GS-6] the daemon is read no faster than the client reads; a client that r
   await slow.over;
   slow.relay.close();
   await turn();
-  expect(slow.said.slice(0, 4)).toEqual(["one", "two", "too slow", "daemon: reset"]);
+  expect(slow.said.slice(0, 5)).toEqual(["one", "two", "too slow", "memory free", "daemon: reset"]);
   expect(slow.asked.count).toBe(2);
 });
 
@@ -76,9 +77,9 @@ test("[GS-6] a daemon that ends or breaks the stream ends it for the client, wit
   const ended = createWorld([{ kind: "close", code: 1011, reason: "the desktop has ended" }]);
   ended.run();
   await ended.over;
-  expect(ended.said).toEqual(["1011 the desktop has ended"]);
+  expect(ended.said).toEqual(["memory free", "1011 the desktop has ended"]);
   const gone = createWorld([undefined]);
   gone.run();
   await gone.over;
-  expect(gone.said).toEqual(["1011 the agent has ended the stream"]);
+  expect(gone.said).toEqual(["memory free", "1011 the agent has ended the stream"]);
 });

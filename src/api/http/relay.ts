@@ -1,8 +1,8 @@
 // Relays a daemon's WebSocket to one client with backpressure: the daemon is not read while the client does not read, and a stalled client
-// is disconnected (rule GS-5). Used by the git and desktop streams.
+// is disconnected (rule GS-5).
 import type { Clock, Timer } from "#base/clock.ts";
 import { toWireError, Wakeup, type WebSocketFrames, type WebSocketMessage } from "#src/wire/index.ts";
-import { CLOSE, type Socket } from "../http/socket.ts";
+import { CLOSE, type Socket } from "./socket.ts";
 
 /** A client that reads nothing for this long is disconnected. */
 const STALL_TIMEOUT_MS = 20_000;
@@ -41,22 +41,30 @@ export class Relay {
     this.#isOver = true;
     this.#drained.wake();
     this.#frames.reset("The client has gone.");
+    this.#frames.discard();
   }
 
   async #forward(socket: Socket, shown: ConvertMessage): Promise<string> {
-    while (!this.#isOver) {
-      const message = await this.#frames.next();
-      if (message === undefined) return "";
-      if (message.kind === "close") return message.reason;
-      if (message.kind === "ping") await this.#frames.send({ kind: "pong", bytes: message.bytes });
-      const data = await shown(message);
-      if (data !== undefined && socket.transmit(data) < 0) await this.#waitForDrain(socket);
+    try {
+      while (!this.#isOver) {
+        const message = await this.#frames.next();
+        if (message === undefined) return "";
+        if (message.kind === "close") return message.reason;
+        if (message.kind === "ping") await this.#frames.send({ kind: "pong", bytes: message.bytes });
+        const data = await shown(message);
+        if (data !== undefined && socket.transmit(data) < 0) await this.#waitForDrain(socket);
+      }
+      return "";
+    } finally {
+      this.#frames.discard();
     }
-    return "";
   }
 
   async #waitForDrain(socket: Socket): Promise<void> {
-    const stalled: Timer = this.#clock.after(STALL_TIMEOUT_MS, () => socket.closeSlow());
+    const stalled: Timer = this.#clock.after(STALL_TIMEOUT_MS, () => {
+      socket.closeSlow();
+      this.#frames.discard();
+    });
     try {
       while (!this.#isOver && socket.waiting > 0) await this.#drained.wait();
     } finally {
