@@ -43,7 +43,10 @@ export class CallBodyError extends Error {
 const BYTES_PER_TOKEN = 3;
 /** Estimated tokens of an image, regardless of its size in bytes. */
 const IMAGE_TOKENS = 1_600;
-/** Estimated tokens of content that the provider fetches from a URL: a document of a hundred pages, or twenty minutes of video or audio. */
+/**
+ * Estimated tokens of content that the provider fetches or unpacks: a document of a hundred pages, what a search or a fetch returns, or twenty
+ * minutes of video or audio.
+ */
 const DOCUMENT_TOKENS = 100_000;
 const RECORDING_TOKENS = 300_000;
 /** No model accepts more. Without a limit, one caller could reserve the whole of a shared budget. */
@@ -170,7 +173,7 @@ const countAnswers = ({ usage }: Endpoint, json: Json): number => {
 const estimatePromptTokens = (json: Json, size: number): number => {
   let images = 0;
   let imageBytes = 0;
-  let fetched = 0;
+  let fetched = hasFetchingTool(json) ? DOCUMENT_TOKENS : 0;
   for (const part of listObjects(json)) {
     const data = isImagePart(part);
     if (data === undefined) {
@@ -184,8 +187,22 @@ const estimatePromptTokens = (json: Json, size: number): number => {
   return Math.min(Math.ceil(text) + images * IMAGE_TOKENS + fetched, MAX_PROMPT_TOKENS);
 };
 
-/** Returns the estimate for a part that contains a URL of something other than an image; 0 if none exists. */
+const FETCHING_TYPES = /^(?:web_search|web_fetch|file_search)/;
+const FETCHING_KEYS = ["googleSearch", "google_search", "urlContext", "url_context", "googleMaps", "google_maps"];
+
+/** Returns whether the provider itself may add search results or pages to the prompt. */
+const hasFetchingTool = ({ tools, web_search_options }: Json): boolean =>
+  isObject(web_search_options) ||
+  (Array.isArray(tools) &&
+    tools.some(
+      (tool) =>
+        isObject(tool) && (FETCHING_TYPES.test(toText(tool.type)) || FETCHING_KEYS.some((key) => isObject(tool[key]))),
+    ));
+
+/** Returns the estimate, beyond its bytes, for a part with a document, or with a URL of something other than an image; 0 for others. */
 const estimateFetchedTokens = (part: Json): number => {
+  const inline = findInlineDocument(part);
+  if (inline !== "") return Math.max(0, DOCUMENT_TOKENS - Math.ceil(inline.length / BYTES_PER_TOKEN));
   const google = findObject(part.fileData, part.file_data);
   if (google && toText(google.fileUri ?? google.file_uri) !== "") {
     return /^(?:application|text)\//.test(toText(google.mimeType ?? google.mime_type))
@@ -194,6 +211,16 @@ const estimateFetchedTokens = (part: Json): number => {
   }
   const isOfAnthropic = part.type === "document" && isObject(part.source) && toText(part.source.url) !== "";
   return isOfAnthropic || toText(part.file_url) !== "" ? DOCUMENT_TOKENS : 0;
+};
+
+/** Returns the data of a document in a part, which may be compressed, as in a PDF; empty for other parts. */
+const findInlineDocument = (part: Json): string => {
+  if (part.type === "document" && isObject(part.source)) {
+    return part.source.type === "text" ? "" : toText(part.source.data);
+  }
+  const google = findObject(part.inlineData, part.inline_data);
+  const isDocument = google && /^application\//.test(toText(google.mimeType ?? google.mime_type));
+  return isDocument ? toText(google.data) : toText(part.file_data);
 };
 
 /** Returns the data or the URL of an image part; undefined for other parts. */

@@ -314,6 +314,28 @@ describe("bodies", () => {
     expect(prompt_tokens).toBeLessThan(2 * tokens + 200);
   });
 
+  const PDF = "J".repeat(6_000);
+  test.each([
+    ["a PDF for Anthropic", { input: [{ type: "document", source: { type: "base64", data: PDF } }] }],
+    ["a PDF for OpenAI", { input: [{ type: "input_file", file_data: PDF }] }],
+    ["a PDF for Gemini", { input: [{ inlineData: { mimeType: "application/pdf", data: PDF } }] }],
+    ["a fetch by Anthropic", { tools: [{ type: "web_fetch_20250910", name: "web_fetch" }] }],
+    ["a search by OpenAI", { tools: [{ type: "web_search" }] }],
+    ["a search by chat completions", { web_search_options: {} }],
+    ["pages for Gemini", { tools: [{ urlContext: {} }] }],
+  ])("[GW-6] %s counts as a document, because the provider makes the prompt larger", (_, part) => {
+    const { prompt_tokens } = readCallBody(endpoint("/chat/completions"), bytes(Object.assign({ model: "m" }, part)));
+    expect(prompt_tokens).toBeGreaterThan(99_999);
+    expect(prompt_tokens).toBeLessThan(100_200);
+  });
+
+  test("[GW-6] a document of plain text and the results of earlier searches count as their bytes", () => {
+    const text = { type: "document", source: { type: "text", data: "x".repeat(300) } };
+    const results = { type: "web_search_tool_result", content: [] };
+    const body = bytes({ model: "m", messages: [{ role: "user", content: [text, results] }] });
+    expect(readCallBody(endpoint("/chat/completions"), body).prompt_tokens).toBeLessThan(300);
+  });
+
   const google = findEndpoint("google", "POST", "/models/m:generateContent") as ReturnType<typeof endpoint>;
   const messages = findEndpoint("anthropic", "POST", "/messages") as ReturnType<typeof endpoint>;
   const responses = endpoint("/responses");
