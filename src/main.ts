@@ -40,7 +40,7 @@ async function main(argv: readonly string[]): Promise<number> {
     // Arguments after `--` belong to another program.
     const ours = own.includes("--") ? own.slice(0, own.indexOf("--")) : own;
     if (ours.includes("--help") || ours.includes("-h")) return help(verb.name, ours);
-    call = [verb.name, findSubVerb(verb.words ?? [], own)?.word.name].filter(Boolean).join(" ");
+    call = [verb.name, findSubVerb(verb.subcommands ?? [], own)?.word.name].filter(Boolean).join(" ");
     const { run } = await verb.load();
     return await run(await verbInput(own, globals));
   } catch (error) {

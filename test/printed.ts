@@ -19,9 +19,9 @@ const formatRow = (call: string, help: string): string =>
 
 /** Every command of the program. */
 const verbTable = (): string => {
-  const rows = VERBS.flatMap(({ name, usage, help, words = [], isCalledAlone }) => [
-    ...(words.length === 0 || isCalledAlone ? [formatRow(`${name} ${usage}`, help)] : []),
-    ...words.map((word) => formatRow(`${name} ${formatUsage(word)}`, word.help)),
+  const rows = VERBS.flatMap(({ name, usage, help, subcommands = [], isCalledAlone }) => [
+    ...(subcommands.length === 0 || isCalledAlone ? [formatRow(`${name} ${usage}`, help)] : []),
+    ...subcommands.map((word) => formatRow(`${name} ${formatUsage(word)}`, word.help)),
   ]);
   return ["| command | what it does |", "|---|---|", ...rows].join("\n");
 };

@@ -59,8 +59,8 @@ export const formatProgramHelp = (verbs: readonly Verb[], all = false): string =
 
 /** Returns the help of one verb, or of the subcommand that `argv` begins with. */
 export const formatVerbHelp = (verb: Verb, argv: readonly string[] = []): string => {
-  const word = findSubVerb(verb.words ?? [], argv)?.word;
-  const words = word ? [] : (verb.words ?? []).map(formatEntry);
+  const word = findSubVerb(verb.subcommands ?? [], argv)?.word;
+  const words = word ? [] : (verb.subcommands ?? []).map(formatEntry);
   const usage = word ? formatUsage(word) : verb.usage;
   return [
     `Usage: slipway ${verb.name} ${usage}`,
@@ -74,7 +74,9 @@ export const formatVerbHelp = (verb: Verb, argv: readonly string[] = []): string
 /** Returns the error for an unknown command, with the closest match. */
 export const formatUnknownVerb = (verbs: readonly Verb[], name: string): string => {
   const replacement = ALIASES[name];
-  const within = verbs.filter(({ words }) => words?.some((word) => word.name === name)).map((verb) => verb.name);
+  const within = verbs
+    .filter(({ subcommands }) => subcommands?.some((word) => word.name === name))
+    .map((verb) => verb.name);
   const hint =
     replacement !== undefined
       ? ` Use ${replacement}.`

@@ -35,7 +35,7 @@ export interface VerbInput extends Input {
 /** Runs the verb and returns the exit code. */
 export type RunVerb = (input: VerbInput) => Promise<number>;
 
-/** What the first argument of a verb names, for completion. */
+/** The kinds of names that completion can offer for the first argument of a verb. */
 export type NameKind =
   | "workspace"
   | "template"
@@ -55,7 +55,8 @@ export interface SubVerb {
   usage: string;
   /** A short description. */
   help: string;
-  names?: NameKind;
+  /** The kind of names that completion offers for the first argument. */
+  completes?: NameKind;
   load(): Promise<{ run: RunVerb }>;
 }
 
@@ -81,10 +82,11 @@ export interface Verb {
   /** The rest of `--help`, such as the settings. */
   details?(): string;
   /** The subcommands of a verb. */
-  words?: readonly SubVerb[];
+  subcommands?: readonly SubVerb[];
   /** The verb also works without a subcommand, as `help` and `usage` say. */
   isCalledAlone?: true;
-  names?: NameKind;
+  /** The kind of names that completion offers for the first argument. */
+  completes?: NameKind;
   load(): Promise<{ run: RunVerb }>;
 }
 

@@ -13,7 +13,7 @@ const admin = new Client(world.server.url, readToken(world));
 await admin.put("/api/v2/chats/config/user-permissions", {
   permissions: { default: "allow", rules: [{ tool: "execute", action: "ask" }] },
 });
-// Its agent is connected when this has run.
+// Once this command has run, the workspace's agent is connected.
 await world.runOk(["workspaces", "shell", "dev", "--", "true"]);
 
 const QUESTION = "v = never: ";
@@ -28,7 +28,7 @@ const listen = (output: ReadableStream<Uint8Array>) => {
   })();
   return { ended, until: (words: string) => until(() => received.includes(words) && received) };
 };
-const begin = (...more: string[]): string[] => ["chat", "new", "--workspace", "dev", ...more];
+const newChat = (...more: string[]): string[] => ["chat", "new", "--workspace", "dev", ...more];
 const listRules = async (id: string) => (await admin.get<Chat>(`/api/v2/chats/${id}`)).permissions?.rules ?? [];
 
 test("[CV-15] a terminal shows the whole command and asks to allow it once, always or never; earlier input is not an answer", async () => {
@@ -44,7 +44,7 @@ test("[CV-15] a terminal shows the whole command and asks to allow it once, alwa
   await terminal.until(QUESTION);
   terminal.type("yes\r");
   expect(await terminal.until(QUESTION)).toContain("    $ echo se''cond \"$HOME\"\r\n");
-  // A command known only at run time is remembered by the named words.
+  // A command with substitutions has no obvious prefix, so the user enters the words to remember.
   terminal.type("a\r");
   await terminal.until("first words of this command): ");
   terminal.type("\r");
@@ -69,8 +69,8 @@ test("[CV-15] a terminal shows the whole command and asks to allow it once, alwa
   expect((await world.run(["chat", "send", id, "run: echo re''membered"])).err).toContain("\nremembered\n");
 });
 
-test("[CV-16] in a pipe the request is printed as a line and the command continues until another terminal or the option answers", async () => {
-  const waiting = world.spawn(begin("run: echo al''lowed"));
+test("[CV-16] in a pipe the request is printed as a line, and the command waits until the request is answered on another terminal or by --permissions", async () => {
+  const waiting = world.spawn(newChat("run: echo al''lowed"));
   const listener = listen(waiting.stderr);
   const requested = await listener.until("on a terminal answers it)]\n");
   expect(requested).toContain("[asks for permission: execute echo al''lowed (`slipway chat watch ");
@@ -90,9 +90,9 @@ test("[CV-16] in a pipe the request is printed as a line and the command continu
   expect([await waiting.exited, await listener.ended]).toEqual([0, expect.stringContaining("\nallowed\n")]);
 
   const [denied, json, wrong] = await Promise.all([
-    world.run(begin("--permissions", "deny", "run: echo de''nied")),
-    world.run(begin("--json", "--permissions", "allow", "run: echo js''on")),
-    world.run(begin("--permissions", "maybe", "hello")),
+    world.run(newChat("--permissions", "deny", "run: echo de''nied")),
+    world.run(newChat("--json", "--permissions", "allow", "run: echo js''on")),
+    world.run(newChat("--permissions", "maybe", "hello")),
   ]);
   expect([denied.code, denied.err]).toEqual([0, expect.stringContaining("[denied: execute echo de''nied]\n")]);
   expect(denied.err).not.toContain("\ndenied\n");
@@ -107,8 +107,8 @@ test("[CV-16] in a pipe the request is printed as a line and the command continu
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("expected ask, allow, deny") });
 });
 
-test("[CV-17] approvals for an agent that the chat started are asked under its name, also of late followers", async () => {
-  const waiting = world.spawn(begin("agent: run: echo fr''om an agent"));
+test("[CV-17] a request of a sub-chat names its agent, also for followers that connect later", async () => {
+  const waiting = world.spawn(newChat("agent: run: echo fr''om an agent"));
   const listener = listen(waiting.stderr);
   const requested = await listener.until("[asks for permission: execute echo fr''om an agent (`slipway chat watch ");
   await using terminal = world.runOnTerminal(`slipway chat watch ${parseId(requested)} --until-idle`);

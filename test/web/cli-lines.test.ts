@@ -210,7 +210,7 @@ test.each(LINES)("[WB-32] %s of %s has its command line", (route, path, body, li
   // The verb and its subcommand exist, and accept every flag.
   const invocation = line.slice(line.indexOf("slipway ") + "slipway ".length);
   const verb = VERBS.find(({ name }) => invocation.startsWith(`${name} `));
-  const word = verb?.words?.find(({ name }) => `${invocation} `.startsWith(`${verb.name} ${name} `));
+  const word = verb?.subcommands?.find(({ name }) => `${invocation} `.startsWith(`${verb.name} ${name} `));
   expect(word?.name).toBeDefined();
   const taken = word?.usage.match(/--[a-z-]+/g) ?? [];
   for (const flag of invocation.match(/(?<= )--[a-z-]+/g) ?? []) expect(taken).toContain(flag);

@@ -8,8 +8,8 @@ import type { SubVerb, Verb, VerbInput } from "../verb.ts";
 import { FILES_CANDIDATE, listNames, type Names } from "./names.ts";
 
 type Candidate = { text: string; help?: string };
-/** A command's usage, flags, and what its first argument names. */
-type Call = { usage: string; flags: readonly string[]; names: Names | undefined; word: string };
+/** A command's usage, flags, and the kind of names that its first argument completes to. */
+type Call = { usage: string; flags: readonly string[]; completes: Names | undefined; word: string };
 
 /** Returns one line per candidate, with its description after a tab. The last word is the one being typed. */
 export const formatCompletions = async (
@@ -35,11 +35,11 @@ const listCandidates = async (
   if (name === "help") return before.length === 1 ? verbs.map(toCandidate) : [];
   const verb = verbs.find((one) => one.name === name);
   if (!verb) return [];
-  if (!verb.words) return completeArgument(input, parseCall(verb), rest, typed);
-  const found = findSubVerb(verb.words, rest);
+  if (!verb.subcommands) return completeArgument(input, parseCall(verb), rest, typed);
+  const found = findSubVerb(verb.subcommands, rest);
   if (found) return completeArgument(input, toCall(verb, found.word), found.rest, typed);
   const alone = verb.isCalledAlone ? await completeArgument(input, parseCall(verb), rest, typed) : [];
-  return [...listNextWords(verb.words, rest), ...alone];
+  return [...listNextWords(verb.subcommands, rest), ...alone];
 };
 
 /** Returns the possible next words: for `apps list` and `apps create`, first `apps`, then `list` and `create`. */
@@ -66,15 +66,15 @@ const parseCall = (verb: Verb): Call => {
   return {
     usage: verb.usage,
     flags: [...new Set([...findFlags(explained), ...settings, "--help"])],
-    names: verb.names,
+    completes: verb.completes,
     word: verb.name,
   };
 };
 
-const toCall = (verb: Verb, { usage, names, name }: SubVerb): Call => {
+const toCall = (verb: Verb, { usage, completes, name }: SubVerb): Call => {
   const isClient = verb.details?.().includes("--output") === true;
   const common = isClient ? ["--output", "--json", "--url", "--help"] : ["--data-dir", "--json", "--help"];
-  return { usage, flags: [...findFlags(usage), ...common], names, word: name };
+  return { usage, flags: [...findFlags(usage), ...common], completes, word: name };
 };
 
 /** Completes within a command: a flag's value, an argument, or another flag. */
@@ -97,7 +97,7 @@ const completeArgument = async (
     (word, at) => !word.startsWith("-") && findPlaceholder(call, before[at - 1] ?? "") === undefined,
   );
   const named =
-    call.names !== undefined && place.length === 0 ? await listNames(input, before, call.names, call.word) : [];
+    call.completes !== undefined && place.length === 0 ? await listNames(input, before, call.completes, call.word) : [];
   const expected = parseUsage(call.usage)[place.length] ?? "";
   return [...named, ...splitChoices(expected), ...(isFile(expected) ? [{ text: FILES_CANDIDATE }] : [])];
 };

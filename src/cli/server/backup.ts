@@ -24,21 +24,21 @@ export const run: RunVerb = async (input) => {
     const target = path ?? toBackupFolder(config);
     // Checked first, so that a mistyped folder stays empty and usable for a restore.
     if (!existsSync(join(data_dir, DATABASE))) throw new BackupError(`there is no database in ${data_dir}`);
-    // Not lower while the server's log is locked: on a busy machine the lock would be held for a long time.
+    // Not lower yet: the first copy locks the server's write-ahead log, and on a busy machine a lower priority would prolong that.
     lowerPriority(constants.priority.PRIORITY_BELOW_NORMAL);
     const folder = target.endsWith(".tar") ? dirname(target) : target;
     await removeLeftovers([folder, join(data_dir, "backups")], input.clock.now());
-    using far = new TerminalProgress(input, `backing up ${data_dir}`);
+    using progress = new TerminalProgress(input, `backing up ${data_dir}`);
     const created = await makeBackup({
       data_dir,
       target,
       clock: input.clock,
       signal: input.signal,
       rateMb: config.backup_rate_mb,
-      onProgress: far.report,
+      onProgress: progress.report,
       copied: () => lowerPriority(constants.priority.PRIORITY_LOW),
     });
-    far[Symbol.dispose]();
+    progress[Symbol.dispose]();
     const { created_at, files } = created.manifest;
     const facts = { path: created.path, bytes: created.bytes, files: files.length, created_at };
     input.print(json ? JSON.stringify(facts) : `${created.path}  ${formatSize(created.bytes)}`);

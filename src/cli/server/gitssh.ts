@@ -58,11 +58,11 @@ const VALUE_FLAGS = "BbcDEeFIiJLlmOoPpQRSWw";
 export const findRemote = (argv: readonly string[]): string => {
   const { options, rest } = readOptions(argv);
   const [destination = "", ...command] = rest;
-  const [, host, inDestination] = /^(?:ssh:\/\/)?(?:[^@]*@)?(\w[\w.-]*)(?::(\d{1,5}))?\/?$/.exec(destination) ?? [];
+  const [, host, destinationPort] = /^(?:ssh:\/\/)?(?:[^@]*@)?(\w[\w.-]*)(?::(\d{1,5}))?\/?$/.exec(destination) ?? [];
   // `git-upload-pack '/acme/app.git'`, or from git-lfs `git-lfs-authenticate acme/app.git download`.
   const [, path] = /^git[- ][\w-]+ +'?([^' ]+)'?/.exec(command.join(" ")) ?? [];
   if (host === undefined || path === undefined) return "";
-  const port = inDestination ?? findPort(options);
+  const port = destinationPort ?? findPort(options);
   return `ssh://${host}${port === undefined ? "" : `:${port}`}/${path.replace(/^\/+/, "")}`;
 };
 
@@ -75,10 +75,10 @@ const readOptions = (argv: readonly string[]): { options: Option[]; rest: readon
     const word = argv[at] ?? "";
     if (word === "--") return { options, rest: argv.slice(at + 1) };
     if (!/^-./.test(word)) return { options, rest: argv.slice(at) };
-    const valued = [...word].findIndex((letter, place) => place > 0 && VALUE_FLAGS.includes(letter));
-    if (valued < 0) continue;
-    const value = word.slice(valued + 1) || argv[++at] || "";
-    options.push([word[valued] ?? "", value]);
+    const flagIndex = [...word].findIndex((letter, index) => index > 0 && VALUE_FLAGS.includes(letter));
+    if (flagIndex < 0) continue;
+    const value = word.slice(flagIndex + 1) || argv[++at] || "";
+    options.push([word[flagIndex] ?? "", value]);
   }
   return { options, rest: [] };
 };
@@ -91,7 +91,10 @@ const findPort = (options: readonly Option[]): string | undefined => {
   return ports.find((port) => port !== undefined && /^\d{1,5}$/.test(port));
 };
 
-/** ssh uses the first value of each setting, so these come last; keys are cumulative. A new host's key is stored without asking. */
+/**
+ * Formats a configuration in which the user's own comes first: ssh uses the first value of each setting, but tries all keys. A new host's
+ * key is stored without asking.
+ */
 const formatConfiguration = (home: string, key: string, isOnlyKey: boolean): string => {
   const quotePath = (text: string): string => `"${text.replaceAll("%", "%%")}"`;
   return [

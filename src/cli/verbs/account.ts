@@ -11,7 +11,7 @@ export const ACCOUNT = group({
       "Workspaces install dotfiles before their start scripts. Changes apply from the next start, if the template allows dotfiles.",
       CONNECTION(),
     ].join("\n"),
-  words: [
+  subcommands: [
     {
       name: "dotfiles",
       usage: "[REPOSITORY [--branch NAME] [--install-command COMMAND] | --remove]",

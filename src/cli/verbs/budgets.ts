@@ -15,7 +15,7 @@ export const BUDGETS = group({
       "--remove  remove the budget instead",
       CONNECTION(),
     ].join("\n"),
-  words: [
+  subcommands: [
     {
       name: "list",
       usage: "",

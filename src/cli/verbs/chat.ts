@@ -3,7 +3,7 @@ import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 
-const names = "chat";
+const completes = "chat";
 
 /** Only the type of the schema's list is imported: its module would be loaded at every start of the program. */
 const MODES: Readonly<Record<PermissionMode, string>> = {
@@ -29,7 +29,7 @@ export const CHAT = group({
       "Ctrl-C interrupts the turn in `new` and `send`. In `watch` it only stops watching.",
       CONNECTION(),
     ].join("\n"),
-  words: [
+  subcommands: [
     { name: "list", usage: "", help: "Lists your chats.", load: () => import("../client/chat/list.ts") },
     {
       name: "new",
@@ -39,56 +39,56 @@ export const CHAT = group({
     },
     {
       name: "send",
-      names,
+      completes,
       usage: `CHAT TEXT [--interrupt] [--model NAME] ${PERMISSIONS} [--no-wait]`,
       help: "Sends a message; --interrupt stops the current turn instead of queueing.",
       load: () => import("../client/chat/send.ts"),
     },
     {
       name: "mode",
-      names,
+      completes,
       usage: `CHAT [${MODE_NAMES}]`,
       help: "Shows or sets the permission mode, even during a turn.",
       load: () => import("../client/chat/mode.ts"),
     },
     {
       name: "compact",
-      names,
+      completes,
       usage: "CHAT [TEXT] [--no-wait]",
       help: "Summarizes the history, following the instructions in TEXT, and continues from the summary. Same as `send CHAT /compact TEXT`.",
       load: () => import("../client/chat/compact.ts"),
     },
     {
       name: "clear",
-      names,
+      completes,
       usage: "CHAT",
       help: "Clears the model's context. You still see the messages. Same as `send CHAT /clear`.",
       load: () => import("../client/chat/clear.ts"),
     },
     {
       name: "try",
-      names,
+      completes,
       usage: "CHAT TEXT [--ways N] [--model NAME]... [--check COMMAND] [--check-timeout DURATION] [--no-wait]",
       help: "Tries a prompt in several ways, each in its own fork of the chat's workspace, and waits until all are done.",
       load: () => import("../client/chat/try.ts"),
     },
     {
       name: "ways",
-      names,
+      completes,
       usage: "CHAT [--diff WAY] [--stop]",
       help: "Shows the ways that a chat is trying; --diff prints the changes of one, --stop stops all.",
       load: () => import("../client/chat/ways.ts"),
     },
     {
       name: "keep",
-      names,
+      completes,
       usage: "CHAT WAY|none [--yes] [--no-wait]",
       help: "Keeps one way after confirmation: its files replace those of the workspace, and all forks are moved to the trash. `none` discards all ways.",
       load: () => import("../client/chat/keep.ts"),
     },
     {
       name: "watch",
-      names,
+      completes,
       usage: `CHAT [--until-idle] ${PERMISSIONS}`,
       help: "Prints the chat and follows it; --until-idle exits when the turn ends.",
       load: () => import("../client/chat/watch.ts"),

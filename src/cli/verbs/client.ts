@@ -26,7 +26,7 @@ export const SIGNING_IN: readonly Verb[] = [
         "The session is stored in $XDG_CONFIG_HOME/slipway/session.json (default ~/.config), readable only by you, or in the",
         "files `url` and `session` in FOLDER with `slipway --global-config FOLDER login`.",
       ].join("\n"),
-    words: [
+    subcommands: [
       {
         name: "token",
         usage: "[--url URL] [--json]",
@@ -58,6 +58,6 @@ export const LOGS: Verb = {
   help: "Print the logs of a workspace's latest build and its agents.",
   usage: "WORKSPACE [--follow] [--json] [settings]",
   details: CONNECTION,
-  names: "workspace",
+  completes: "workspace",
   load: () => import("../client/logs.ts"),
 };

@@ -7,7 +7,7 @@ export const CONNECTIONS = group({
   name: "connections",
   help: "Show the connection log and set its retention.",
   details: CONNECTION,
-  words: [
+  subcommands: [
     {
       name: "list",
       usage: "[FILTER] [--limit N]",

@@ -2,7 +2,7 @@
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 
-const names = "group";
+const completes = "group";
 const OPTIONS = "[--display-name TEXT] [--avatar-url URL] [--quota N] [--organization NAME]";
 
 export const GROUPS = group({
@@ -15,7 +15,7 @@ export const GROUPS = group({
       "--quota  credits that each member may add to the daily cost of their workspaces",
       CONNECTION(),
     ].join("\n"),
-  words: [
+  subcommands: [
     {
       name: "list",
       usage: "[--organization NAME]",
@@ -30,21 +30,21 @@ export const GROUPS = group({
     },
     {
       name: "edit",
-      names,
+      completes,
       usage: `GROUP [--name NAME] ${OPTIONS}`,
       help: "Changes a group. Omitted options are unchanged.",
       load: () => import("../client/groups/edit.ts"),
     },
     {
       name: "members",
-      names,
+      completes,
       usage: "GROUP [--add USER]... [--remove USER]... [--organization NAME]",
       help: "Lists, adds or removes members. Added members immediately get access to what is shared with the group.",
       load: () => import("../client/groups/members.ts"),
     },
     {
       name: "delete",
-      names,
+      completes,
       usage: "GROUP [--yes] [--organization NAME]",
       help: "Deletes a group after confirmation. Its members lose access to what was shared with it.",
       load: () => import("../client/groups/delete.ts"),

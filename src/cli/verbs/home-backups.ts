@@ -2,7 +2,7 @@
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 
-const names = "workspace";
+const completes = "workspace";
 const offline = () => import("../offline/home-backups.ts");
 
 export const HOME_BACKUPS = group({
@@ -16,31 +16,31 @@ export const HOME_BACKUPS = group({
       "and set SLIPWAY_HOME_BACKUP_RECOVERY_KEY to the key that `slipway home-backups key` printed.",
       CONNECTION(),
     ].join("\n"),
-  words: [
+  subcommands: [
     {
       name: "create",
-      names,
+      completes,
       usage: "WORKSPACE [--no-wait]",
       help: "Backs up a workspace's files now. Running programs are paused while a snapshot is created.",
       load: () => import("../client/home-backups/create.ts"),
     },
     {
       name: "list",
-      names,
+      completes,
       usage: "WORKSPACE",
       help: "Lists a workspace's backups, newest first.",
       load: () => import("../client/home-backups/list.ts"),
     },
     {
       name: "restore",
-      names,
+      completes,
       usage: "WORKSPACE [BACKUP] [--as NAME] [--no-snapshot] [--yes]",
       help: "Replaces the workspace's files with those of a backup, after creating a snapshot; --as creates a new workspace from the backup instead.",
       load: () => import("../client/home-backups/restore.ts"),
     },
     {
       name: "delete",
-      names,
+      completes,
       usage: "WORKSPACE BACKUP [--yes]",
       help: "Deletes a backup.",
       load: () => import("../client/home-backups/delete.ts"),

@@ -3,7 +3,7 @@ import { group } from "../group.ts";
 import type { Verb } from "../verb.ts";
 import { CONNECTION } from "./client.ts";
 
-const common = { details: CONNECTION, names: "workspace" } as const;
+const common = { details: CONNECTION, completes: "workspace" } as const;
 
 export const NETWORK: readonly Verb[] = [
   {
@@ -80,10 +80,10 @@ export const NETWORK: readonly Verb[] = [
     area: "workspaces",
     help: "Collect diagnostics for a workspace, without secrets, into one file.",
     details: CONNECTION,
-    words: [
+    subcommands: [
       {
         name: "bundle",
-        names: "workspace",
+        completes: "workspace",
         usage: "WORKSPACE [--output-file FILE.zip] [--yes]",
         help: "Writes the workspace, its builds, logs and network state to a zip file. For the server, use `slipway support-bundle`.",
         load: () => import("../client/support/workspace.ts"),

@@ -2,7 +2,7 @@
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 
-const names = "application";
+const completes = "application";
 const OPTIONS = "[--redirect-uri URL]... [--icon URL] [--scope SCOPE]...";
 
 export const OAUTH2 = group({
@@ -17,7 +17,7 @@ export const OAUTH2 = group({
       "--scope         maximum scopes it can request, or all",
       CONNECTION(),
     ].join("\n"),
-  words: [
+  subcommands: [
     {
       name: "apps list",
       usage: "",
@@ -32,21 +32,21 @@ export const OAUTH2 = group({
     },
     {
       name: "apps edit",
-      names,
+      completes,
       usage: `APP [--name NAME] [--callback-url URL] ${OPTIONS}`,
       help: "Changes an application. Omitted options and existing grants are unchanged.",
       load: () => import("../client/oauth2/edit.ts"),
     },
     {
       name: "apps secrets",
-      names,
+      completes,
       usage: "APP [--create] [--delete SECRET]...",
       help: "Lists secrets by ID and last characters, which both identify a SECRET. A new secret is printed once.",
       load: () => import("../client/oauth2/secrets.ts"),
     },
     {
       name: "apps delete",
-      names,
+      completes,
       usage: "APP [--yes]",
       help: "Deletes an application and its grants after confirmation.",
       load: () => import("../client/oauth2/delete.ts"),

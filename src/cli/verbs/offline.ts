@@ -14,7 +14,7 @@ export const OFFLINE = group({
       "Works on the data directory or on database_url directly. Stop the server first. Takes the settings of `serve`.",
       "With a running server, use `slipway users` and `slipway tokens`.",
     ].join("\n"),
-  words: [
+  subcommands: [
     {
       name: "setup",
       usage: "NAME --email EMAIL [--password-file FILE]",

@@ -9,7 +9,7 @@ export const PREBUILDS = group({
   name: "prebuilds",
   help: "Pause or resume prebuilt workspaces.",
   details: CONNECTION,
-  words: [
+  subcommands: [
     {
       name: "status",
       usage: "",

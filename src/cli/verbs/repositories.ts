@@ -9,7 +9,7 @@ export const REPOSITORIES = group({
   name: "repositories",
   help: "Build repository images in advance, so that workspaces start in seconds.",
   details: () => `REPOSITORY is a link, the last segment of one, or an ID.\n${CONNECTION()}`,
-  words: [
+  subcommands: [
     {
       name: "list",
       usage: "",

@@ -2,8 +2,8 @@
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 
-const names = "secret";
-const PLACES = "[--env VARIABLE] [--file PATH] [--description TEXT] [--value-file FILE]";
+const completes = "secret";
+const OPTIONS = "[--env VARIABLE] [--file PATH] [--description TEXT] [--value-file FILE]";
 
 export const SECRETS = group({
   area: "workspaces",
@@ -15,7 +15,7 @@ export const SECRETS = group({
       "PATH is absolute or starts with ~/. Workspaces get the secrets that exist when they start.",
       CONNECTION(),
     ].join("\n"),
-  words: [
+  subcommands: [
     {
       name: "list",
       usage: "",
@@ -24,20 +24,20 @@ export const SECRETS = group({
     },
     {
       name: "create",
-      usage: `NAME ${PLACES}`,
+      usage: `NAME ${OPTIONS}`,
       help: "Creates a secret for a variable, a file or both.",
       load: () => import("../client/secrets/create.ts"),
     },
     {
       name: "change",
-      names,
-      usage: `NAME ${PLACES}`,
+      completes,
+      usage: `NAME ${OPTIONS}`,
       help: "Changes a secret's value or target.",
       load: () => import("../client/secrets/change.ts"),
     },
     {
       name: "remove",
-      names,
+      completes,
       usage: "NAME",
       help: "Deletes a secret.",
       load: () => import("../client/secrets/remove.ts"),

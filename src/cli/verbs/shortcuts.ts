@@ -5,15 +5,15 @@ import { CONNECTION } from "./client.ts";
 import { WORKSPACES } from "./workspaces.ts";
 
 const getSubVerb = (name: string): SubVerb => {
-  const word = WORKSPACES.words?.find((one) => one.name === name);
+  const word = WORKSPACES.subcommands?.find((one) => one.name === name);
   if (!word) throw new Error(`slipway workspaces has no word ${name}`);
   return word;
 };
 
 /** `help` is in the imperative, like all commands in the list; subcommands are described in the third person. */
 const createShortcut = (name: string, help: string, word = name): Verb => {
-  const { usage, names, load } = getSubVerb(word);
-  return { name, area: "workspaces", help, usage, details: CONNECTION, ...(names ? { names } : {}), load };
+  const { usage, completes, load } = getSubVerb(word);
+  return { name, area: "workspaces", help, usage, details: CONNECTION, ...(completes ? { completes } : {}), load };
 };
 
 /** Lists running workspaces: `slipway ls status:running`. */

@@ -2,7 +2,7 @@
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 
-const names = "task";
+const completes = "task";
 
 export const TASKS = group({
   area: "chats",
@@ -10,7 +10,7 @@ export const TASKS = group({
   help: "Run an agent on a task in its own workspace.",
   details: () =>
     `TASK is a name or an ID; use OWNER/NAME for another user's task. Without TEXT, the message is read from standard input.\n${CONNECTION()}`,
-  words: [
+  subcommands: [
     {
       name: "list",
       usage: "[FILTER] [--all]",
@@ -26,42 +26,42 @@ export const TASKS = group({
     },
     {
       name: "status",
-      names,
+      completes,
       usage: "TASK",
       help: "Shows the task's status.",
       load: () => import("../client/tasks/status.ts"),
     },
     {
       name: "logs",
-      names,
+      completes,
       usage: "TASK",
       help: "Prints the task's messages; `slipway chat watch` follows its chat.",
       load: () => import("../client/tasks/logs.ts"),
     },
     {
       name: "send",
-      names,
+      completes,
       usage: "TASK TEXT",
       help: "Sends a message; it is queued while the agent is working.",
       load: () => import("../client/tasks/send.ts"),
     },
     {
       name: "pause",
-      names,
+      completes,
       usage: "TASK [--no-wait]",
       help: "Stops the task's workspace.",
       load: async () => ({ run: (await import("../client/tasks/pause.ts")).pause }),
     },
     {
       name: "resume",
-      names,
+      completes,
       usage: "TASK [--no-wait]",
       help: "Starts the task's workspace again.",
       load: async () => ({ run: (await import("../client/tasks/pause.ts")).resume }),
     },
     {
       name: "delete",
-      names,
+      completes,
       usage: "TASK [--yes]",
       help: "Deletes the task and its workspace after confirmation; its chat is archived.",
       load: () => import("../client/tasks/delete.ts"),

@@ -2,7 +2,7 @@
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 
-const names = "template";
+const completes = "template";
 
 const versionVerbs = () => import("../client/templates/version-verbs.ts");
 
@@ -11,7 +11,7 @@ export const TEMPLATES = group({
   name: "templates",
   help: "Manage templates and their versions.",
   details: CONNECTION,
-  words: [
+  subcommands: [
     {
       name: "list",
       usage: "",
@@ -33,14 +33,14 @@ export const TEMPLATES = group({
     },
     {
       name: "pull",
-      names,
+      completes,
       usage: "TEMPLATE [FOLDER] [--version NAME]",
       help: "Downloads the files of the active or another version into an empty folder (default: the template's name).",
       load: () => import("../client/templates/pull.ts"),
     },
     {
       name: "access",
-      names,
+      completes,
       usage:
         "TEMPLATE [--user NAME[:admin]]... [--group NAME[:admin]]... [--remove-user NAME]... [--remove-group NAME]...",
       help: "Shows or changes who can use and manage a template; the group Everyone contains all members of its organization.",
@@ -48,35 +48,35 @@ export const TEMPLATES = group({
     },
     {
       name: "versions",
-      names,
+      completes,
       usage: "TEMPLATE [--archived]",
       help: "Lists versions, newest first.",
       load: () => import("../client/templates/versions.ts"),
     },
     {
       name: "promote",
-      names,
+      completes,
       usage: "TEMPLATE VERSION",
       help: "Makes this the active version, used for new workspaces.",
       load: async () => ({ run: (await versionVerbs()).promote }),
     },
     {
       name: "archive",
-      names,
+      completes,
       usage: "TEMPLATE VERSION",
       help: "Archives a version.",
       load: async () => ({ run: (await versionVerbs()).archive }),
     },
     {
       name: "unarchive",
-      names,
+      completes,
       usage: "TEMPLATE VERSION",
       help: "Unarchives a version.",
       load: async () => ({ run: (await versionVerbs()).unarchive }),
     },
     {
       name: "edit",
-      names,
+      completes,
       usage:
         "TEMPLATE [--name NAME] [--display-name TEXT] [--description TEXT] [--icon URL] [--ttl DURATION] [--activity-bump DURATION] [--failure-ttl DURATION] [--dormant-after DURATION] [--delete-dormant-after DURATION] [--autostop-days DAYS] [--autostop-weeks N] [--autostart-days DAYS] [--people-autostart on|off] [--people-autostop on|off] [--people-cancel on|off] [--only-active on|off] [--dotfiles on|off] [--port-sharing LEVEL] [--snapshots-on-stop N|off] [--home-backups on|off] [--trash-days N|off] [--wake-on-connect WHO] [--default-agent NAME|none] [--deprecate TEXT] [--undeprecate]",
       help: "Changes a template's name and description, autostop (a duration or off), required stop and autostart days (monday,friday or none), what users may change, the maximum port sharing level (owner, organization, authenticated, public), how many snapshots on stop are kept, whether workspace files are backed up on a schedule, who can start a stopped workspace by connecting to it (off, people, public), whether workspaces install their owner's dotfiles, the coding agent that chats and tasks start with, and its deprecation message.",
@@ -84,7 +84,7 @@ export const TEMPLATES = group({
     },
     {
       name: "delete",
-      names,
+      completes,
       usage: "TEMPLATE [--yes]",
       help: "Deletes a template without workspaces after confirmation.",
       load: () => import("../client/templates/delete.ts"),

@@ -3,15 +3,15 @@ import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 import { PASSWORDS } from "./offline.ts";
 
-const user = { names: "user" } as const;
-const token = { names: "token" } as const;
+const user = { completes: "user" } as const;
+const token = { completes: "token" } as const;
 
 export const USERS = group({
   area: "people",
   name: "users",
   help: "Invite, list, suspend and delete users, assign roles, reset passwords and second factors.",
   details: () => `USER is a username, an email address or an ID.\nPasswords: ${PASSWORDS}\n${CONNECTION()}`,
-  words: [
+  subcommands: [
     {
       name: "list",
       usage: "[FILTER]",
@@ -101,7 +101,7 @@ export const TOKENS = group({
   name: "tokens",
   help: "Manage API tokens.",
   details: () => `TOKEN is a name or an ID. Without --user, the tokens are yours.\n${CONNECTION()}`,
-  words: [
+  subcommands: [
     {
       name: "list",
       usage: "[--user USER | --all] [--expired]",

@@ -8,9 +8,9 @@ const setTo =
   (isFavorite: boolean): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv);
-    const named = selectWorkspace(input, words);
+    const findSelected = selectWorkspace(input, words);
     return withServer(`workspaces ${isFavorite ? "favorite" : "unfavorite"}`, input, value, async ({ client }) => {
-      const { id } = await named(client);
+      const { id } = await findSelected(client);
       const path = `/api/v2/workspaces/${id}` as const;
       await (isFavorite ? client.put(`${path}/favorite`) : client.delete(`${path}/favorite`));
       const workspace = await client.get(path);
