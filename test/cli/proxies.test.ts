@@ -138,7 +138,7 @@ const story = async (start: Start): Promise<void> => {
 
     // A WebSocket and events, each with a message while it is open.
     const token = { "Service-Session-Token": world.token };
-    const { workspace } = world.cast;
+    const { workspace } = world.shared;
     const events = (await request(`/api/v2/workspaces/${workspace.id}/watch`, { headers: token })).body?.getReader();
     const waitForEvent = async (wanted: string): Promise<void> => {
       let text = "";
@@ -165,7 +165,7 @@ const story = async (start: Start): Promise<void> => {
     const append = () =>
       request("/api/v2/workspaceagents/me/logs", {
         method: "PATCH",
-        headers: { ...json, "Service-Session-Token": world.cast.token },
+        headers: { ...json, "Service-Session-Token": world.shared.token },
         body: JSON.stringify({ logs: [{ output: "through the proxy" }] }),
       });
     await received;

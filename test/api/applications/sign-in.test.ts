@@ -204,7 +204,7 @@ describe("signing in to an app", () => {
       ["other", "other--dev--dev--ada"],
       ["plain", ""],
     ];
-    const workspace = await owner.get<Workspace>(world.cast.path);
+    const workspace = await owner.get<Workspace>(world.shared.path);
     expect(listAppNames(workspace)).toEqual(names);
     const { apps } = await owner.get<{ apps: { slug: string; subdomain_name: string }[] }>(
       `/api/v2/workspaceagents/${world.agent_id}`,

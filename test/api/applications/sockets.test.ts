@@ -299,7 +299,7 @@ describe("open connections", () => {
   const LOST = [{ code: 1008, reason: expect.stringMatching(/^(you may no longer|the session has ended)/) }, "cut"];
 
   test("[AX-9] end when the key is revoked", async () => {
-    const { token } = await seedUser(world.server, { organization_id: world.cast.organization_id });
+    const { token } = await seedUser(world.server, { organization_id: world.shared.organization_id });
     const client = new Client(world.server.url, token);
     const { ended } = await openBoth("all", token);
     await client.post("/api/v2/users/logout");
@@ -308,14 +308,14 @@ describe("open connections", () => {
 
   test("[AX-9] end when the port is no longer shared, also for anonymous visitors, and stay for people who use the workspace", async () => {
     const share = { agent_name: "dev", port: world.app.port, protocol: "http" };
-    await world.owner.post(`${world.cast.path}/port-share`, { ...share, share_level: "public" });
+    await world.owner.post(`${world.shared.path}/port-share`, { ...share, share_level: "public" });
     const port = String(world.app.port);
     const outsider = await openBoth(port, undefined);
-    const member = await openBoth(port, world.cast.clients.member.token);
+    const member = await openBoth(port, world.shared.clients.member.token);
     const mine = await connect(world.path(port), withToken(world.token));
-    await world.owner.post(`${world.cast.path}/port-share`, { ...share, share_level: "authenticated" });
+    await world.owner.post(`${world.shared.path}/port-share`, { ...share, share_level: "authenticated" });
     expect(await outsider.ended).toEqual(LOST as never);
-    await world.owner.fetch("DELETE", `${world.cast.path}/port-share`, { agent_name: "dev", port: world.app.port });
+    await world.owner.fetch("DELETE", `${world.shared.path}/port-share`, { agent_name: "dev", port: world.app.port });
     expect(await member.ended).toEqual(LOST as never);
     mine.socket.send("still here");
     expect(await mine.next()).toBe("still here");
@@ -323,8 +323,8 @@ describe("open connections", () => {
   });
 
   test("[AX-9] end when the workspace is no longer shared", async () => {
-    const { ended } = await openBoth("mine", world.cast.clients["shared use"].token);
-    await world.owner.patch(`${world.cast.path}/acl`, { user_roles: { [world.cast.idOf("uma")]: "" } });
+    const { ended } = await openBoth("mine", world.shared.clients["shared use"].token);
+    await world.owner.patch(`${world.shared.path}/acl`, { user_roles: { [world.shared.idOf("uma")]: "" } });
     expect(await ended).toEqual(LOST as never);
   });
 });

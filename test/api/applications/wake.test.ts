@@ -14,7 +14,7 @@ import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 import { startAgentProcess } from "../agents/reach.ts";
-import type { CallerName } from "../workspaces/cast.ts";
+import type { CallerName } from "../workspaces/shared-workspace.ts";
 import { startAppWorld } from "./app-world.ts";
 
 const world = await forFile(
@@ -23,7 +23,7 @@ const world = await forFile(
       (["owner", "public"] as const).map((share) => ({ slug: share, url: `http://localhost:${port}`, share })),
   }),
 );
-const { cast, owner } = world;
+const { shared, owner } = world;
 const OPENS = {
   accept: "text/html",
   "sec-fetch-mode": "navigate",
@@ -33,22 +33,22 @@ const OPENS = {
 };
 const WAIT_PARAMETER = "service_app_wait";
 
-const getLatestBuild = async (): Promise<Build> => (await owner.get<{ latest_build: Build }>(cast.path)).latest_build;
+const getLatestBuild = async (): Promise<Build> => (await owner.get<{ latest_build: Build }>(shared.path)).latest_build;
 const stop = async (): Promise<Build> => {
-  if ((await getLatestBuild()).transition !== "stop") await createBuild(owner, cast.id, "stop");
-  return (await awaitBuild(owner, cast.id)).latest_build;
+  if ((await getLatestBuild()).transition !== "stop") await createBuild(owner, shared.id, "stop");
+  return (await awaitBuild(owner, shared.id)).latest_build;
 };
 const open = (app: string, who: CallerName = "owner", headers: Record<string, string> = OPENS, path = "/x?y=1") =>
-  world.at(app, path, { token: cast.clients[who].token, headers });
+  world.at(app, path, { token: shared.clients[who].token, headers });
 const allow = (wake_on_connect: WakeLevel) =>
-  cast.clients["site owner"].patch(`/api/v2/templates/${cast.template_id}`, { wake_on_connect });
-const wake = (who: CallerName) => cast.clients[who].fetch("POST", `${cast.path}/wake`, {});
+  shared.clients["site owner"].patch(`/api/v2/templates/${shared.template_id}`, { wake_on_connect });
+const wake = (who: CallerName) => shared.clients[who].fetch("POST", `${shared.path}/wake`, {});
 
 describe("opening an app of a stopped workspace", () => {
   test("[WO-1] [WO-2] [WO-5] starts it once for a hundred people, shows its progress, and continues into the app", async () => {
     const before = await stop();
     const answers = await Promise.all(Array.from({ length: 100 }, () => open("owner")));
-    const build = (await awaitBuild(owner, cast.id)).latest_build;
+    const build = (await awaitBuild(owner, shared.id)).latest_build;
     expect(build).toMatchObject({ build_number: before.build_number + 1, transition: "start", reason: "dashboard" });
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([307]));
     const where = answers[0]?.headers.get("location") ?? "";
@@ -110,16 +110,16 @@ describe("opening an app of a stopped workspace", () => {
     expect(build).toMatchObject({ transition: "start", initiator_name: "ada" });
     expect(visit.headers.get("location")).toBe(`/x?y=1&${WAIT_PARAMETER}=${build.id}`);
     await allow("people");
-    await awaitBuild(owner, cast.id);
+    await awaitBuild(owner, shared.id);
     await stop();
     expect((await open("owner", "shared admin")).status).toBe(307);
-    expect((await awaitBuild(owner, cast.id)).latest_build.initiator_name).toBe("amy");
+    expect((await awaitBuild(owner, shared.id)).latest_build.initiator_name).toBe("amy");
   });
 
   test("[WO-6] a waiting page starts nothing again: stopped in the meantime, the workspace stays stopped until the button is pressed", async () => {
     await stop();
     const where = (await open("owner")).headers.get("location") ?? "";
-    await awaitBuild(owner, cast.id);
+    await awaitBuild(owner, shared.id);
     const { id } = await stop();
     const { "sec-fetch-user": _, ...again } = { ...OPENS, "sec-fetch-site": "same-origin" };
     const answer = await open("owner", "owner", again, where);
@@ -127,7 +127,7 @@ describe("opening an app of a stopped workspace", () => {
     expect(await answer.text()).toContain('<a href="/x?y=1">Start</a>');
     // A request that waits for the stop to end was also made by a person.
     expect((await open("owner", "owner", again, `/x?${WAIT_PARAMETER}=${id}`)).status).toBe(307);
-    expect((await awaitBuild(owner, cast.id)).latest_build.status).toBe("running");
+    expect((await awaitBuild(owner, shared.id)).latest_build.status).toBe("running");
   });
 
   test("[WO-7] a workspace is not started against its template, against the user's preference, or while dormant", async () => {
@@ -141,10 +141,10 @@ describe("opening an app of a stopped workspace", () => {
     await owner.put("/api/v2/users/me/preferences", { ...preferences, wake_on_connect: false });
     expect(await (await open("owner")).text()).toContain("your preferences");
     await owner.put("/api/v2/users/me/preferences", preferences);
-    await owner.put(`${cast.path}/dormant`, { dormant: true });
+    await owner.put(`${shared.path}/dormant`, { dormant: true });
     expect((await open("owner")).status).toBe(503);
     expect((await wake("owner")).status).toBe(409);
-    await owner.put(`${cast.path}/dormant`, { dormant: false });
+    await owner.put(`${shared.path}/dormant`, { dormant: false });
     expect((await getLatestBuild()).id).toBe(id);
   });
 
@@ -156,7 +156,7 @@ describe("opening an app of a stopped workspace", () => {
     const builds = await Promise.all(
       Array.from({ length: 20 }, async () => (await (await wake("owner")).json()) as Build),
     );
-    const { latest_build } = await awaitBuild(owner, cast.id);
+    const { latest_build } = await awaitBuild(owner, shared.id);
     expect(new Set(builds.map(({ id }) => id))).toEqual(new Set([latest_build.id]));
     const running = (await (await wake("owner")).json()) as Build;
     expect([running.id, running.status]).toEqual([latest_build.id, "running"]);
@@ -169,9 +169,9 @@ describe("opening an app of a stopped workspace", () => {
     // Nodes share the workspace's actor and the database, but not each other's pending wakes.
     const nodes = Array.from({ length: 3 }, () => Object.create(ctx, { wakes: { value: new Map() } }) as typeof ctx);
     const woken = await Promise.all(
-      Array.from({ length: 100 }, (_, n) => wakeWorkspace(nodes[n % 3] as typeof ctx, cast.id, { caller })),
+      Array.from({ length: 100 }, (_, n) => wakeWorkspace(nodes[n % 3] as typeof ctx, shared.id, { caller })),
     );
-    const { latest_build } = await awaitBuild(owner, cast.id);
+    const { latest_build } = await awaitBuild(owner, shared.id);
     expect(new Set(woken.map(({ build_id }) => build_id))).toEqual(new Set([latest_build.id]));
     expect(nodes.map(({ wakes }) => wakes.size)).toEqual([0, 0, 0]);
   });

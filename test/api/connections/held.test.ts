@@ -15,7 +15,7 @@ beforeAll(async () => {
   world = await startAppWorld({
     apps: (port) => [{ slug: "web", url: `http://localhost:${port}`, share: "public" }],
   });
-  admin = world.cast.clients["site owner"];
+  admin = world.shared.clients["site owner"];
 });
 afterAll(async () => await world[Symbol.asyncDispose]());
 

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Inbox } from "#schema/notifications/notification.ts";
 import { Client } from "#src/client.ts";
-import { openCast } from "#test/api/workspaces/cast.ts";
+import { openSharedWorkspace } from "#test/api/workspaces/shared-workspace.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedUser } from "#test/support/seed.ts";
@@ -118,7 +118,7 @@ test("[NO-5] a chat notifies when it is done, once per chat, and not while a cli
 
 test("[NO-14] a person with whom a workspace is shared is notified once, with a link, by email too; not when the share has ended", async () => {
   using smtp = startSmtpServer();
-  await using cast = await openCast({
+  await using shared = await openSharedWorkspace({
     env: {
       SLIPWAY_SMTP_HOST: "127.0.0.1",
       SLIPWAY_SMTP_PORT: String(smtp.port),
@@ -126,7 +126,7 @@ test("[NO-14] a person with whom a workspace is shared is notified once, with a 
       SLIPWAY_SMTP_FROM: "slipway@example.com",
     },
   });
-  const { clients, path, id, idOf, organization_id } = cast;
+  const { clients, path, id, idOf, organization_id } = shared;
   const { owner: ada, member: bob, "shared admin": amy, "template admin": tia } = clients;
   expect((await amy.get<Inbox>("/api/v2/notifications/inbox")).notifications).toMatchObject([
     {

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { updateBy } from "#db/engine/sql.ts";
 import { users } from "#db/schema/users.ts";
-import { setSharingOff } from "#db/workspaces/sharing.ts";
+import { storeSharingDisabled } from "#db/workspaces/sharing.ts";
 import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import { ApiError, Client, type ClientSocket } from "#src/client.ts";
@@ -12,7 +12,7 @@ import { getContext } from "#test/support/seed.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
-import { openCast } from "./cast.ts";
+import { openSharedWorkspace } from "./shared-workspace.ts";
 
 const awaitRejection = async (promise: Promise<unknown>): Promise<ApiError> => {
   const error = await promise.catch((thrown: unknown) => thrown);
@@ -31,8 +31,8 @@ const awaitClose = async (socket: ClientSocket) => {
 };
 
 test("[SH-1] shares are shown with roles and names, in the workspace and separately; removed one by one or all together", async () => {
-  await using cast = await openCast();
-  const { clients, path, idOf, organization_id, server } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, idOf, organization_id, server } = shared;
   const ada = clients.owner;
   // No operation sets an image: it comes with external accounts.
   const avatar_url = "https://pictures.example/amy.png";
@@ -60,8 +60,8 @@ test("[SH-1] shares are shown with roles and names, in the workspace and separat
 });
 
 test("[SH-2] an unknown role, one's own, the owner's, an outsider's and an unknown group are refused by name, and nothing is written", async () => {
-  await using cast = await openCast();
-  const { clients, path, idOf, server } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, idOf, server } = shared;
   const elsewhere = uuid();
   const users = (user_roles: object) => clients.owner.patch(`${path}/acl`, { user_roles });
   const before = await clients.owner.get<object>(`${path}/acl`);
@@ -83,9 +83,9 @@ test("[SH-2] an unknown role, one's own, the owner's, an outsider's and an unkno
 });
 
 test("[SH-13] shares are not restored for a user who returns to the organization", async () => {
-  await using cast = await openCast();
-  const { clients, path, idOf, template_id } = cast;
-  const { "site owner": admin, "shared use": uma } = cast.clients;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, idOf, template_id } = shared;
+  const { "site owner": admin, "shared use": uma } = shared.clients;
   await admin.patch(`/api/v2/templates/${template_id}/acl`, { user_perms: { [idOf("uma")]: "admin" } });
   const members = "/api/v2/organizations/default/members";
   const listSharedWith = async () => [
@@ -100,8 +100,8 @@ test("[SH-13] shares are not restored for a user who returns to the organization
 });
 
 test("[SH-3] the organization's own ID shares with all members, and leaving it ends their access", async () => {
-  await using cast = await openCast();
-  const { clients, path, idOf, organization_id } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, idOf, organization_id } = shared;
   expect((await awaitRejection(clients.member.get(path))).status).toBe(404);
   await clients.owner.patch(`${path}/acl`, { group_roles: { [organization_id]: "use" } });
   expect((await clients.member.get<Workspace>(path)).name).toBe("dev");
@@ -112,8 +112,8 @@ test("[SH-3] the organization's own ID shares with all members, and leaving it e
 });
 
 test("[SH-4] `use` sees it and reads its logs and changes nothing; `admin` also starts, stops and changes it, but cannot delete or share it", async () => {
-  await using cast = await openCast();
-  const { clients, path, id, idOf, workspace } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, id, idOf, workspace } = shared;
   const agent = workspace.latest_build.resources[0]?.agents[0]?.id;
   const [amy, uma] = [clients["shared admin"], clients["shared use"]];
   for (const one of [amy, uma]) {
@@ -134,9 +134,9 @@ test("[SH-4] `use` sees it and reads its logs and changes nothing; `admin` also 
 });
 
 test("[SH-5] lists and searches know what is shared, and with whom, limited to what the caller may see", async () => {
-  await using cast = await openCast();
-  const { clients, path, idOf, organization_id } = cast;
-  const { owner, member, "shared use": uma, "site owner": admin } = cast.clients;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, idOf, organization_id } = shared;
+  const { owner, member, "shared use": uma, "site owner": admin } = shared.clients;
   expect([await search(owner), await search(uma), await search(member)]).toEqual([["dev"], ["dev"], []]);
   expect([await search(uma, "shared:true"), await search(uma, "shared:false")]).toEqual([["dev"], []]);
   for (const who of ["me", "UMA", idOf("uma")]) expect(await search(uma, `shared_with_user:${who}`)).toEqual(["dev"]);
@@ -155,8 +155,8 @@ test("[SH-5] lists and searches know what is shared, and with whom, limited to w
 });
 
 test("[SH-6] a person who loses access is disconnected from every stream of the workspace immediately; other people stay connected", async () => {
-  await using cast = await openCast();
-  const { clients, path, idOf, workspace, server } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, idOf, workspace, server } = shared;
   const { owner, "shared use": uma, "shared admin": amy } = clients;
   const agent = workspace.latest_build.resources[0]?.agents[0]?.id;
   using kept = await amy.socket(`${path}/watch-ws`);
@@ -182,8 +182,8 @@ test("[SH-6] a person who loses access is disconnected from every stream of the 
 });
 
 test("[SH-6][WK-34] the terminal of a person who loses access ends, and the owner's continues until they are removed from the organization", async () => {
-  await using cast = await openCast();
-  const { clients, path, idOf, workspace, server, token } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, idOf, workspace, server, token } = shared;
   const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
   using home = tempDirectory();
   await using _daemon = await startAgentProcess(server, { agent_id, agent_token: token }, home.path);
@@ -203,8 +203,8 @@ test("[SH-6][WK-34] the terminal of a person who loses access ends, and the owne
 });
 
 test("[SH-7] the sharing of a deleted workspace returns 410", async () => {
-  await using cast = await openCast();
-  const { clients, path, id } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, id } = shared;
   await createBuild(clients.owner, id, "delete");
   await awaitBuild(clients.owner, id).catch(() => undefined);
   for (const method of ["GET", "PATCH", "DELETE"]) {
@@ -215,7 +215,7 @@ test("[SH-7] the sharing of a deleted workspace returns 410", async () => {
 
 test("[SH-12] an organization that disables sharing revokes existing shares and refuses new ones, until it is enabled again", async () => {
   using directory = tempDirectory();
-  const first = await openCast({ directory: directory.path });
+  const first = await openSharedWorkspace({ directory: directory.path });
   const { clients, path, idOf, organization_id, server } = first;
   const { owner, "shared use": uma, "organization admin": ora } = clients;
   const setting = `/api/v2/organizations/${organization_id}/settings/workspace-sharing`;
@@ -233,7 +233,7 @@ test("[SH-12] an organization that disables sharing revokes existing shares and 
   await ora.patch(setting, { sharing_disabled: false });
   expect(await share()).toBe(204);
   // As after a crash between the setting and its effect on the workspaces.
-  await getContext(server).store.commit([setSharingOff(organization_id, true)]);
+  await getContext(server).store.commit([storeSharingDisabled(organization_id, true)]);
   await first[Symbol.asyncDispose]();
   await using second = await startTestServer({ directory: directory.path });
   const again = new Client(second.url, owner.token);

@@ -7,7 +7,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { getContext } from "#test/support/seed.ts";
 import type { TestServer } from "#test/support/server.ts";
 import { awaitBuild, createBuild, ECHO, seedTemplate } from "#test/support/workspaces.ts";
-import { openCast } from "./cast.ts";
+import { openSharedWorkspace } from "./shared-workspace.ts";
 
 /** Creates a version with this manifest and promotes it. */
 const activate = async (server: TestServer, template_id: string, manifest: Manifest): Promise<string> => {
@@ -23,8 +23,8 @@ const activate = async (server: TestServer, template_id: string, manifest: Manif
 };
 
 test("[WC-2] automatic_updates is always or never; with always the next start uses the active version", async () => {
-  await using cast = await openCast();
-  const { clients, path, id, server, template_id, version_id } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, id, server, template_id, version_id } = shared;
   const putAutoupdates = async (body: unknown) => {
     const answer = await clients.owner.fetch("PUT", `${path}/autoupdates`, body);
     const { validations = [] } =
@@ -49,8 +49,8 @@ test("[WC-2] automatic_updates is always or never; with always the next start us
 
 test("[WC-3] the parameters mismatch only if the next start uses another version with a parameter that has no value", async () => {
   const size = { name: "size", mutable: true, default: "small" };
-  await using cast = await openCast({ manifest: { ...ECHO, parameters: [size] } });
-  const { clients, path, server, template_id } = cast;
+  await using shared = await openSharedWorkspace({ manifest: { ...ECHO, parameters: [size] } });
+  const { clients, path, server, template_id } = shared;
   const mismatch = async (): Promise<unknown> => clients.owner.get(`${path}/resolve-autostart`);
   const [yes, no] = [{ parameter_mismatch: true }, { parameter_mismatch: false }];
   expect(await mismatch()).toEqual(no);

@@ -2,11 +2,11 @@
 import { expect, test } from "bun:test";
 import type { MinimalUser } from "#schema/users/user.ts";
 import { seedUser } from "#test/support/seed.ts";
-import { openCast } from "./cast.ts";
+import { openSharedWorkspace } from "./shared-workspace.ts";
 
 test("[WC-6] members of the organization by name, in pages, found by name or address; no outsiders", async () => {
-  await using cast = await openCast();
-  const { clients, server, idOf } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, server, idOf } = shared;
   await seedUser(server, { username: "zoe-elsewhere" });
   const ora = clients["organization admin"];
   const base = "/api/v2/organizations/default/members/me/workspaces/available-users";

@@ -7,7 +7,7 @@ import { describeInside } from "#test/support/inside.ts";
 import { callAs, getRow, NAMES } from "../edge/matrix-call.ts";
 import { type Row as Call, withStatus } from "../edge/matrix-table.ts";
 import { B, O, V, W } from "../edge/paths.ts";
-import { CALLERS, type CallerName, openCast } from "./cast.ts";
+import { CALLERS, type CallerName, openSharedWorkspace } from "./shared-workspace.ts";
 
 type Row = Pick<Call, "body" | "query" | "path" | "answers"> & {
   /** One status for each of CALLERS, with 200 for allowed callers. */
@@ -97,20 +97,20 @@ const getStatuses = (name: string): string => {
 };
 
 describeInside("the access of workspaces", () => {
-  let cast: Awaited<ReturnType<typeof openCast>>;
+  let shared: Awaited<ReturnType<typeof openSharedWorkspace>>;
   let operations: readonly Operation[];
   beforeAll(async () => {
-    cast = await openCast();
-    operations = listOperations(await fetchDocument(cast.server.url));
+    shared = await openSharedWorkspace();
+    operations = listOperations(await fetchDocument(shared.server.url));
   });
   afterAll(async () => {
-    await cast[Symbol.asyncDispose]();
+    await shared[Symbol.asyncDispose]();
   });
 
   const fetchStatus = async (name: string, row: Call, who: CallerName): Promise<number> => {
     const operation = operations.find((one) => one.name === name);
     if (!operation) throw new Error(`there is no ${name}`);
-    const { workspace, id, template_id, version_id } = cast;
+    const { workspace, id, template_id, version_id } = shared;
     const things = {
       user: "ada",
       organization: "default",
@@ -123,7 +123,7 @@ describeInside("the access of workspaces", () => {
       templateversion: version_id,
       fresh: `w${crypto.randomUUID().slice(0, 8)}`,
     };
-    const response = await callAs(cast, operation, row, cast.clients[who].token, things);
+    const response = await callAs(shared, operation, row, shared.clients[who].token, things);
     await response.body?.cancel();
     return response.status;
   };

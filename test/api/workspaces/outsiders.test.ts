@@ -5,10 +5,10 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { awaitBuild, createBuild, seedTemplate } from "#test/support/workspaces.ts";
-import { openCast } from "./cast.ts";
+import { openSharedWorkspace } from "./shared-workspace.ts";
 
-const cast = await forFile(openCast());
-const { server, clients } = cast;
+const shared = await forFile(openSharedWorkspace());
+const { server, clients } = shared;
 const { owner, "organization admin": outsider, "shared admin": sharer, "site owner": site } = clients;
 
 /** Returns whether the agents of the latest build get the owner's data, using the agent's own token. */
@@ -63,7 +63,7 @@ describe("a workspace that an organization's administrator", () => {
     await runBuild(outsider, id, "stop");
     await runBuild(owner, id, "start");
     expect(await hasUserData(id, token)).toBe(true);
-    await owner.fetch("PATCH", `/api/v2/workspaces/${id}/acl`, { user_roles: { [cast.idOf("amy")]: "admin" } });
+    await owner.fetch("PATCH", `/api/v2/workspaces/${id}/acl`, { user_roles: { [shared.idOf("amy")]: "admin" } });
     for (const [who, wanted] of [
       [outsider, false],
       [sharer, true],
@@ -95,7 +95,7 @@ test("[WK-34] the workspace of a user who was removed from its organization can 
   const bob = clients.member;
   const { id } = await createFor(bob, template_id, "left", "bob");
   await awaitBuild(bob, id);
-  await site.delete(`/api/v2/organizations/default/members/${cast.idOf("bob")}`);
+  await site.delete(`/api/v2/organizations/default/members/${shared.idOf("bob")}`);
   await createBuild(bob, id, "stop");
   await awaitBuild(bob, id);
   for (const who of [bob, outsider, site]) {
@@ -122,12 +122,12 @@ test("[WK-34] the workspace of a user who was removed from its organization can 
   const acl = await bob.fetch("PATCH", `/api/v2/workspaces/${id}/acl`, { user_roles: {} });
   expect(acl.status).toBe(403);
   expect(await change("PUT", "autostart", { schedule: "" })).toBe(204);
-  await site.post(`/api/v2/organizations/default/members/${cast.idOf("bob")}`);
+  await site.post(`/api/v2/organizations/default/members/${shared.idOf("bob")}`);
   expect(await change("PUT", "autostart", schedule)).toBe(204);
   await createBuild(bob, id, "start");
   await awaitBuild(bob, id);
-  await site.delete(`/api/v2/organizations/default/members/${cast.idOf("bob")}`);
+  await site.delete(`/api/v2/organizations/default/members/${shared.idOf("bob")}`);
   expect((await bob.fetch("POST", `/api/v2/workspaces/${id}/restart`, {})).status).toBe(403);
   await createBuild(bob, id, "delete");
-  await site.post(`/api/v2/organizations/default/members/${cast.idOf("bob")}`);
+  await site.post(`/api/v2/organizations/default/members/${shared.idOf("bob")}`);
 });

@@ -6,7 +6,7 @@ import { getContext } from "#test/support/seed.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, ECHO } from "#test/support/workspaces.ts";
-import { openCast } from "./cast.ts";
+import { openSharedWorkspace } from "./shared-workspace.ts";
 
 const agents = [{ name: "dev" }, { name: "aux" }];
 const manifest = { ...ECHO, resources: [{ name: "main", agents }] };
@@ -23,8 +23,8 @@ const awaitRejection = async (promise: Promise<unknown>) => {
 };
 
 test("[SH-8] a port has one share per agent, listed by port and agent, replaced by a newer share, and unshared", async () => {
-  await using cast = await openCast({ manifest });
-  const { clients, path, id } = cast;
+  await using shared = await openSharedWorkspace({ manifest });
+  const { clients, path, id } = shared;
   const ada = clients.owner;
   const post = (more: object = {}) => ada.post<PortShare>(`${path}/port-share`, { ...validShare, ...more });
   expect(await post()).toEqual({ workspace_id: id, ...validShare } as PortShare);
@@ -45,8 +45,8 @@ test("[SH-8] a port has one share per agent, listed by port and agent, replaced 
 });
 
 test("[SH-9] invalid levels, ports, protocols and agents are refused by name, and so is what the template does not allow", async () => {
-  await using cast = await openCast({ manifest });
-  const { clients, path, template_id } = cast;
+  await using shared = await openSharedWorkspace({ manifest });
+  const { clients, path, template_id } = shared;
   const problems: [object, string][] = [
     [{ share_level: "everybody" }, "share_level"],
     [{ share_level: undefined }, "share_level"],
@@ -73,8 +73,8 @@ test("[SH-9] invalid levels, ports, protocols and agents are refused by name, an
 });
 
 test("[SH-10] shares survive stop and start, cannot be created without an agent, and are deleted with the workspace", async () => {
-  await using cast = await openCast({ manifest });
-  const { clients, path, id, server } = cast;
+  await using shared = await openSharedWorkspace({ manifest });
+  const { clients, path, id, server } = shared;
   const ada = clients.owner;
   await ada.post(`${path}/port-share`, validShare);
   await createBuild(ada, id, "stop");
@@ -93,9 +93,9 @@ test("[SH-10] shares survive stop and start, cannot be created without an agent,
 });
 
 test("[SH-14] ports that a guest shared are unshared when they lose access, and the owner is notified when one becomes public", async () => {
-  await using cast = await openCast({ manifest });
-  const { clients, path, idOf, organization_id } = cast;
-  const { owner, "shared admin": amy, "site owner": admin, member: bob } = cast.clients;
+  await using shared = await openSharedWorkspace({ manifest });
+  const { clients, path, idOf, organization_id } = shared;
+  const { owner, "shared admin": amy, "site owner": admin, member: bob } = shared.clients;
   const { id: group } = await admin.post<{ id: string }>(`/api/v2/organizations/${organization_id}/groups`, {
     name: "helpers",
   });
@@ -121,8 +121,8 @@ test("[SH-14] ports that a guest shared are unshared when they lose access, and 
 });
 
 test("[SH-14] ports that a guest shares while they lose access are refused or unshared", async () => {
-  await using cast = await openCast({ manifest });
-  const { clients, path, idOf, organization_id } = cast;
+  await using shared = await openSharedWorkspace({ manifest });
+  const { clients, path, idOf, organization_id } = shared;
   const { owner, "shared admin": amy, "site owner": admin, member: bob } = clients;
   const { id: group } = await admin.post<{ id: string }>(`/api/v2/organizations/${organization_id}/groups`, {
     name: "helpers",
@@ -145,8 +145,8 @@ test("[SH-14] ports that a guest shares while they lose access are refused or un
 });
 
 test("[SH-14] a guest's shared ports end with the role that allows sharing, unless another one does", async () => {
-  await using cast = await openCast({ manifest });
-  const { clients, path, idOf } = cast;
+  await using shared = await openSharedWorkspace({ manifest });
+  const { clients, path, idOf } = shared;
   const { owner, "shared admin": amy, "template admin": tia } = clients;
   await owner.patch(`${path}/acl`, { user_roles: { [idOf("tia")]: "admin" } });
   await owner.post(`${path}/port-share`, validShare);
@@ -166,8 +166,8 @@ const listStoredLevels = (server: Parameters<typeof getContext>[0]) =>
   });
 
 test("[SH-11] when a template lowers its maximum, higher shares are lowered to it, and stay there when it is raised again", async () => {
-  await using cast = await openCast({ manifest });
-  const { clients, path, template_id, server } = cast;
+  await using shared = await openSharedWorkspace({ manifest });
+  const { clients, path, template_id, server } = shared;
   const level = (max_port_share_level: string) =>
     clients["site owner"].patch<unknown>(`/api/v2/templates/${template_id}`, { max_port_share_level });
   const wanted = ["public", "authenticated", "organization", "owner"];
@@ -182,8 +182,8 @@ test("[SH-11] when a template lowers its maximum, higher shares are lowered to i
 });
 
 test("[SH-11] ports shared while the maximum is lowered end at it or are refused", async () => {
-  await using cast = await openCast({ manifest });
-  const { clients, path, template_id, server } = cast;
+  await using shared = await openSharedWorkspace({ manifest });
+  const { clients, path, template_id, server } = shared;
   const ports = Array.from({ length: 40 }, (_, i) => 9000 + i);
   const share = async (port: number) =>
     (await clients.owner.fetch("POST", `${path}/port-share`, { ...validShare, port })).status;
@@ -198,7 +198,7 @@ test("[SH-11] ports shared while the maximum is lowered end at it or are refused
 
 test("[SH-11] shares that a crash left above the maximum are never served, and lowered at the next start", async () => {
   using directory = tempDirectory();
-  const first = await openCast({ manifest, directory: directory.path });
+  const first = await openSharedWorkspace({ manifest, directory: directory.path });
   const { clients, path, template_id, server } = first;
   const token = clients.owner.token;
   await clients.owner.post(`${path}/port-share`, validShare);

@@ -3,11 +3,11 @@ import { expect, test } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
-import { openCast } from "./cast.ts";
+import { openSharedWorkspace } from "./shared-workspace.ts";
 
 test("[WC-1] if renames are off, a new name is 405 and the old one is accepted without a change", async () => {
-  await using cast = await openCast();
-  const { clients, path } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, path } = shared;
   expect((await clients.owner.get<Workspace>(path)).allow_renames).toBe(false);
   const refused = await clients.owner.fetch("PATCH", path, { name: "other" });
   expect([refused.status, ((await refused.json()) as { message: string }).message]).toEqual([

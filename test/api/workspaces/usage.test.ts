@@ -5,11 +5,11 @@ import type { BuildTimings } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
-import { openCast } from "./cast.ts";
+import { openSharedWorkspace } from "./shared-workspace.ts";
 
 test("[WC-5] a usage report updates last_used_at; agent and app are given together, exist, and are of the latest build", async () => {
-  await using cast = await openCast();
-  const { clients, path, id, server, workspace } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, id, server, workspace } = shared;
   const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
   const getLastUsed = async () => {
     await getContext(server).uses.flush();
@@ -40,8 +40,8 @@ test("[WC-5] a usage report updates last_used_at; agent and app are given togeth
 });
 
 test("[WC-5] an agent reports usage of its own workspace for its owner, and of no other", async () => {
-  await using cast = await openCast();
-  const { clients, path, server, workspace, id } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, server, workspace, id } = shared;
   const token = uuid();
   await getContext(server).store.commit([
     { sql: "update agents set token_hash = ? where workspace_id = ?", rows: [[sha256(token), id]] },
@@ -71,8 +71,8 @@ test("[WC-5] an agent reports usage of its own workspace for its owner, and of n
 });
 
 test("[WC-4] timings are those of the latest build, including the agent's first connection once there was one", async () => {
-  await using cast = await openCast();
-  const { clients, path, id, server, workspace } = cast;
+  await using shared = await openSharedWorkspace();
+  const { clients, path, id, server, workspace } = shared;
   const timings = () => clients.owner.get<BuildTimings>(`${path}/timings`);
   expect((await timings()).agent_connection_timings).toEqual([]);
   const agent = workspace.latest_build.resources[0]?.agents[0];

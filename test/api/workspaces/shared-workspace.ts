@@ -24,7 +24,7 @@ export const CALLERS = [
 export type CallerName = (typeof CALLERS)[number];
 
 /** A running workspace `dev` of ada, shared with `amy` (role admin) and `uma` (role use). */
-export const openCast = async (options: TestServerOptions & { manifest?: Manifest } = {}) => {
+export const openSharedWorkspace = async (options: TestServerOptions & { manifest?: Manifest } = {}) => {
   const world = await openWorld(options);
   const { server, admin } = world;
   const { template_id, version_id, organization_id } = await seedTemplate(server, options.manifest ?? ECHO);
