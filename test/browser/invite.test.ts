@@ -21,7 +21,7 @@ testNeeding(
       },
     });
     idp.register([new URL("/api/v2/users/oidc/acme/callback", server.url).href]);
-    idp.who = {
+    idp.person = {
       sub: "tia",
       email: "tia@example.com",
       email_verified: true,

@@ -19,7 +19,7 @@ import { findFreeUsername } from "../users/free-username.ts";
 import { makeUser } from "../users/new-user.ts";
 import { userCreatedNotices } from "../users/notices.ts";
 import { requireActive } from "../users/sign-in.ts";
-import { followProvider } from "./follow.ts";
+import { applyProviderValues } from "./apply-values.ts";
 import { type Identity, type Provider, signInForbidden } from "./identity.ts";
 
 /** The user, and the statements for the sign-in. */
@@ -46,7 +46,7 @@ export const findOrCreatePerson = async (
   if (link) {
     const user = await store.get(findUser({ id: link.user_id }));
     if (!user) throw signInForbidden("The account that this sign-in belongs to was deleted.");
-    return followProvider(ctx, provider, identity, { user: requireActive(user), link });
+    return applyProviderValues(ctx, provider, identity, { user: requireActive(user), link });
   }
   const known = await store.get(findUserByEmail({ email }));
   if (known) return linkAccount(ctx, provider, identity, known);

@@ -35,8 +35,8 @@ const person = (name: string, more: object = {}): Person => ({
   ...more,
 });
 
-const rolesAfter = async (id: string, who: Person): Promise<string[]> =>
-  (await me((await signIn(who, id)).client)).roles.map(({ name }) => name);
+const rolesAfter = async (id: string, identity: Person): Promise<string[]> =>
+  (await me((await signIn(identity, id)).client)).roles.map(({ name }) => name);
 
 test("[OI-4] an address that the provider has not verified is accepted only with trust_unverified_email, which the refusal names", async () => {
   const silent = person("entra", { email_verified: undefined });
@@ -118,8 +118,8 @@ test("[NO-6] owners are notified of a user who signed up through a provider", as
 });
 
 /** Simulates the trial page: starts, follows the browser to the provider and back, and completes the trial. */
-const trial = async (id: string, who: Person | undefined) => {
-  idp.who = who;
+const trial = async (id: string, identity: Person | undefined) => {
+  idp.person = identity;
   const browser = new Browser();
   const started = await admin.fetch("POST", `/api/v2/users/oidc/${id}/try`);
   const { url } = (await started.json()) as { url: string };

@@ -20,8 +20,8 @@ const tokenFor = async (email: string, roles: string[] = []): Promise<string> =>
   return new URL(created.invitations[0]?.link ?? "").hash.slice(1);
 };
 /** Follows the button of the invitation page. */
-const accept = async (token: string, who: Person) => {
-  idp.who = who;
+const accept = async (token: string, identity: Person) => {
+  idp.person = identity;
   const browser = new Browser();
   const started = await admin
     .withToken(undefined)

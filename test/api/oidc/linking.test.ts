@@ -1,4 +1,4 @@
-// Which account an email address opens: what someone with a reassigned address, a weaker provider or half of a sign-in must not get.
+// Which account an email address opens. Reassigned addresses, weaker providers and incomplete sign-ins give no access.
 import { expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
@@ -40,7 +40,7 @@ test("[OI-5] an address that was reassigned to another person gives no access to
   const vic = await me(client);
   for (const id of ["open", "linking", "weak"]) {
     const newcomer = person("vic", { sub: "other-2", preferred_username: "newhire" });
-    weak.who = newcomer;
+    weak.person = newcomer;
     const second = await signIn(newcomer, id);
     expect([id, second.token]).toEqual([id, undefined]);
     expect(second.text).toContain("belongs to another sign-in");
@@ -53,7 +53,7 @@ test("[OI-5] if two identities arrive with one address at the same time, one is 
   await newPerson(admin, "pat");
   const waiting: { browser: Browser; callback: URL }[] = [];
   for (const sub of ["pat-a", "pat-b"]) {
-    world.idp.who = person("pat", { sub });
+    world.idp.person = person("pat", { sub });
     const browser = new Browser();
     const { url } = await browser.followRedirects(world.start("linking"), world.isCallback);
     waiting.push({ browser, callback: url });
@@ -68,7 +68,7 @@ test("[OI-5] if two identities arrive with one address at the same time, one is 
   expect((await listEntries("pat")).filter((one) => one === "create oidc_link")).toHaveLength(1);
 });
 
-test("[OI-5] a link revokes what the creator of the account made with its password", async () => {
+test("[OI-5] linking an identity revokes the sessions and tokens that were created with the account's password", async () => {
   const { client, user } = await newPerson(admin, "una");
   const token = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "kept" });
   using stream = await client.socket("/api/v2/chats/watch");
@@ -89,18 +89,18 @@ test("[OI-5] a link revokes what the creator of the account made with its passwo
   for (const one of [linked.client, again]) expect(await fetchStatus(one, "GET", "/users/me")).toBe(200);
 });
 
-test("[OI-5] an account created for a provider is linked only by one that may link accounts", async () => {
+test("[OI-5] an account created for a provider is linked only by a provider that may link accounts", async () => {
   await admin.post("/api/v2/users", { email: "pre@example.com", username: "pre", login_type: "oidc" });
   const refused = await signIn(person("pre"), "open");
   expect(refused.token).toBeUndefined();
   expect(refused.text).toContain("may not link accounts");
   const { client } = await signIn(person("pre"), "linking");
   expect((await me(client)).username).toBe("pre");
-  // It had no keys that could have ended.
+  // The account had no sessions or tokens to revoke.
   expect(await client.get<object>("/api/v2/notifications/inbox")).toMatchObject({ notifications: [] });
 });
 
-test("[OI-9] without the second factor neither link nor roles are written", async () => {
+test("[OI-9] without the second factor, neither the link nor the roles are stored", async () => {
   await admin.post("/api/v2/organizations", { name: "ops", display_name: "Ops" });
   const { client, user } = await newPerson(admin, "fay");
   const { recovery_codes } = await enrollApp(clock, client);
@@ -110,7 +110,7 @@ test("[OI-9] without the second factor neither link nor roles are written", asyn
   expect(await listEntries("fay")).not.toContain("create oidc_link");
   expect((await me(client)).roles).toEqual([]);
   expect((await me(client)).organization_ids).toHaveLength(1);
-  // Without the code, a person gets no further.
+  // The sign-in cannot be completed without the code.
   const anybody = client.withToken(undefined);
   expect((await anybody.fetch("POST", SECOND, { challenge, code: "abcd-efgh-ijkl" })).status).toBe(401);
   expect(await listEntries("fay")).not.toContain("create oidc_link");
@@ -125,7 +125,7 @@ test("[OI-9] without the second factor neither link nor roles are written", asyn
   expect(await signedIn.get<object>(`/api/v2/users/me/keys/${key}`)).toMatchObject({ login_type: "oidc" });
 });
 
-test("[OI-9] a link that another person received in the meantime rejects the second step", async () => {
+test("[OI-9] the second step is rejected if another identity was linked in the meantime", async () => {
   const { client } = await newPerson(admin, "gus");
   const { recovery_codes } = await enrollApp(clock, client);
   const [first, second] = [
@@ -156,17 +156,17 @@ test("[ID-27] an address with invisible characters is refused in every request",
     const { validations } = (await response.json()) as { validations: { field: string; detail: string }[] };
     expect([email, response.status, validations[0]?.field]).toEqual([email, 400, "email"]);
     expect(validations[0]?.detail).toMatch(/must (be|not contain)/);
-    const came = await signIn(person("odd", { email }));
-    expect([email, came.token]).toEqual([email, undefined]);
-    expect(came.text).toContain("email address");
+    const result = await signIn(person("odd", { email }));
+    expect([email, result.token]).toEqual([email, undefined]);
+    expect(result.text).toContain("email address");
   }
   expect(await fetchStatus(admin, "GET", "/users/odd")).toBe(404);
 });
 
-test("[ID-30] a provider's address is never treated as a lookalike one", async () => {
+test("[ID-30] a provider's address with a lookalike character is rejected, and does not open the account that it resembles", async () => {
   await newPerson(admin, "kim");
-  const came = await signIn(person("kim", { email: "\u212aim@example.com" }));
-  expect([came.token, came.text.includes("email address that cannot be used here")]).toEqual([undefined, true]);
+  const result = await signIn(person("kim", { email: "\u212aim@example.com" }));
+  expect([result.token, result.text.includes("email address that cannot be used here")]).toEqual([undefined, true]);
 });
 
 testInside("[ID-27] an address with invisible characters is refused in the settings", async () => {

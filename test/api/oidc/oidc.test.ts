@@ -165,7 +165,7 @@ test("[OI-6] a linked account with a second factor must also provide it here", a
 });
 
 test("[OI-3] a callback is valid once, in the browser that started it, for ten minutes, at its own provider", async () => {
-  idp.who = ann;
+  idp.person = ann;
   const browser = new Browser();
   const { url: callback } = await browser.followRedirects(start("open"), isCallback);
   const [thief, other] = [new Browser(), new Browser()];
@@ -240,7 +240,7 @@ test("[OI-8] a declined sign-in and a failing provider are explained", async () 
   const gone = await fetch(start("gone"), { redirect: "manual" });
   expect([gone.status, ((await gone.json()) as { message: string }).message]).toEqual([503, "gone cannot be reached."]);
   expect((await fetch(start("nowhere"), { redirect: "manual" })).status).toBe(404);
-  idp.who = ann;
+  idp.person = ann;
   const browser = new Browser();
   const { url } = await browser.followRedirects(start("open"), isCallback);
   idp.isBroken = true;

@@ -16,7 +16,7 @@ export class OidcServer implements AsyncDisposable {
   readonly #server: Server;
   #provider: InstanceType<typeof Provider> | undefined;
   /** Who signs in next; undefined: the sign-in is denied. */
-  who: Person | undefined;
+  person: Person | undefined;
   readonly #people = new Map<string, Person>();
   /** Grant -> the person it belongs to. */
   readonly #grants = new Map<string, string>();
@@ -106,12 +106,12 @@ export class OidcServer implements AsyncDisposable {
     provider: InstanceType<typeof Provider>,
     ...[request, response]: Parameters<ReturnType<InstanceType<typeof Provider>["callback"]>>
   ): Promise<void> {
-    if (!this.who) {
+    if (!this.person) {
       await provider.interactionFinished(request, response, { error: "access_denied" });
       return;
     }
-    this.#people.set(this.who.sub, this.who);
-    await provider.interactionFinished(request, response, { login: { accountId: this.who.sub } });
+    this.#people.set(this.person.sub, this.person);
+    await provider.interactionFinished(request, response, { login: { accountId: this.person.sub } });
   }
 }
 

@@ -27,7 +27,7 @@ export type OidcWorld = AsyncDisposable & {
   /** Follows redirects until the provider's callback. */
   readonly isCallback: (url: URL) => boolean;
   /** Signs this person in with a new browser. */
-  readonly signIn: (who: Person | undefined, id?: string, query?: string) => Promise<SignedIn>;
+  readonly signIn: (person: Person | undefined, id?: string, query?: string) => Promise<SignedIn>;
   /** Returns this client's user. */
   readonly me: (client: Client) => Promise<User>;
 };
@@ -58,11 +58,11 @@ export const openOidcWorld = async (
   const isCallback = (url: URL): boolean =>
     url.host === server.url.host && url.pathname.endsWith("/callback") && url.search !== "";
   const signIn = async (
-    who: Person | undefined,
+    person: Person | undefined,
     id = providers[0]?.id ?? "",
     query: string | undefined = undefined,
   ): Promise<SignedIn> => {
-    idp.who = who;
+    idp.person = person;
     const browser = new Browser();
     const { url, response } = await browser.followRedirects(start(id, query), isOurs);
     const token = browser.cookie(server.url, COOKIE);

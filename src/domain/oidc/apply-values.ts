@@ -1,6 +1,6 @@
-// Applies changes at the provider: always the email address, and username and name if the provider's values differ from those at the last
-// sign-in, so that a name chosen here is kept until then (rule OI-10). Values used by another account are skipped, and the person is
-// notified.
+// Applies a provider's current values to the user: always the email address; username and name only if they have changed at the provider
+// since the last sign-in, so that a name chosen in Slipway is kept until then (rule OI-10). Values that another account uses are skipped,
+// and the user is notified.
 import { log } from "#base/log.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertNotification } from "#db/notifications/notifications.ts";
@@ -13,21 +13,21 @@ import { isHeldName } from "../users/free-username.ts";
 import { isFreeName, toUsername } from "../users/usernames.ts";
 import type { Identity, Provider } from "./identity.ts";
 
-type FollowResult = { readonly user: User; readonly statements: readonly Statement[] };
+type ApplyResult = { readonly user: User; readonly statements: readonly Statement[] };
 type Patch = { email?: string; username?: string; name?: string };
 
-/** Returns the user with the provider's current values. Users with a password keep their own. */
-export const followProvider = async (
+/** Returns the user with the provider's current values. A user with a password keeps all values. */
+export const applyProviderValues = async (
   ctx: DomainContext,
   provider: Provider,
   identity: Identity,
   { user, link }: { user: User; link: OidcLink },
-): Promise<FollowResult> => {
+): Promise<ApplyResult> => {
   const { issuer, subject, username: before, name: nameBefore } = link;
   const { email, username, name } = identity;
-  const remembered =
+  const linkUpdates =
     before === username && nameBefore === name ? [] : [updateOidcLink({ issuer, subject, username, name })];
-  if (user.login_type !== "oidc") return { user, statements: remembered };
+  if (user.login_type !== "oidc") return { user, statements: linkUpdates };
   const patch: Patch = {};
   const notices: Statement[] = [];
   if (email !== user.email) {
@@ -44,7 +44,7 @@ export const followProvider = async (
     else notices.push(notifyTaken(ctx, provider, user, { what: "username", value: wanted }));
   }
   if (nameBefore !== null && name !== nameBefore && name !== "" && name !== user.name) patch.name = name;
-  if (Object.keys(patch).length === 0) return { user, statements: [...remembered, ...notices] };
+  if (Object.keys(patch).length === 0) return { user, statements: [...linkUpdates, ...notices] };
   const now = ctx.clock.now();
   return {
     user: { ...user, ...patch },
@@ -52,7 +52,7 @@ export const followProvider = async (
       updateUser(user.id, { ...patch, updated_at: now }),
       ...(patch.username === undefined ? [] : holdUsername(user, now)),
       auditUserChanged(user, patch, now),
-      ...remembered,
+      ...linkUpdates,
       ...notices,
     ],
   };
@@ -65,7 +65,7 @@ const notifyTaken = (
   user: User,
   { what, value }: { what: "email address" | "username"; value: string },
 ): Statement => {
-  const present = what === "username" ? user.username : user.email;
+  const current = what === "username" ? user.username : user.email;
   log("http").warn("{provider} gives {username} the {what} of another account", {
     provider,
     username: user.username,
@@ -74,8 +74,9 @@ const notifyTaken = (
   return insertNotification({
     now: ctx.clock.now(),
     user_id: user.id,
+    // The name of the kind means that the current value is kept.
     kind: "provider_change_kept",
-    values: { provider, what, value, kept: present },
+    values: { provider, what, value, kept: current },
     path: "/account",
     dedupe: `provider_change_kept:${what}:${value}`,
   });
