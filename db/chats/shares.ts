@@ -6,7 +6,7 @@ import type { Store } from "../engine/store.ts";
 import { chat_shares } from "../schema/chat-shares.ts";
 import { chats } from "../schema/chats.ts";
 import { organizations } from "../schema/users.ts";
-import { findSharingOff } from "../workspaces/sharing.ts";
+import { findSharingDisabled } from "../workspaces/sharing.ts";
 
 export type ChatShareRow = typeof chat_shares.$inferSelect;
 /** A subject's new role; null removes it. */
@@ -102,7 +102,7 @@ export const listForbiddenShares = async (
   const places = organization_id === null ? await store.scan(listOrganizationIds()) : [{ id: organization_id }];
   const chatIds: string[] = [];
   for (const { id } of places) {
-    if (!(await store.get(findSharingOff({ organization_id: id })))) continue;
+    if (!(await store.get(findSharingDisabled({ organization_id: id })))) continue;
     chatIds.push(...(await store.scan(sharedIn({ organization_id: id }))).map((chat) => chat.id));
   }
   return chatIds;

@@ -11,7 +11,7 @@ const PREFIX = "sharing_disabled/";
 const isOff = sql`exists (select 1 from ${settings} where ${settings.key} = ${sql.raw(`'${PREFIX}'`)} || ${organizations.id})`;
 
 /** A row when sharing is disabled: {organization_id}. */
-export const findSharingOff = query(
+export const findSharingDisabled = query(
   build
     .select({ id: organizations.id })
     .from(organizations)
@@ -28,7 +28,7 @@ const disableSharing = statement<{ key: string }>(
 const drop = statement<{ key: string }>(build.delete(settings).where(eqParam(settings.key)));
 
 /** Enables or disables sharing. Idempotent. */
-export const setSharingOff = (organization_id: string, off: boolean): Statement =>
+export const storeSharingDisabled = (organization_id: string, off: boolean): Statement =>
   (off ? disableSharing : drop)({ key: PREFIX + organization_id });
 
 /** A guard: rejects the batch as stale when sharing is disabled: {organization_id}. */

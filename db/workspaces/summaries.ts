@@ -96,7 +96,7 @@ export const listSeenWorkspaces = (scope: Scope, viewer_id: string): Query<strin
 };
 
 /** Workspaces that display something of this template, person or organization. For `scan`. */
-export const listWorkspacesShowing = (id: string): Query<string> => ({
+export const listDependentWorkspaces = (id: string): Query<string> => ({
   sql: `select w.id from workspaces w where w.deleted = 0 and w.owner_id = ?
     union select w.id from workspaces w where w.deleted = 0 and w.template_id = ?
     union select w.id from workspaces w where w.deleted = 0 and w.organization_id = ?`,

@@ -1,6 +1,6 @@
 // `bun run routes`: writes src/schema/routes.ts, the types of all API calls, from the routes of the server. `bun run types`, `bun run
-// unused` and `npm test` run it first. It is not an install step: when `npm start` has downloaded Bun, an install does not have it on its
-// path. Does nothing without TypeScript.
+// unused` and `npm test` run it first. It cannot be an install step, because Bun is not on the PATH of an install if `npm start` has
+// downloaded it. Does nothing without TypeScript.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 

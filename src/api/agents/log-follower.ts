@@ -24,9 +24,11 @@ type Reading = {
   live: AgentLog[];
   chars: number;
   missed: boolean;
+  /** The agent is no longer in use: the stream ends after its last stored line. */
   ending: boolean;
   stops: (() => void)[];
-  room: (() => void) | undefined;
+  /** Continues to send when the client has read enough, or is gone. */
+  resume: (() => void) | undefined;
 };
 
 export class LogFollower implements SocketHandler {
@@ -47,7 +49,7 @@ export class LogFollower implements SocketHandler {
       missed: false,
       ending: false,
       stops: [],
-      room: undefined,
+      resume: undefined,
     };
   }
 
@@ -78,14 +80,14 @@ export class LogFollower implements SocketHandler {
   }
 
   drain(): void {
-    this.#reading?.room?.();
+    this.#reading?.resume?.();
   }
 
   close(socket: Socket): void {
     const reading = this.#reading;
     this.#release();
     this.#followers.leave(this.#agent_id, socket);
-    reading?.room?.();
+    reading?.resume?.();
   }
 
   async #run(socket: Socket, reading: Reading): Promise<void> {
@@ -94,21 +96,21 @@ export class LogFollower implements SocketHandler {
     const { after } = reading.request;
     let cursor = after;
     // A client can pass an `after` that does not exist yet; it has not read that line.
-    const isLine = after > 0 && (await this.#followers.pages.has(agent_key, after));
+    const isStored = after > 0 && (await this.#followers.pages.has(agent_key, after));
     for (let first = true; ; first = false) {
       // Every line published until now is stored, so the page contains it.
       clearBuffer(reading);
-      const settling = reading.ending;
-      if (settling) await this.#followers.flush(agent_id);
+      const isLastPass = reading.ending;
+      if (isLastPass) await this.#followers.flush(agent_id);
       const { frames, last, isFull } = await history.page(agent_id, agent_key, cursor);
       if (!(await this.#sendPaced(socket, reading, frames, first))) return;
       cursor = last ?? cursor;
       if (isFull) continue;
-      if (settling) return socket.close(CLOSE.normal, "the agent is no longer in use");
+      if (isLastPass) return socket.close(CLOSE.normal, "the agent is no longer in use");
       const place = await findAgentById(this.#ctx.store, agent_id);
       if (!place || !isSignedIn(place)) reading.ending = true;
       if (!reading.ending && !reading.missed)
-        return this.#goLive(socket, reading, { cursor, isRead: isLine || cursor !== after });
+        return this.#goLive(socket, reading, { cursor, isRead: isStored || cursor !== after });
     }
   }
 
@@ -134,14 +136,14 @@ export class LogFollower implements SocketHandler {
   async #waitForRoom(socket: Socket, reading: Reading): Promise<boolean> {
     while (socket.waiting > PAUSE_BYTES && this.#reading && !socket.closing) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      reading.room = resolve;
+      reading.resume = resolve;
       const stalled: Timer = this.#ctx.clock.after(STALL_TIMEOUT_MS, () => {
         socket.closeSlow();
         resolve();
       });
       await promise;
       stalled.cancel();
-      reading.room = undefined;
+      reading.resume = undefined;
     }
     return this.#reading !== undefined && !socket.closing;
   }

@@ -5,7 +5,7 @@ import type { ChatPlace } from "#db/chats/chats.ts";
 import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
 import { listMinimalUsers } from "#db/users/users.ts";
-import { findSharingOff } from "#db/workspaces/sharing.ts";
+import { findSharingDisabled } from "#db/workspaces/sharing.ts";
 import { canShareChat, canUpdateChat } from "#domain/access.ts";
 import { findVisibleChat } from "#domain/chats/find.ts";
 import { checkGroups, presentGroupRoles, type RoleChanges, readRoleChanges } from "#domain/groups/acl.ts";
@@ -93,7 +93,7 @@ const findShareable = async (ctx: ApiContext, id: string, caller: UserCaller): P
   const place = await findVisibleChat(ctx, id, caller);
   if (!canUpdateChat(caller, place)) throw forbidden("Only the owner of a chat can share it.");
   if (place.parent_chat_id !== null) throw new AppError("invalid", "Sub-chats are shared with their root chat.");
-  if (await ctx.store.get(findSharingOff({ organization_id: place.organization_id }))) {
+  if (await ctx.store.get(findSharingDisabled({ organization_id: place.organization_id }))) {
     throw forbidden("Chats of this organization can't be shared.");
   }
   return place;

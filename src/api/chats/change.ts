@@ -8,7 +8,7 @@ import { NIL_UUID } from "#base/ids.ts";
 import { type ChatPlace, findChat } from "#db/chats/chats.ts";
 import { resolveWorkspace } from "#domain/chats/create.ts";
 import { findChangeableChat, loadOwnChat, readChat } from "#domain/chats/find.ts";
-import { isRepeated, REPEATABLE, requestKey } from "#domain/chats/idempotency.ts";
+import { IDEMPOTENCY_HEADERS, isRepeated, requestKey } from "#domain/chats/idempotency.ts";
 import { checkModes, parsePlanMode, parseTitle, toLabels } from "#domain/chats/input.ts";
 import { toPermissions } from "#domain/chats/permission-rules.ts";
 import { shouldAskIn } from "#domain/chats/starting-permissions.ts";
@@ -234,7 +234,7 @@ export const changeChat = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 502) },
         detail: operation({
           tags,
-          headers: REPEATABLE,
+          headers: IDEMPOTENCY_HEADERS,
           operationId: "submitToolResults",
           summary: "Submit tool results",
           description:

@@ -3,7 +3,7 @@ import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { canCreateChat, canDriveChat } from "#domain/access.ts";
 import { findVisibleChat, readChat } from "#domain/chats/find.ts";
-import { isMadeBy, REPEATABLE, requestKey, toChatId } from "#domain/chats/idempotency.ts";
+import { IDEMPOTENCY_HEADERS, isCreatedByRequest, requestKey, toChatId } from "#domain/chats/idempotency.ts";
 import { parseTitle } from "#domain/chats/input.ts";
 import { Chat, ForkChat } from "#schema/chats/chat.ts";
 import type { ApiContext } from "../context.ts";
@@ -29,13 +29,14 @@ export const forkChat = (ctx: ApiContext) =>
         const title = body.title === undefined ? undefined : parseTitle(body.title);
         const key = requestKey(request, `fork ${place.id}`, body);
         const id = key === undefined ? uuid() : toChatId(caller.user_id, key.key);
-        if (!(await isMadeBy(ctx, id, key))) {
+        if (!(await isCreatedByRequest(ctx, id, key))) {
+          // The new chat is in its owner's shard.
           ctx.chats.expect(id, place.owner_id);
           // If two identical requests race, the second returns what the first created.
           await ctx.chats
             .ask(id, "fork", { source_id: place.id, message_id, title, request: key })
             .catch(async (error) => {
-              if (!(await isMadeBy(ctx, id, key))) throw error;
+              if (!(await isCreatedByRequest(ctx, id, key))) throw error;
             });
         }
         return status(201, await readChat(ctx, id));
@@ -47,7 +48,7 @@ export const forkChat = (ctx: ApiContext) =>
         response: { 201: Chat, ...fails(400, 401, 403, 404, 409, 413) },
         detail: operation({
           tags,
-          headers: REPEATABLE,
+          headers: IDEMPOTENCY_HEADERS,
           operationId: "forkChat",
           summary: "Fork a chat",
           description:

@@ -5,7 +5,7 @@ import { isUuid } from "#base/ids.ts";
 import { listChatsOfWorkspaces } from "#db/chats/views.ts";
 import { createChat } from "#domain/chats/create.ts";
 import { findVisibleChat, readChat } from "#domain/chats/find.ts";
-import { REPEATABLE, requestKey } from "#domain/chats/idempotency.ts";
+import { IDEMPOTENCY_HEADERS, requestKey } from "#domain/chats/idempotency.ts";
 import { Chat, CreateChat } from "#schema/chats/chat.ts";
 import { LimitReached } from "#schema/chats/usage-limit.ts";
 import type { ApiContext } from "../context.ts";
@@ -93,7 +93,7 @@ export const chats = (ctx: ApiContext) =>
         response: { 201: Chat, ...fails(400, 401, 403, 413, 502), 409: LimitReached },
         detail: operation({
           tags,
-          headers: REPEATABLE,
+          headers: IDEMPOTENCY_HEADERS,
           operationId: "createChat",
           summary: "Create a chat",
           description:

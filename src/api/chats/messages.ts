@@ -8,7 +8,7 @@ import { admitUserPrompt } from "#domain/chats/admission.ts";
 import { loadAttachables } from "#domain/chats/attachments.ts";
 import { chooseModel } from "#domain/chats/create.ts";
 import { findVisibleChat, loadOwnChat } from "#domain/chats/find.ts";
-import { REPEATABLE, requestKey } from "#domain/chats/idempotency.ts";
+import { IDEMPOTENCY_HEADERS, requestKey } from "#domain/chats/idempotency.ts";
 import { parseBehavior, parseEffort, parsePlanMode, toContent } from "#domain/chats/input.ts";
 import { chooseServers } from "#domain/chats/mcp-choice.ts";
 import { presentMessage, presentQueued } from "#domain/chats/present.ts";
@@ -24,9 +24,9 @@ import { requireScope } from "../http/scope-gate.ts";
 import { requireNotLoosened } from "./change.ts";
 import { chatPath, parseNumber, tags } from "./paths.ts";
 
-const PAGE = 50;
+const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 200;
-const PROMPTS = 500;
+const DEFAULT_PROMPTS = 500;
 const MAX_PROMPTS = 2_000;
 const END = Number.MAX_SAFE_INTEGER;
 
@@ -92,7 +92,7 @@ export const chatMessages = (ctx: ApiContext) =>
         response: { 200: CreatedMessage, ...fails(400, 401, 403, 404, 413, 429, 502), 409: LimitReached },
         detail: operation({
           tags,
-          headers: REPEATABLE,
+          headers: IDEMPOTENCY_HEADERS,
           operationId: "sendMessage",
           summary: "Send a message to a chat",
           description:
@@ -107,7 +107,7 @@ export const chatMessages = (ctx: ApiContext) =>
     .patch(
       "/:chat/messages/:message",
       async ({ caller, params, body }) => {
-        // Restoring changes files without an approval.
+        // A restore overwrites files without asking for approval.
         if (body.restore_files === true) requireScope(caller, "workspace:ssh");
         const chat = await loadOwnChat(ctx, params.chat, caller);
         const { id } = chat;
@@ -153,7 +153,7 @@ export const chatMessages = (ctx: ApiContext) =>
       async ({ caller, params, query, request }) => {
         const { id, key } = await findVisibleChat(ctx, params.chat, caller);
         const { after, before, limit } = toPage(query);
-        await ctx.requests.pages.takeForAnswer(request, caller.user_id);
+        await ctx.requests.pages.acquireUntilAnswered(request, caller.user_id);
         const ascending = query.after_id !== undefined && query.before_id === undefined;
         const list = ascending ? listMessages : listNewestMessages;
         const rows = await ctx.store.scan(list({ chat: key, after, before, revision: END, limit: limit + 1 }));
@@ -193,7 +193,7 @@ export const chatMessages = (ctx: ApiContext) =>
         const { key } = await findVisibleChat(ctx, params.chat, caller);
         const { limit = 0 } = query;
         if (limit < 0 || limit > MAX_PROMPTS) throw invalidField("limit", `must be 0 to ${MAX_PROMPTS}`);
-        const rows = await ctx.store.scan(listPrompts({ chat: key, after: 0, limit: limit || PROMPTS }));
+        const rows = await ctx.store.scan(listPrompts({ chat: key, after: 0, limit: limit || DEFAULT_PROMPTS }));
         const prompts = rows.map(({ id, content }) => ({
           id,
           text: content.map((part) => (part.type === "text" ? part.text : undefined) ?? "").join(""),
@@ -222,7 +222,7 @@ export const chatMessages = (ctx: ApiContext) =>
     );
 
 const toPage = (query: { after_id?: number; before_id?: number; limit?: number }) => {
-  const { after_id: after = 0, before_id: before = END, limit = PAGE } = query;
+  const { after_id: after = 0, before_id: before = END, limit = DEFAULT_PAGE_SIZE } = query;
   const problems: { field: string; detail: string }[] = [];
   if (after < 0) problems.push({ field: "after_id", detail: "must be 0 or more" });
   if (before < 0) problems.push({ field: "before_id", detail: "must be 0 or more" });

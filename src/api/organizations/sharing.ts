@@ -1,6 +1,6 @@
 // Whether workspaces of an organization can be shared. Disabling it revokes existing shares (rule SH-12).
 import { t } from "elysia";
-import { findSharingOff } from "#db/workspaces/sharing.ts";
+import { findSharingDisabled } from "#db/workspaces/sharing.ts";
 import { setSharingDisabled } from "#domain/organizations/change.ts";
 import { loadOrganization, organizationPath } from "#domain/organizations/find.ts";
 import { named } from "#schema/shape-names.ts";
@@ -28,7 +28,7 @@ export const sharing = (ctx: ApiContext) =>
       "/:organization/settings/workspace-sharing",
       async ({ caller, params }) => {
         const { id } = await loadOrganization(ctx.store, params.organization, caller);
-        return { sharing_disabled: (await ctx.store.get(findSharingOff({ organization_id: id }))) !== undefined };
+        return { sharing_disabled: (await ctx.store.get(findSharingDisabled({ organization_id: id }))) !== undefined };
       },
       {
         user: true,

@@ -41,11 +41,11 @@ export class WorkerConnection implements SocketHandler {
     }
     this.#worker.handleMessage(message);
     if (message.type === "leaving") this.#ctx.workers.notifyChanged();
-    if (message.type === "kept") void this.#sendStored(this.#worker, message);
+    if (message.type === "kept") void this.#confirmStored(this.#worker, message);
   }
 
   /** Never rejects: a worker that gets no answer keeps its results and asks again. */
-  async #sendStored(worker: ConnectedWorker, { provisioner, builds }: KeptMessage): Promise<void> {
+  async #confirmStored(worker: ConnectedWorker, { provisioner, builds }: KeptMessage): Promise<void> {
     try {
       worker.confirmStored(provisioner, await findObsoleteStates(this.#ctx, builds, this.#facts.organization_id));
     } catch (error) {

@@ -1,7 +1,7 @@
 // Sharing of a workspace (facts/platform 3.4) with users and groups of its organization: read, change and revoke.
 import { forbidden, invalid, type Validation } from "#base/errors.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
-import { findSharingOff } from "#db/workspaces/sharing.ts";
+import { findSharingDisabled } from "#db/workspaces/sharing.ts";
 import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import { canShareWorkspace } from "#domain/access.ts";
 import { checkGroups, presentGroupRoles, type RoleChanges, readRoleChanges } from "#domain/groups/acl.ts";
@@ -24,7 +24,7 @@ const params = workspacePath;
 export const acl = (ctx: ApiContext) => {
   const findShareable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
     const place = await findExistingWorkspace(ctx, id, caller);
-    if (await ctx.store.get(findSharingOff({ organization_id: place.organization_id }))) {
+    if (await ctx.store.get(findSharingDisabled({ organization_id: place.organization_id }))) {
       throw forbidden("Workspaces of this organization can't be shared.");
     }
     return place;

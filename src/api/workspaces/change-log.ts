@@ -6,7 +6,7 @@ import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
-import { listWorkspacesShowing, listWorkspacesSilentSince } from "#db/workspaces/summaries.ts";
+import { listDependentWorkspaces, listWorkspacesSilentSince } from "#db/workspaces/summaries.ts";
 import type { ApiContext } from "../context.ts";
 
 /** Maximum workspaces whose last change is recorded. */
@@ -54,7 +54,7 @@ export class ChangedIds {
       for (const one of [...this.#listeners]) one.onAccessChanged(id);
     });
     ctx.topics.subscribeAll("shown_changed", (id) => {
-      void this.#noteShowing(id);
+      void this.#noteDependents(id);
       void this.#noteTemplate(id);
     });
     ctx.topics.subscribeAll("missed", () => this.#reset());
@@ -76,13 +76,13 @@ export class ChangedIds {
   }
 
   /** Returns the cursor after the last change, as sent to clients. */
-  get place(): string {
+  get cursor(): string {
     return `${this.#epoch}.${this.#number}`;
   }
 
   /** Returns the workspaces changed after this cursor; undefined when they are no longer known. */
-  listAfter(place: string): string[] | undefined {
-    const [epoch, text] = place.split(".");
+  listAfter(cursor: string): string[] | undefined {
+    const [epoch, text] = cursor.split(".");
     const number = Number(text);
     if (epoch !== this.#epoch || !(number >= this.#floor && number <= this.#number)) return undefined;
     const found: string[] = [];
@@ -112,15 +112,15 @@ export class ChangedIds {
     for (const one of [...this.#listeners]) one.onMissed();
   }
 
-  async #noteShowing(id: string): Promise<void> {
+  async #noteDependents(id: string): Promise<void> {
     try {
-      for (const one of await this.#ctx.store.scan(listWorkspacesShowing(id))) this.#note(one);
+      for (const one of await this.#ctx.store.scan(listDependentWorkspaces(id))) this.#note(one);
     } catch (error) {
       log("watch").warn("cannot read the workspaces that show {id}: {error}", { id, error });
     }
   }
 
-  /** Looked up once for all listeners, because most changed sources are not templates. */
+  /** Looks the template up once for all listeners. Most changes are of users or organizations, for which nothing is found. */
   async #noteTemplate(id: string): Promise<void> {
     if (this.#listeners.size === 0) return;
     const { store } = this.#ctx;

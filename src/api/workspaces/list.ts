@@ -59,7 +59,8 @@ export class WorkspaceLists {
     const key = JSON.stringify([caller.user_id, caller.compat, q, page, filter.scope]);
     const known = this.#pages.get(key);
     if (known && known.version === version && now < known.until) {
-      if (known.json.length >= LARGE_CHARS) await this.#ctx.requests.pages.takeForAnswer(request, caller.user_id);
+      if (known.json.length >= LARGE_CHARS)
+        await this.#ctx.requests.pages.acquireUntilAnswered(request, caller.user_id);
       return known.json;
     }
     const isFound = known && listed !== undefined && known.listed === listed && now < known.found_at + PAGE_TTL_MS;

@@ -120,13 +120,13 @@ export class WorkspacesFollower implements ChangeListener {
     while (!this.#isClosed && this.#isDue) {
       // Everything committed in the rest of this turn is read together.
       await nextTurn();
-      const place = this.#changes.place;
+      const cursor = this.#changes.cursor;
       if (this.#rolesChanged) {
         await this.#readRoles();
         if (!(await this.#send(ACCESS))) return;
       }
-      if (this.#isAll) await this.#sendAll(place);
-      else if (this.#waiting.size > 0) await this.#sendChanges(place);
+      if (this.#isAll) await this.#sendAll(cursor);
+      else if (this.#waiting.size > 0) await this.#sendChanges(cursor);
       const changed = [...this.#templates];
       this.#templates.clear();
       if (changed.length > 0)
@@ -189,8 +189,8 @@ export class WorkspacesFollower implements ChangeListener {
       for (const one of removed) this.#sentHashes.delete(one);
       if (changed.length === 0 && removed.length === 0) continue;
       // Only the last message of a round carries the cursor, because only then has everything before it been sent.
-      const place = at + ROWS < ids.length ? "" : id;
-      const json = `{"type":"changes","changed":[${changed.join(",")}],"removed":${JSON.stringify(removed)},"id":"${place}"}`;
+      const cursor = at + ROWS < ids.length ? "" : id;
+      const json = `{"type":"changes","changed":[${changed.join(",")}],"removed":${JSON.stringify(removed)},"id":"${cursor}"}`;
       if (!(await this.#send(json))) return;
     }
   }
@@ -229,7 +229,7 @@ export class WorkspacesFollower implements ChangeListener {
  */
 export const loadFirstMessage = async (ctx: ApiContext, caller: UserCaller): Promise<string | undefined> => {
   // Changes after this cursor are sent by the stream.
-  const id = getChangedIds(ctx).place;
+  const id = getChangedIds(ctx).cursor;
   const scope = toScope(caller);
   const ids = await ctx.store.scan(listSeenWorkspaces(scope, caller.user_id));
   if (ids.length > MAX_FIRST_ROWS) return undefined;

@@ -39,11 +39,11 @@ export const watchAll = (ctx: ApiContext) => {
               stream.end();
             },
           });
-          const signOut = watchKey(ctx, caller, () => stream.end());
+          const unwatchKey = watchKey(ctx, caller, () => stream.end());
           follower.begin(after);
           return () => {
             follower.end();
-            signOut();
+            unwatchKey();
           };
         });
       },
@@ -88,7 +88,7 @@ type Deps = {
 class WorkspacesSocket implements SocketHandler {
   readonly #deps: Deps;
   #follower: WorkspacesFollower | undefined;
-  #rest: () => void = () => {};
+  #leaveHeartbeat: () => void = () => {};
   #drained: (() => void) | undefined;
 
   constructor(deps: Deps) {
@@ -98,7 +98,7 @@ class WorkspacesSocket implements SocketHandler {
   open(socket: Socket): void {
     const { ctx, changes, heartbeat, caller, after } = this.#deps;
     socket.send(PING);
-    this.#rest = heartbeat.join(() => socket.send(PING));
+    this.#leaveHeartbeat = heartbeat.join(() => socket.send(PING));
     this.#follower = new WorkspacesFollower(ctx, changes, caller, {
       send: (json) => this.#send(socket, json),
       failed: () => socket.close(CLOSE.internal, "the workspaces cannot be read now"),
@@ -116,7 +116,7 @@ class WorkspacesSocket implements SocketHandler {
 
   close(): void {
     this.#follower?.end();
-    this.#rest();
+    this.#leaveHeartbeat();
     this.#drained?.();
   }
 

@@ -33,9 +33,9 @@ type StartLocation = { readonly workspace_id?: string | undefined; readonly temp
 export const listAvailableAgents = async (
   ctx: DomainContext,
   caller: UserCaller,
-  place: StartLocation,
+  location: StartLocation,
 ): Promise<AvailableAgents> => {
-  const template = await findTemplateFor(ctx, caller, place);
+  const template = await findTemplateFor(ctx, caller, location);
   const agents = mergePresets(await listCodingAgents(ctx.store)).filter(({ enabled }) => enabled);
   const default_agent = template && (await findDefaultAgent(ctx, template));
   return {
@@ -76,7 +76,7 @@ const describeProblem = (name: string, agent: CodingAgent | undefined): string =
 };
 
 /** Rejects with 400 for this field when the coding agent cannot be used. */
-export const checkAgent = async (
+export const requireCodingAgent = async (
   { store }: Pick<DomainContext, "store">,
   name: string,
   field: "coding_agent" | "default_coding_agent",
@@ -116,13 +116,13 @@ export const removeCodingAgent = async ({ store, clock }: Context, caller: UserC
 };
 
 /** Returns the name to store with a new chat; null for none. Rejects with 400 when it is unavailable or there is no workspace. */
-export const checkCodingAgent = async (
+export const chooseCodingAgent = async (
   ctx: Context,
   name: string | undefined,
   workspace_id: string | null,
 ): Promise<string | null> => {
   if (name === undefined) return null;
-  await checkAgent(ctx, name, "coding_agent");
+  await requireCodingAgent(ctx, name, "coding_agent");
   if (workspace_id === null) throw invalidField("workspace_id", "is required: coding agents work in a workspace");
   return name;
 };

@@ -8,11 +8,11 @@ import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspac
 import type { Chat, CreateChat } from "#schema/chats/chat.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canCreateChat, canUseWorkspace } from "../access.ts";
-import { checkCodingAgent } from "../ai/coding-agents.ts";
+import { chooseCodingAgent } from "../ai/coding-agents.ts";
 import type { DomainContext } from "../context.ts";
 import { loadAttachables } from "./attachments.ts";
 import { readChat } from "./find.ts";
-import { isMadeBy, toChatId } from "./idempotency.ts";
+import { isCreatedByRequest, toChatId } from "./idempotency.ts";
 import {
   checkModes,
   parseClientType,
@@ -38,14 +38,14 @@ export const createChat = async (
   const organization_id = body.organization_id.toLowerCase();
   if (!canCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
   const id = request === undefined ? uuid() : toChatId(caller.user_id, request.key);
-  if (await isMadeBy(ctx, id, request)) return readChat(ctx, id);
+  if (await isCreatedByRequest(ctx, id, request)) return readChat(ctx, id);
   await checkUsageLimit(ctx, caller.user_id);
   const chat = { organization_id, key: null };
   const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
   const workspace_id = await resolveWorkspace(ctx, caller, organization_id, body.workspace_id);
   const wanted =
     body.model_config_id === undefined ? await findPreferredModel(ctx, caller, organization_id) : undefined;
-  const coding_agent = await checkCodingAgent(ctx, body.coding_agent, workspace_id);
+  const coding_agent = await chooseCodingAgent(ctx, body.coding_agent, workspace_id);
   const model = wanted?.model_config_id ?? chooseModelOrNone(ctx, body.model_config_id, coding_agent);
   const asked_plan = parsePlanMode(body.plan_mode);
   checkModes(body.permission_mode, asked_plan);
@@ -108,7 +108,7 @@ export const createChat = async (
   });
   // If two identical requests race, the second returns what the first created.
   await created.catch(async (error) => {
-    if (!(await isMadeBy(ctx, id, request))) throw error;
+    if (!(await isCreatedByRequest(ctx, id, request))) throw error;
   });
   return readChat(ctx, id);
 };

@@ -8,7 +8,7 @@ import type { DomainContext } from "../context.ts";
 const MAX_KEY_CHARS = 128;
 
 /** The header declared by routes with such requests. */
-export const REPEATABLE = {
+export const IDEMPOTENCY_HEADERS = {
   "Idempotency-Key": {
     description:
       "Repeating a request with the same key within a day returns the first response. Returns 409 for a different body with the same key.",
@@ -43,7 +43,7 @@ export const isRepeated = async (
 ): Promise<boolean> => request !== undefined && (await findAnswer(store, chat, request)) !== undefined;
 
 /** Returns whether the chat of this request already exists. Rejects with 409 when the key was used with another body. */
-export const isMadeBy = async (
+export const isCreatedByRequest = async (
   ctx: Pick<DomainContext, "store">,
   id: string,
   request: RequestKey | undefined,

@@ -14,7 +14,7 @@ import {
   type OrganizationRow,
   updateOrganization,
 } from "#db/users/organizations.ts";
-import { findSharingOff, setSharingOff } from "#db/workspaces/sharing.ts";
+import { findSharingDisabled, storeSharingDisabled } from "#db/workspaces/sharing.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canCreateOrganizations, canUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
@@ -115,7 +115,7 @@ export const setSharingDisabled = async (
   sharing_disabled: boolean,
 ): Promise<void> => {
   if (!canUpdateOrganization(caller, id)) throw forbidden("You may not change this organization.");
-  const was = (await store.get(findSharingOff({ organization_id: id }))) !== undefined;
+  const was = (await store.get(findSharingDisabled({ organization_id: id }))) !== undefined;
   const entry = insertAudit({
     now: clock.now(),
     action: "write",
@@ -126,7 +126,7 @@ export const setSharingDisabled = async (
     before: { sharing_disabled: was },
     after: { sharing_disabled },
   });
-  await store.commit([setSharingOff(id, sharing_disabled), entry]);
+  await store.commit([storeSharingDisabled(id, sharing_disabled), entry]);
   if (!sharing_disabled) return;
   await revokeForbiddenShares(store, workspaces, id);
   await revokeForbiddenChatShares(store, chats, id);

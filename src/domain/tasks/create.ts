@@ -11,7 +11,7 @@ import type { CreateTask, Task } from "#schema/tasks/task.ts";
 import { toLine } from "#schema/text.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canCreateChat } from "../access.ts";
-import { checkAgent, findDefaultAgent } from "../ai/coding-agents.ts";
+import { findDefaultAgent, requireCodingAgent } from "../ai/coding-agents.ts";
 import { chooseModel } from "../chats/create.ts";
 import { toChatId } from "../chats/idempotency.ts";
 import { parseEffort, toContent } from "../chats/input.ts";
@@ -111,7 +111,7 @@ const chooseLead = async (
     if (model_config_id !== undefined) {
       throw invalidField("coding_agent", "cannot be given together with model_config_id");
     }
-    await checkAgent(ctx, coding_agent, "coding_agent");
+    await requireCodingAgent(ctx, coding_agent, "coding_agent");
     return { coding_agent, model_config_id: null };
   }
   if (model_config_id !== undefined) return { coding_agent: null, model_config_id: chooseModel(ctx, model_config_id) };

@@ -25,7 +25,7 @@ import type { CreateTemplate, PatchTemplate } from "#schema/templates/template.t
 import type { UserCaller } from "#schema/users/caller.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { canManageTemplates } from "../access.ts";
-import { checkAgent } from "../ai/coding-agents.ts";
+import { requireCodingAgent } from "../ai/coding-agents.ts";
 import type { DomainContext } from "../context.ts";
 
 const HOUR_MS = 3_600_000;
@@ -48,7 +48,7 @@ export const makeTemplate = async (
   const manifest = version.manifest ? (JSON.parse(version.manifest) as Manifest) : undefined;
   const schedule = manifest?.schedule;
   const default_coding_agent = body.default_coding_agent ?? manifest?.default_coding_agent ?? "";
-  if (default_coding_agent !== "") await checkAgent(ctx, default_coding_agent, "default_coding_agent");
+  if (default_coding_agent !== "") await requireCodingAgent(ctx, default_coding_agent, "default_coding_agent");
   const id = uuid();
   await ctx.versions.ask(version.id, "makeTemplate", {
     id,
@@ -133,7 +133,8 @@ const buildDeprecationNotices = async (
 export const changeTemplate = async (ctx: DomainContext, template: TemplateRow, body: PatchTemplate): Promise<void> => {
   const { default_coding_agent: agent = "" } = body;
   // A coding agent that was disabled later may stay selected.
-  if (agent !== "" && agent !== template.default_coding_agent) await checkAgent(ctx, agent, "default_coding_agent");
+  if (agent !== "" && agent !== template.default_coding_agent)
+    await requireCodingAgent(ctx, agent, "default_coding_agent");
   const { autostop_requirement, autostart_requirement, ...settings } = body;
   const { update_workspace_last_used_at, update_workspace_dormant_at, ...plain } = settings;
   const patch: Partial<typeof templates.$inferInsert> = { ...plain };

@@ -24,7 +24,7 @@ import {
   type Trial,
 } from "#schema/chats/trial.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { checkCodingAgent } from "../ai/coding-agents.ts";
+import { chooseCodingAgent } from "../ai/coding-agents.ts";
 import { chooseModel } from "../chats/create.ts";
 import { checkUsageLimit } from "../chats/usage-limits.ts";
 import type { DomainContext } from "../context.ts";
@@ -123,7 +123,7 @@ const planWays = async (
     const own = (way.prompt ?? prompt).trim();
     if (own === "") throw invalidField(ways ? `ways.${at}.prompt` : "prompt", "must not be empty");
     const given = way.coding_agent === undefined ? chat.coding_agent : way.coding_agent;
-    const coding_agent = await checkCodingAgent(ctx, given ?? undefined, chat.workspace_id);
+    const coding_agent = await chooseCodingAgent(ctx, given ?? undefined, chat.workspace_id);
     const isModelsTurn = coding_agent === null && chat.coding_agent !== null;
     const chosen = way.model_config_id !== undefined || isModelsTurn;
     planned.push({

@@ -20,12 +20,12 @@ testNeeding(
       call.say({ text: "Grüße " }, { text: "aus 東京" }, { finish: "stop" }).end(),
     );
     const { base, token, upstream } = world;
-    const ways = [
+    const endpoints = [
       [token, `${base}/openai/v1`, `${base}/anthropic`, `${base}/google`],
       [MODEL_KEY, `${upstream.url}/v1`, `${upstream.url}/anthropic`, `${upstream.url}/google`],
     ];
     const python = join(needs.pythonSdks.file, "bin/python");
-    const child = Bun.spawn([python, SCRIPT, ...ways.flat()], { stdout: "pipe", stderr: "pipe" });
+    const child = Bun.spawn([python, SCRIPT, ...endpoints.flat()], { stdout: "pipe", stderr: "pipe" });
     const [out, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
     if ((await child.exited) !== 0) throw new Error(errors);
     const streams = out

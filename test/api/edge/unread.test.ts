@@ -62,7 +62,7 @@ test("[HT-51] a reader that disconnected while it waited occupies no slot", asyn
   const free = await slots.take("eve");
   const leaving = new AbortController();
   const request = new Request("http://localhost/", { signal: leaving.signal });
-  const waited = slots.takeForAnswer(request, "eve");
+  const waited = slots.acquireUntilAnswered(request, "eve");
   leaving.abort();
   free(1);
   await waited;
@@ -73,7 +73,7 @@ test("[HT-51] a slot is free when a large answer was read or its client has left
   const slots = new PageSlots(systemClock, 2);
   const answerTo = async (body: string): Promise<Response> => {
     const request = new Request("http://localhost/");
-    await slots.takeForAnswer(request, "eve");
+    await slots.acquireUntilAnswered(request, "eve");
     return slots.finish(request, new Response(body, { headers: { "content-type": "application/json" } }));
   };
   const large = "x".repeat(3_000_000);
@@ -82,7 +82,7 @@ test("[HT-51] a slot is free when a large answer was read or its client has left
   expect(await (await answerTo(large)).text()).toBe(large);
   await (await answerTo(large)).body?.cancel();
   const failed = new Request("http://localhost/");
-  await slots.takeForAnswer(failed, "eve");
+  await slots.acquireUntilAnswered(failed, "eve");
   slots.drop(failed);
   await answerTo("again");
 });
@@ -94,7 +94,7 @@ test("[HT-51] a client that takes a large page and leaves gives its slot back", 
     port: 0,
     hostname: "127.0.0.1",
     fetch: async (request) => {
-      await slots.takeForAnswer(request, "eve");
+      await slots.acquireUntilAnswered(request, "eve");
       return slots.finish(request, new Response(large));
     },
   });

@@ -23,7 +23,7 @@ import { insertUserSecret } from "#db/users/secrets.ts";
 import { deleteUser, guardOwner, guardUser, updateUser } from "#db/users/users.ts";
 import { insertBuild, updateBuild } from "#db/workspaces/builds.ts";
 import { guardQuota } from "#db/workspaces/quota.ts";
-import { guardSharing, listForbiddenSharing, setSharingOff } from "#db/workspaces/sharing.ts";
+import { guardSharing, listForbiddenSharing, storeSharingDisabled } from "#db/workspaces/sharing.ts";
 import { insertWorkspace, updateWorkspace } from "#db/workspaces/workspaces.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
@@ -190,7 +190,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
   "sharing is switched off and a workspace is shared": (n) => ({
     before: [insertOrganization(organization(n)), insertWorkspace({ ...workspace(n, "u", "t"), organization_id: n })],
     wanted: [
-      [setSharingOff(n, true)],
+      [storeSharingDisabled(n, true)],
       [guardSharing({ organization_id: n }), updateWorkspace(n, { user_acl: { somebody: "use" } })],
     ],
     // Switching it off then reads what is shared.

@@ -44,7 +44,7 @@ export const presentList = async (list: LargeList, deps: Deps): Promise<string |
     text += value;
     if (!hasSlot && text.length >= LARGE_CHARS) {
       hasSlot = true;
-      await pages.takeForAnswer(request, holder);
+      await pages.acquireUntilAnswered(request, holder);
     }
     if (text.length >= WHOLE_CHARS) return streamRest(text, parts, list.tail, deps);
   }

@@ -57,7 +57,7 @@ export class PageSlots {
   }
 
   /** Takes a slot until the answer to this request has been sent (`finish`). */
-  async takeForAnswer(request: Request, holder: string): Promise<void> {
+  async acquireUntilAnswered(request: Request, holder: string): Promise<void> {
     this.#freeAfterAnswer(request, await this.take(holder));
   }
 
