@@ -21,7 +21,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByLabel("New password").fill("four quiet harbours at night");
   await page.getByText("Strong enough.").waitFor();
   await page.getByRole("button", { name: "Change password" }).click();
-  result.refused = await page.locator("form").getByRole("alert").textContent();
+  result.passwordError = await page.locator("form").getByRole("alert").textContent();
   await page.getByLabel("Current password").fill(password);
   await page.getByRole("button", { name: "Change password" }).click();
   await page.getByText("Password changed").waitFor();
@@ -54,13 +54,13 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await dialog.getByLabel("Allowed addresses").fill("127.0.0.0/8\nnowhere");
   await look("account-new-token");
   await dialog.getByRole("button", { name: "Create token" }).click();
-  result.address = await dialog.locator(".error").first().textContent();
+  result.addressError = await dialog.locator(".error").first().textContent();
   await dialog.getByLabel("Allowed addresses").fill("127.0.0.0/8, ::1");
   await dialog.getByRole("button", { name: "Create token" }).click();
   const key = await page.getByLabel("Token", { exact: true }).textContent();
   const asToken = (path) => fetch(at(path), { headers: { "service-session-token": key } }).then(({ status }) => status);
-  result.mayRead = await asToken("/api/v2/workspaces");
-  result.mayNot = await asToken("/api/v2/templates");
+  result.statusInScope = await asToken("/api/v2/workspaces");
+  result.statusOutsideScope = await asToken("/api/v2/templates");
   await look("account-tokens");
   await page.reload();
   await page.getByText("readme-bot").waitFor();
@@ -82,7 +82,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await dialog.getByRole("button", { name: "Write skill" }).click();
   const errors = dialog.locator(".error, [role=alert]");
   await errors.first().waitFor();
-  result.skillRefused = await errors.allTextContents();
+  result.skillErrors = await errors.allTextContents();
   await dialog.getByLabel("Name").fill("write-commits");
   await dialog.getByRole("button", { name: "Write skill" }).click();
   await page.getByRole("button", { name: "More for write-commits" }).waitFor();

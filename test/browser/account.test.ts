@@ -16,13 +16,13 @@ testNeeding(
       wrong: [],
       ended: 401,
       tokensAt: "/account/tokens",
-      mayRead: 200,
-      mayNot: 403,
+      statusInScope: 200,
+      statusOutsideScope: 403,
       shownAgain: false,
     });
-    expect(result.refused).toContain("password");
-    expect(result.address).toContain("nowhere");
-    expect(result.skillRefused).toEqual(["Must be lowercase words separated by hyphens"]);
+    expect(result.passwordError).toContain("password");
+    expect(result.addressError).toContain("nowhere");
+    expect(result.skillErrors).toEqual(["Must be lowercase words separated by hyphens"]);
     const [before, after] = result.keys;
     expect(before).toStartWith("ssh-ed25519 ");
     expect(after).toStartWith("ssh-ed25519 ");

@@ -1,6 +1,6 @@
 // Starts the app.
 import { render } from "preact";
-import { reportRendered } from "./data/first-picture.ts";
+import { reportRendered } from "./data/first-paint.ts";
 import { App } from "./shell/app.tsx";
 import { waitForContent } from "./shell/begin.ts";
 import { registerWorker } from "./shell/install.ts";

@@ -4,7 +4,7 @@ import type { Chat } from "#schema/chats/chat.ts";
 import type { ToolCallRequest, WatchEvent } from "#schema/chats/chat-event.ts";
 import { cameWithPage } from "../../browser/early.ts";
 import { call } from "./api.ts";
-import { firstPaint } from "./first-picture.ts";
+import { firstPaint } from "./first-paint.ts";
 import { ListRequests } from "./list-requests.ts";
 import { LiveSocket } from "./live-socket.ts";
 

@@ -2,7 +2,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import { takeFirstMessage } from "../../browser/early.ts";
-import { firstPaint } from "./first-picture.ts";
+import { firstPaint } from "./first-paint.ts";
 import { LiveSocket } from "./live-socket.ts";
 
 /** By ID. Each change creates a new map; unchanged rows are the same objects. */

@@ -98,9 +98,9 @@ type ScopesProps = {
 };
 
 const Scopes = ({ scopes, chosen, onChange }: ScopesProps) => {
-  const words = useSignal("");
+  const search = useSignal("");
   const single = scopes.filter((scope) => scope !== "all");
-  const found = single.filter((scope) => chosen.has(scope) || scope.includes(words.value.toLowerCase()));
+  const found = single.filter((scope) => chosen.has(scope) || scope.includes(search.value.toLowerCase()));
   const toggleScope = (scope: string): void => {
     const next = new Set(chosen);
     if (!next.delete(scope)) next.add(scope);
@@ -113,8 +113,8 @@ const Scopes = ({ scopes, chosen, onChange }: ScopesProps) => {
         class="input"
         aria-label="Find scopes"
         placeholder="workspace, template, read"
-        value={words.value}
-        onInput={textInto(words)}
+        value={search.value}
+        onInput={textInto(search)}
       />
       <div class="checks">
         {found.map((scope) => (

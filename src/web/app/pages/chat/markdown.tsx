@@ -30,23 +30,23 @@ const load = (): void => {
 load();
 
 /** Options for a documentation page: its headings can be linked to, and its links can lead within the app. */
-export type Reading = {
+export type DocumentOptions = {
   /** The ID of each heading, in order. */
   readonly ids: readonly string[];
   /** Returns the target of a link, or undefined to show only its text. */
-  readonly linkOf: (href: string) => string | undefined;
+  readonly resolveLink: (href: string) => string | undefined;
 };
 
-const ReadingContext = createContext<Reading | undefined>(undefined);
+const DocumentContext = createContext<DocumentOptions | undefined>(undefined);
 
 type MarkdownProps = {
   readonly text: string;
   /** The text is still growing, so its last block is not highlighted yet. */
   readonly isLive?: boolean;
-  readonly reading?: Reading;
+  readonly document?: DocumentOptions;
 };
 
-export const Markdown = ({ text, isLive = false, reading }: MarkdownProps) => {
+export const Markdown = ({ text, isLive = false, document }: MarkdownProps) => {
   const Reader = reader.value;
   const blocks = useMemo(() => Reader && new Reader(), [Reader]);
   if (!blocks) {
@@ -56,13 +56,13 @@ export const Markdown = ({ text, isLive = false, reading }: MarkdownProps) => {
   const tokens = blocks.read(text);
   let headings = 0;
   const drawn = tokens.map((token, at) =>
-    reading && token.type === "heading" ? (
-      <Heading key={at} token={token} id={reading.ids[headings++] ?? ""} />
+    document && token.type === "heading" ? (
+      <Heading key={at} token={token} id={document.ids[headings++] ?? ""} />
     ) : (
       <Block key={at} token={token} isLive={isLive && at === tokens.length - 1} />
     ),
   );
-  return reading ? <ReadingContext.Provider value={reading}>{drawn}</ReadingContext.Provider> : <>{drawn}</>;
+  return document ? <DocumentContext.Provider value={document}>{drawn}</DocumentContext.Provider> : <>{drawn}</>;
 };
 
 /** On documentation pages, heading levels are kept as they are. */
@@ -169,9 +169,8 @@ const isSafe = (address: string): boolean => /^(https?|mailto):/i.test(address);
 
 const Link = ({ link }: { link: Tokens.Link }) => {
   const words = link.tokens.length > 0 ? renderInline(link.tokens) : link.text || link.href;
-  const place = useContext(ReadingContext);
-  const here = place?.linkOf(link.href);
-  if (here?.startsWith("/") || here?.startsWith("#")) return <a href={here}>{words}</a>;
+  const target = useContext(DocumentContext)?.resolveLink(link.href);
+  if (target?.startsWith("/") || target?.startsWith("#")) return <a href={target}>{words}</a>;
   if (!isSafe(link.href)) return <>{words}</>;
   return (
     <a href={link.href} target="_blank" rel="noreferrer noopener" title={link.href}>

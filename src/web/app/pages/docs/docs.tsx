@@ -9,7 +9,7 @@ import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets, textInto } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
-import { Markdown, type Reading } from "../chat/markdown.tsx";
+import { type DocumentOptions, Markdown } from "../chat/markdown.tsx";
 import rules from "./docs.css" with { type: "text" };
 
 adoptSheet(rules);
@@ -117,7 +117,10 @@ const Text = ({ page }: { page: Page }) => {
   const { data, error } = state.value;
   // The title is already in the header.
   const text = useMemo(() => data?.replace(/^\s*# .*\n/, "") ?? "", [data]);
-  const reading = useMemo((): Reading => ({ ids: page.headings.map(({ id }) => id), linkOf: toLink }), [page]);
+  const options = useMemo(
+    (): DocumentOptions => ({ ids: page.headings.map(({ id }) => id), resolveLink: toLink }),
+    [page],
+  );
   // The section that the address names has just been rendered.
   useEffect(() => {
     if (text === "") return;
@@ -141,7 +144,7 @@ const Text = ({ page }: { page: Page }) => {
   if (data === undefined) return <Skeleton lines={10} />;
   return (
     <article class="prose docs">
-      <Markdown text={text} reading={reading} />
+      <Markdown text={text} document={options} />
     </article>
   );
 };

@@ -18,7 +18,7 @@ import { Use } from "./use.tsx";
 import { useRange } from "./use-range.ts";
 
 const PARTS: readonly { readonly tab: string; readonly label: string; readonly part: ComponentType<PartProps> }[] = [
-  { tab: "", label: "Use", part: Use },
+  { tab: "", label: "Usage", part: Use },
   { tab: "builds", label: "Builds", part: Builds },
   { tab: "chats", label: "Chats and cost", part: Chats },
   { tab: "ai-usage", label: "AI usage", part: AiUsagePart },

@@ -7,9 +7,9 @@ type Viewer = { readonly username: string };
 type Test = (row: WorkspaceSummary, viewer: Viewer) => boolean;
 
 const flag =
-  (value: string, of: (row: WorkspaceSummary) => boolean): Test =>
+  (value: string, read: (row: WorkspaceSummary) => boolean): Test =>
   (row) =>
-    of(row) === /^(1|t|true)$/.test(value);
+    read(row) === /^(1|t|true)$/.test(value);
 
 /** The keys that can be evaluated from a row. */
 const LOCAL: Record<string, (value: string) => Test> = {
@@ -66,12 +66,12 @@ export const listValues = (key: string, rows: Iterable<WorkspaceSummary>): strin
   if (["outdated", "dormant", "healthy", "shared", "has-ai-task", "has_external_agent"].includes(key)) {
     return ["true", "false"];
   }
-  const of: Record<string, (row: WorkspaceSummary) => string> = {
+  const readers: Record<string, (row: WorkspaceSummary) => string> = {
     owner: (row) => row.owner_name,
     template: (row) => row.template_name,
     organization: (row) => row.organization_name,
   };
-  const read = of[key];
+  const read = readers[key];
   if (!read) return key === "shared_with_user" ? ["me"] : [];
   const found = new Set<string>(key === "owner" ? ["me"] : []);
   for (const row of rows) found.add(read(row));
