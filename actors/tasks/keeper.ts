@@ -113,7 +113,7 @@ export class TaskKeeper implements Service {
     }
     // May be set already after a crash, before the chat was created or the timer cleared.
     if (task.delivered_at === null) {
-      const begins = beginDelivery({ id: task_id, known: task.updated_at, delivered_at: now });
+      const begins = beginDelivery({ id: task_id, known_updated_at: task.updated_at, delivered_at: now });
       await store.commit([begins], { of: part });
     }
     try {

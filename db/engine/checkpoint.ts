@@ -2,7 +2,7 @@
 // then does the writer wait, and never for a reader). The Worker starts after enough commits.
 import type { Database } from "bun:sqlite";
 import { getArmedFailpoint } from "#base/failpoint.ts";
-import { isDistrusted } from "./refusal.ts";
+import { isIntegrityError } from "./refusal.ts";
 
 const MAX_WAL_BYTES = 64 * 1024 * 1024;
 const PAGE_BYTES = 4096;
@@ -26,7 +26,8 @@ export class Checkpointer {
   #groups = 0;
   readonly #db: Database;
   readonly #options: CheckpointerOptions;
-  #isReported = false;
+  /** The Worker has a message that it has not answered yet. */
+  #isPending = false;
   /** Truncation failed because a reader holds the log. */
   #isHeld = false;
   #hasEnded = false;
@@ -40,8 +41,8 @@ export class Checkpointer {
   /** Called after each committed group. At most one message to the Worker is pending. */
   onCommit(): void {
     this.#groups += 1;
-    if (this.#isReported || this.#hasEnded || this.#groups < (this.#options.workerFrom ?? WORKER_START_COMMITS)) return;
-    this.#isReported = true;
+    if (this.#isPending || this.#hasEnded || this.#groups < (this.#options.workerFrom ?? WORKER_START_COMMITS)) return;
+    this.#isPending = true;
     this.#worker ??= this.#start();
     this.#worker.postMessage({ committed: true });
   }
@@ -75,10 +76,10 @@ export class Checkpointer {
       this.#closed?.();
       return;
     }
-    this.#isReported = false;
+    this.#isPending = false;
     if (report.error) {
       const error = Object.assign(new Error(report.error), { code: report.code });
-      if (isDistrusted(error)) this.#options.fatal(error);
+      if (isIntegrityError(error)) this.#options.fatal(error);
       return;
     }
     const { log = 0, checkpointed = 0 } = report;
@@ -94,7 +95,7 @@ export class Checkpointer {
       this.#truncate();
     } catch (error) {
       // Any other error left the log unchanged.
-      if (isDistrusted(error)) this.#options.fatal(error as Error);
+      if (isIntegrityError(error)) this.#options.fatal(error as Error);
     }
   }
 

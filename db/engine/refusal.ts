@@ -5,7 +5,7 @@ import { CommitError } from "./store.ts";
 const getCode = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? "");
 
 /** Returns whether the disk can no longer be trusted, because the page cache and the disk may differ. */
-export const isDistrusted = (error: unknown): boolean =>
+export const isIntegrityError = (error: unknown): boolean =>
   /^SQLITE_IOERR_(FSYNC|DIR_FSYNC|TRUNCATE)|^SQLITE_(CORRUPT|NOTADB)/.test(getCode(error));
 
 /** Returns whether the disk rejected a read or write. A single error may be transient; a repeated one is not. */

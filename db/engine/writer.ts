@@ -8,7 +8,7 @@ import { tracing } from "#base/trace.ts";
 import { CommitSpan } from "./commit-span.ts";
 import { CommitTrace } from "./commit-trace.ts";
 import { type CommitFigures, measureBatch, type Pending } from "./pending.ts";
-import { failsWholeGroup, isDiskError, isDistrusted, toCommitError } from "./refusal.ts";
+import { failsWholeGroup, isDiskError, isIntegrityError, toCommitError } from "./refusal.ts";
 import { Settlements } from "./settlements.ts";
 import type { Statement } from "./sql.ts";
 import { CommitError } from "./store.ts";
@@ -275,7 +275,7 @@ export class Writer {
     if (isDiskError(error)) this.#diskErrors += 1;
     this.#options.refused?.(refusal);
     const fatal =
-      refusal.reason === "closed" || isDistrusted(error) || this.#diskErrors > 1 || this.#db.inTransaction === true;
+      refusal.reason === "closed" || isIntegrityError(error) || this.#diskErrors > 1 || this.#db.inTransaction === true;
     for (const pending of group) pending.reject(refusal);
     if (!fatal) return;
     const stopped = new CommitError("closed", "the store has stopped after a failure", { cause: error });

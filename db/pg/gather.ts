@@ -1,5 +1,5 @@
 // Decides what a group of batches sends. Log lines, which arrive one or a few at a time from many agents, are combined into one statement
-// after all others: each statement costs node and database about as much as its row. Pure.
+// after all others, because each separate statement costs about as much as storing its row. Pure.
 import type { Pending } from "../engine/pending.ts";
 import type { Statement, Value } from "../engine/sql.ts";
 import { type BoundText, extractInsertedRows, toSent, toUnnestInsert } from "./bind.ts";
@@ -9,17 +9,17 @@ const GATHERED = "agent_logs";
 /** Fewer rows are sent individually. */
 const MIN_GATHERED_ROWS = 8;
 
-/** `of`: the batch that fails with this statement; undefined for rows of several. */
-export type Outgoing = { readonly sent: BoundText; readonly of?: Pending };
+/** `source`: the batch that fails with this statement; undefined if its rows come from several batches. */
+export type Outgoing = { readonly sent: BoundText; readonly source?: Pending };
 
 /** `isGathered` false: keeps every statement in its place, so that an error identifies its batch. */
 export const gatherOutgoing = (group: readonly Pending[], isGathered: boolean): Outgoing[] => {
   const lines = isGathered ? gatherLines(group) : undefined;
-  const outgoing: Outgoing[] = group.flatMap((of) =>
-    of.batch
+  const outgoing: Outgoing[] = group.flatMap((source) =>
+    source.batch
       .filter((statement) => !lines || !toInsertedRows(statement))
       .flatMap(toSent)
-      .map((sent) => ({ sent, of })),
+      .map((sent) => ({ sent, source })),
   );
   if (lines) outgoing.push({ sent: lines });
   return outgoing;

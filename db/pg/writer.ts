@@ -311,10 +311,10 @@ export class PgWriter {
     words: readonly BroadcastEvent[],
     isGathered: boolean,
   ): Promise<RefusedBatch | "gathered" | undefined> {
-    const sent: { readonly of?: Pending; readonly answer: Promise<{ command?: string }> }[] = [];
-    const send = ({ text, params }: BoundText, of?: Pending) =>
+    const sent: { readonly source?: Pending; readonly answer: Promise<{ command?: string }> }[] = [];
+    const send = ({ text, params }: BoundText, source?: Pending) =>
       sent.push({
-        ...(of ? { of } : {}),
+        ...(source ? { source } : {}),
         // Without parameters, uses the simple protocol, which needs no PREPARE round trip.
         answer: (params.length === 0 ? connection.unsafe(text) : connection.unsafe(text, params as never[])).execute(),
       });
@@ -328,7 +328,7 @@ export class PgWriter {
     const locks = makeLocks(group);
     if (locks) send(locks);
     const started = sent.length;
-    for (const { sent: one, of } of gatherOutgoing(group, isGathered)) send(one, of);
+    for (const { sent: one, source } of gatherOutgoing(group, isGathered)) send(one, source);
     for (const one of this.#makeNotifications(group, words)) send(one);
     failpoint("before_commit");
     sent.push({ answer: connection`commit`.execute() });
@@ -339,7 +339,7 @@ export class PgWriter {
       return undefined;
     }
     const error = (answers[first] as PromiseRejectedResult).reason;
-    const pending = sent[first]?.of;
+    const pending = sent[first]?.source;
     const isOfSeveral = isGathered && !pending && first >= started && first < sent.length - 1;
     // With a broken connection, it is unknown whether COMMIT arrived.
     if (

@@ -50,7 +50,7 @@ export const findTaskPrompt = query(
 
 const isOpen = and(isLiving, sql`${tasks.delivered_at} is null`, eq(tasks.problem, ""));
 
-/** Tasks whose prompt is not delivered yet. Those with a problem continue at their timer, or when someone resumes them. */
+/** Tasks whose prompt is not delivered yet. Tasks with a problem are not included: a timer or a user retries them. */
 export const listOpenTasks = forOwnRows(
   query(selectLiving().where(isOpen).limit(10_000)),
   query(
@@ -63,12 +63,21 @@ export const listOpenTasks = forOwnRows(
 export const insertTask = insertInto(tasks);
 export const updateTask = updateBy(tasks, tasks.id);
 
-/** Fixes the prompt before delivery. Rejected as stale when it was changed since it was read, or is already being delivered. */
-export const beginDelivery = statement<{ id: string; known: number; delivered_at: number }>(
+/**
+ * Starts the delivery, after which the prompt cannot change. Rejected as stale if the task has changed since it was read, when its
+ * `updated_at` was `known_updated_at`, or if the delivery has already started.
+ */
+export const beginDelivery = statement<{ id: string; known_updated_at: number; delivered_at: number }>(
   build
     .update(tasks)
     .set({ delivered_at: sql`${sql.placeholder("delivered_at")}`, problem: "" })
-    .where(and(eqParam(tasks.id), eq(tasks.updated_at, sql.placeholder("known")), sql`${tasks.delivered_at} is null`)),
+    .where(
+      and(
+        eqParam(tasks.id),
+        eq(tasks.updated_at, sql.placeholder("known_updated_at")),
+        sql`${tasks.delivered_at} is null`,
+      ),
+    ),
   { expect: 1 },
 );
 

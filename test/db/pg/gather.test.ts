@@ -27,7 +27,19 @@ const makeMany = (): Pending[] =>
 test("[PQ-11] lines of many batches are written in order by one statement after all others", () => {
   const group = makeMany();
   const outgoing = gatherOutgoing(group, true);
-  expect(outgoing.map(({ of }) => of && group.indexOf(of))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, undefined]);
+  expect(outgoing.map(({ source }) => source && group.indexOf(source))).toEqual([
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    undefined,
+  ]);
   const { text = "", params = [] } = outgoing.at(-1)?.sent ?? {};
   expect(text).toStartWith(
     'insert into "agent_logs" (id, agent, source, created_at, level, output) select * from unnest(',
@@ -40,7 +52,7 @@ test("[PQ-11] lines of many batches are written in order by one statement after 
 
 test("[PQ-11] lines stay in their own batch if another statement may touch them, if there are few of them, and after a refusal", () => {
   const isGatheredInPlace = (group: readonly Pending[], isGathered = true): boolean =>
-    gatherOutgoing(group, isGathered).every(({ of }) => of !== undefined);
+    gatherOutgoing(group, isGathered).every(({ source }) => source !== undefined);
   expect(isGatheredInPlace(makeMany(), false)).toBe(true);
   expect(isGatheredInPlace([...makeMany(), makePending(...deleteSubAgent({ id: "a", key: 1 }))])).toBe(true);
   const { touches: _touches, ...silent } = counted;
