@@ -201,13 +201,15 @@ test("[HB-6] a refusing or slow bucket is explained with its settings, and a tra
     SLIPWAY_HOME_BACKUP_S3_ACCESS_KEY: ACCESS_KEY,
     SLIPWAY_HOME_BACKUP_S3_SECRET_KEY: SECRET_KEY,
   });
-  server.play(() => server.refused(403, "InvalidAccessKeyId"));
+  server.inject(() => server.refused(403, "InvalidAccessKeyId"));
   await expect(write(store, pack(home.path))).rejects.toThrow("home_backup_s3_access_key is not known there");
-  server.play(() => server.refused(503, "SlowDown"));
+  server.inject(() => server.refused(503, "SlowDown"));
   await expect(write(store, pack(home.path))).rejects.toThrow("cannot be used");
   expect([...server.objects.keys()]).toEqual([]);
   let failures = 0;
-  server.play((request) => (request.method !== "PUT" || failures++ > 2 ? undefined : server.refused(503, "SlowDown")));
+  server.inject((request) =>
+    request.method !== "PUT" || failures++ > 2 ? undefined : server.refused(503, "SlowDown"),
+  );
   const created = await write(store, pack(home.path));
   await store.verify(WORKSPACE, created.id, signal);
 });

@@ -22,15 +22,17 @@ test("[HK-13] a repeated key of an object is found at any depth and in any notat
 });
 
 test("[HK-2] the hook gets the model's own bytes if they equal what is run, and the repaired arguments otherwise", () => {
-  const of = (args: unknown, raw?: string) =>
+  const propose = (args: unknown, raw?: string) =>
     toProposedInput("list_templates", { properties: { query: {} } }, { args, raw });
-  expect(of({ query: "a" }, '{ "query":"a" }')).toEqual({ tool_input: '{ "query":"a" }' });
-  expect(of({ query: "a" }, '{"query":"a"')).toEqual({ tool_input: '{"query":"a"}' });
-  expect(of({}, "")).toEqual({ tool_input: "{}" });
-  expect(of({ query: "a" })).toEqual({ tool_input: '{"query":"a"}' });
-  expect(of({ input: '{"query":["' }, '{"query":["')).toEqual({ refusal: expect.stringContaining("not valid JSON") });
-  expect(of({ query: "b" }, '{"query":"a","query":"b"}')).toEqual({ refusal: expect.stringContaining("twice") });
-  // Tools of others: each key once, as it is used.
+  expect(propose({ query: "a" }, '{ "query":"a" }')).toEqual({ tool_input: '{ "query":"a" }' });
+  expect(propose({ query: "a" }, '{"query":"a"')).toEqual({ tool_input: '{"query":"a"}' });
+  expect(propose({}, "")).toEqual({ tool_input: "{}" });
+  expect(propose({ query: "a" })).toEqual({ tool_input: '{"query":"a"}' });
+  expect(propose({ input: '{"query":["' }, '{"query":["')).toEqual({
+    refusal: expect.stringContaining("not valid JSON"),
+  });
+  expect(propose({ query: "b" }, '{"query":"a","query":"b"}')).toEqual({ refusal: expect.stringContaining("twice") });
+  // For tools of MCP servers, a repeated key is sent once, with the value that the tool gets.
   expect(toProposedInput("theirs", {}, { args: { q: 2 }, raw: '{"q":1,"q":2}' })).toEqual({ tool_input: '{"q":2}' });
 });
 
@@ -45,7 +47,7 @@ test("[HK-5] limits are exact, and a permission is accepted only for events that
   expect(read("pre_tool_use", { permission: { decision: "allow", input_override } }).permission).toMatchObject({
     input_override,
   });
-  // Looked at before it is parsed: two megabytes could be a million values.
+  // Values are counted before the answer is parsed, because two megabytes could hold a million of them.
   expect(() => read("stop", `{"model_context":[${"0,".repeat(100_001)}0]}`)).toThrow("more than 100000 values");
   const longer = { text: `${input_override.text}x` };
   expect(() => read("pre_tool_use", { permission: { decision: "allow", input_override: longer } })).toThrow("too long");
@@ -53,22 +55,22 @@ test("[HK-5] limits are exact, and a permission is accepted only for events that
 
 test("[HK-4] 256 dispatches run concurrently, 192 of them for prompts; others wait 250 ms in order, then are refused", async () => {
   const clock = new ManualClock();
-  const places = new Slots(clock);
-  const takePlaces = async (count: number, pool: "prompt" | "turn") =>
-    Promise.all(Array.from({ length: count }, () => places.acquire(pool)));
-  const prompts = await takePlaces(192, "prompt");
-  const late = places.acquire("prompt");
-  const turns = await takePlaces(64, "turn");
+  const slots = new Slots(clock);
+  const acquireSlots = async (count: number, pool: "prompt" | "turn") =>
+    Promise.all(Array.from({ length: count }, () => slots.acquire(pool)));
+  const prompts = await acquireSlots(192, "prompt");
+  const late = slots.acquire("prompt");
+  const turns = await acquireSlots(64, "turn");
   expect([...prompts, ...turns].every((free) => free !== undefined)).toBe(true);
-  expect(places.size).toBe(256);
-  const waiting = places.acquire("turn");
+  expect(slots.size).toBe(256);
+  const waiting = slots.acquire("turn");
   turns[0]?.();
   turns[0]?.();
   expect(await waiting).toBeDefined();
-  expect(places.size).toBe(256);
+  expect(slots.size).toBe(256);
   prompts[0]?.();
   expect(await late).toBeDefined();
-  const none = places.acquire("turn");
+  const none = slots.acquire("turn");
   clock.advance(250);
   expect(await none).toBeUndefined();
 });

@@ -128,7 +128,7 @@ describe("cloud b", () => {
       ].entries()) {
         cloud.certificate(`named-${i}`, name, { issuer: "middle" });
         expect(await verify(cloud.message(document(), `named-${i}`))).toBe(
-          "the signer does not bear a name of that cloud",
+          "the signer's certificate does not have a name of Azure's metadata service",
         );
       }
       cloud.certificate("foreign", "metadata.azure.com", { issuer: "other-root" });

@@ -248,7 +248,7 @@ testNeeding(
     expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(2);
 
     // One that is interrupted between its two volumes has already switched.
-    const isBetween = proxy.cut({ call: /^DELETE \/volumes\//, moment: "done" });
+    const isBetween = proxy.cut({ call: /^DELETE \/volumes\//, moment: "after" });
     const done = far.run(makeTwoVolumeRequest(id, "stop", { restore: first }), report, signal);
     await isBetween;
     await done;

@@ -59,7 +59,7 @@ const getRefusal = (state: TrialState, event: TrialEvent): string => {
 
 const now = 1_000;
 const delivered = (number: number): TrialEvent => ({ type: "delivered", number, message_id: number * 10, now });
-const seen = (number: number, chat: "works" | "asks" | "rests", more: object = {}): TrialEvent => ({
+const seen = (number: number, chat: "running" | "needs_approval" | "idle", more: object = {}): TrialEvent => ({
   type: "seen",
   number,
   chat,
@@ -85,33 +85,33 @@ const keep = (number: number): TrialEvent => ({ type: "keep", number, snapshot_i
 const states = ({ ways }: TrialState): string => ways.map(({ status }) => status).join(" ");
 
 test("[TY-3] a way passes through fork, turn and check, and is checked again when its chat continues", () => {
-  const working = applyEvents(begin(2), delivered(1), delivered(2), seen(1, "works"));
+  const working = applyEvents(begin(2), delivered(1), delivered(2), seen(1, "running"));
   expect([states(working), working.status]).toEqual(["working working", "running"]);
-  const asking = applyEvents(working, seen(1, "asks"));
+  const asking = applyEvents(working, seen(1, "needs_approval"));
   expect(states(asking)).toBe("needs_you working");
-  const checking = applyEvents(asking, seen(1, "works"), seen(1, "rests"), seen(2, "rests", { failed: "no model" }));
+  const checking = applyEvents(asking, seen(1, "running"), seen(1, "idle"), seen(2, "idle", { failed: "no model" }));
   expect(states(checking)).toBe("checking error");
   expect(checking.ways[1]?.error).toBe("no model");
   const ready = applyEvents(checking, measured(1), checked(1, 1, check(1)));
   expect([states(ready), ready.status]).toEqual(["failed error", "ready"]);
-  const again = applyEvents(ready, seen(1, "works"));
+  const again = applyEvents(ready, seen(1, "running"));
   expect(again.ways[0]).toMatchObject({ status: "working", turn: 2, measured: false, check: null });
   // Further results of the first check are ignored.
-  expect(transition(applyEvents(again, seen(1, "rests")), checked(1, 1, check(0))).kind).toBe("stale");
-  const passed = applyEvents(again, seen(1, "rests"), measured(1, 2), checked(1, 2, check(0)));
+  expect(transition(applyEvents(again, seen(1, "idle")), checked(1, 1, check(0))).kind).toBe("stale");
+  const passed = applyEvents(again, seen(1, "idle"), measured(1, 2), checked(1, 2, check(0)));
   expect([states(passed), passed.status]).toEqual(["passed error", "ready"]);
-  const ended = applyEvents(begin(2), delivered(1), seen(1, "rests"), measured(1));
+  const ended = applyEvents(begin(2), delivered(1), seen(1, "idle"), measured(1));
   expect(states(applyEvents(ended, checked(1, 1, check(0, true))))).toBe("failed waiting");
   expect(states(applyEvents(ended, checked(1, 1, null)))).toBe("error waiting");
-  expect(states(applyEvents(begin(1, ""), delivered(1), seen(1, "rests"), measured(1)))).toBe("finished");
+  expect(states(applyEvents(begin(1, ""), delivered(1), seen(1, "idle"), measured(1)))).toBe("finished");
 });
 
 test("[TY-6] a stop ends active ways, also while a prompt is being sent, and an interrupted one is not treated as active", () => {
-  const stopped = applyEvents(begin(3), delivered(1), delivered(2), seen(2, "rests"), { type: "stop", now });
+  const stopped = applyEvents(begin(3), delivered(1), delivered(2), seen(2, "idle"), { type: "stop", now });
   expect([states(stopped), stopped.status]).toEqual(["stopped stopped stopped", "ready"]);
   expect(stopped.ways.map(({ interrupts }) => interrupts)).toEqual([true, false, false]);
-  expect(transition(stopped, seen(1, "works")).kind).toBe("stale");
-  expect(applyEvents(stopped, seen(1, "rests")).ways[0]).toMatchObject({ status: "stopped", interrupts: false });
+  expect(transition(stopped, seen(1, "running")).kind).toBe("stale");
+  expect(applyEvents(stopped, seen(1, "idle")).ways[0]).toMatchObject({ status: "stopped", interrupts: false });
   expect(applyEvents(stopped, delivered(3)).ways[2]).toMatchObject({
     status: "stopped",
     interrupts: true,
@@ -121,7 +121,7 @@ test("[TY-6] a stop ends active ways, also while a prompt is being sent, and an 
 });
 
 test("[TY-4] [TY-5] one finished way is kept, or none; a failed keep leaves the choice open", () => {
-  const ready = applyEvents(begin(2), delivered(1), seen(1, "rests"), measured(1), checked(1, 1, check(0)));
+  const ready = applyEvents(begin(2), delivered(1), seen(1, "idle"), measured(1), checked(1, 1, check(0)));
   expect(getRefusal(ready, keep(2))).toStartWith("conflict: Way 2 is still running");
   expect(getRefusal(ready, keep(3))).toStartWith("invalid");
   const keeping = applyEvents(ready, keep(1));
@@ -159,12 +159,17 @@ test(`[TY-7] in any order of events and requests, each way of a trial ends up ke
       const turn = 1 + Math.floor(random() * 2);
       const event = pick<() => TrialEvent>([
         () => delivered(number),
-        () => seen(number, pick(["works", "asks", "rests"] as const), random() < 0.2 ? { failed: "it failed" } : {}),
+        () =>
+          seen(
+            number,
+            pick(["running", "needs_approval", "idle"] as const),
+            random() < 0.2 ? { failed: "it failed" } : {},
+          ),
         () => ({ type: "broken", number, error: "it broke", now }),
         () => measured(number, turn),
         () => checked(number, turn, pick([check(0), check(1), null])),
-        () => (random() < 0.2 ? { type: "stop", now } : seen(number, "rests")),
-        () => (random() < 0.3 ? keep(number) : seen(number, "rests")),
+        () => (random() < 0.2 ? { type: "stop", now } : seen(number, "idle")),
+        () => (random() < 0.3 ? keep(number) : seen(number, "idle")),
         () => ({ type: "keep_failed", error: "no" }),
         () => ({ type: "restored" }),
         () => (random() < 0.05 ? { type: "discard", now } : { type: "gone", number }),

@@ -31,7 +31,7 @@ describe("[TI-10] activity moves the deadline to one bump from now", () => {
     expect(getDeadline(decision)).toBe(bumped === undefined ? undefined : START + bumped);
   });
 
-  test("[TI-10] by the template's length, not past the latest deadline, and through the next autostart", () => {
+  test("[TI-10] the bump is the template's, ends at the latest deadline, and covers the next autostart and its run", () => {
     const rules = createRules({ activity_bump_ms: 3 * HOUR });
     expect(getDeadline(recordActivity(runningWith(HOUR), rules, CONNECTED, START))).toBe(START + 3 * HOUR);
     const capped = runningWith(HOUR, { build: { max_deadline: START + 2 * HOUR } });
@@ -77,7 +77,7 @@ describe("[TI-11] activity that does not move the deadline", () => {
   });
 });
 
-test("[TI-10] reports in any number at any time: deadlines only grow, never past the latest, never further than a bump or the next run", () => {
+test("[TI-10] for any series of reports, deadlines only grow, and never pass the latest deadline, or one bump from now if there is no autostart", () => {
   const report = fc.record({
     wait: fc.integer({ min: 0, max: 3 * HOUR }),
     reason: fc.constantFrom("agent_stats", "terminal", "app_traffic", "usage"),

@@ -1,5 +1,5 @@
-// Fills a data directory with chats and messages, written with the product's own statements while no server is running: for the row
-// `chats-at-scale`, or manually: bun test/bench/seeds/seed-chats.ts --dir DIR --chats 50000 --messages 2000000. Needs a first user.
+// Fills a data directory with chats and messages, written with the product's own statements while no server is running: for the
+// benchmark `chats-at-scale`, or manually: bun test/bench/seeds/seed-chats.ts --dir DIR --chats 50000 --messages 2000000. Needs a first user.
 import { parseArgs } from "node:util";
 import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
@@ -10,9 +10,9 @@ import { type LocalStore, openLocalStore } from "#db/engine/local.ts";
 import type { Statement } from "#db/engine/sql.ts";
 
 export type SeededChats = {
-  /** The chat with LONG messages. */
+  /** The chat with `LONG_CHAT_MESSAGES` messages. */
   readonly long_id: string;
-  /** The ID of a message in the middle of it. */
+  /** The ID of a message in the middle of that chat. */
   readonly middle: number;
   /** A word in one message of a hundred. */
   readonly word: string;
@@ -20,11 +20,10 @@ export type SeededChats = {
 };
 
 const LONG_CHAT_MESSAGES = 5_000;
-const WORDS = 40;
-/** Messages per commit. */
-const COMMIT = 2_000;
+const WORDS_PER_MESSAGE = 40;
+const MESSAGES_PER_COMMIT = 2_000;
 /** In every hundredth message, so that at least a quarter of the chats contain it. */
-const MIDDLING = "walrus";
+const SEARCH_WORD = "walrus";
 
 const vocabulary = Array.from({ length: 20_000 }, (_, index) => `w${index.toString(36)}`);
 let state = 42;
@@ -34,7 +33,7 @@ const random = (): number => {
 };
 /** A few words are frequent and most are rare. */
 const sentence = (): string =>
-  Array.from({ length: WORDS }, () => vocabulary[Math.floor(random() ** 3 * vocabulary.length)]).join(" ");
+  Array.from({ length: WORDS_PER_MESSAGE }, () => vocabulary[Math.floor(random() ** 3 * vocabulary.length)]).join(" ");
 
 /** Creates chats of the first user, newest last; the last one is long. */
 export const seedChats = async (directory: string, chats: number, messages: number): Promise<SeededChats> => {
@@ -63,7 +62,7 @@ export const seedChats = async (directory: string, chats: number, messages: numb
       long = { id, first };
       batch.push(...toChatStatements(member, { id, key, first, count, at: now - (chats - index) * 1_000 }));
       waiting += count;
-      if (waiting < COMMIT && index < chats - 1) continue;
+      if (waiting < MESSAGES_PER_COMMIT && index < chats - 1) continue;
       await store.commit(batch);
       batch = [];
       waiting = 0;
@@ -71,20 +70,20 @@ export const seedChats = async (directory: string, chats: number, messages: numb
     }
     await merge(store);
     const seconds = (performance.now() - started) / 1_000;
-    return { long_id: long.id, middle: long.first + LONG_CHAT_MESSAGES / 2, word: MIDDLING, seconds };
+    return { long_id: long.id, middle: long.first + LONG_CHAT_MESSAGES / 2, word: SEARCH_WORD, seconds };
   } finally {
     await store.close();
   }
 };
 
-type Place = { id: string; key: number; first: number; count: number; at: number };
+type SeedChat = { id: string; key: number; first: number; count: number; at: number };
 
-const toChatStatements = (member: { owner_id: string; organization_id: string }, place: Place): Statement[] => {
-  const { id, key, first, count, at } = place;
+const toChatStatements = (member: { owner_id: string; organization_id: string }, seed: SeedChat): Statement[] => {
+  const { id, key, first, count, at } = seed;
   const title = `Chat ${key}`;
   const rows = Array.from({ length: count }, (_, index) => {
     const message = sentence();
-    const text = (first + index) % 100 === 0 ? `${message} ${MIDDLING}` : message;
+    const text = (first + index) % 100 === 0 ? `${message} ${SEARCH_WORD}` : message;
     return {
       id: first + index,
       chat: key,

@@ -24,7 +24,7 @@ const openWorld = async () => {
   const opened = await openPgStore({ url: testDatabase.url, now: 0, fatal: () => {} });
   database = opened;
   const store = startObjectStore();
-  const bucket = new Bucket(store.place, { answer_ms: 300 });
+  const bucket = new Bucket(store.location, { answer_ms: 300 });
   // Age protects nothing here: only the rows decide.
   const elsewhere = new BucketBlobs(opened, bucket, { spared_ms: 0 });
   const folders: Disposable[] = [];
@@ -80,26 +80,26 @@ testNeeding(
   async () => {
     await using at = await openWorld();
     const node = await at.node();
-    at.store.play((request) => (request.method === "PUT" ? at.store.refused(503, "SlowDown") : undefined));
+    at.store.inject((request) => (request.method === "PUT" ? at.store.refused(503, "SlowDown") : undefined));
     const refused = await node.put(bytes("one")).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(AppError);
     expect(refused).toMatchObject({ kind: "overloaded", retry_after: 10 });
     expect(await at.rows()).toEqual(["coming"]);
     expect(existsSync(await node.getPath(sha256("one")))).toBe(false);
     // Accepted, but the response is lost: the row is invalid, and the object is removed with it.
-    at.store.play((request) => (request.method === "HEAD" ? at.store.refused(500, "") : undefined));
+    at.store.inject((request) => (request.method === "HEAD" ? at.store.refused(500, "") : undefined));
     expect(await node.put(bytes("two")).catch((error: unknown) => error)).toBeInstanceOf(AppError);
     expect(at.store.objects.size).toBe(1);
-    at.store.play(undefined);
+    at.store.inject(undefined);
     await node.put(bytes("three"));
     await node.sweep(async () => new Set([sha256("three")]));
     expect(await at.rows()).toEqual(["kept"]);
     expect(at.store.objects.size).toBe(1);
     // A reader gets a retryable error, never damaged data.
     const other = await at.node();
-    at.store.play(() => new Response("threE"));
+    at.store.inject(() => new Response("threE"));
     expect(await other.getPath(sha256("three")).catch((error: unknown) => error)).toMatchObject({ kind: "overloaded" });
-    at.store.play(undefined);
+    at.store.inject(undefined);
     expect(await Bun.file(await other.getPath(sha256("three"))).text()).toBe("three");
   },
 );
@@ -120,17 +120,17 @@ testNeeding(
     expect(await at.rows()).toEqual(["kept"]);
     expect(await Bun.file(await (await at.node()).getPath(hash)).text()).toBe("one");
     // An upload that is given up while it is in progress is rejected on arrival.
-    at.store.play(async (request) => {
+    at.store.inject(async (request) => {
       if (request.method === "PUT") await at.elsewhere.clean();
       return undefined;
     });
     expect(await node.put(bytes("late")).catch((error: unknown) => error)).toMatchObject({ kind: "overloaded" });
-    at.store.play(undefined);
+    at.store.inject(undefined);
     // Objects that cannot be removed now are removed later.
     await at.elsewhere.remove([hash]);
-    at.store.play((request) => (request.method === "DELETE" ? at.store.refused(503, "SlowDown") : undefined));
+    at.store.inject((request) => (request.method === "DELETE" ? at.store.refused(503, "SlowDown") : undefined));
     await expect(at.elsewhere.clean()).rejects.toThrow("503 SlowDown");
-    at.store.play(undefined);
+    at.store.inject(undefined);
     await at.elsewhere.clean();
     expect(await at.rows()).toEqual([]);
     expect(at.store.objects.size).toBe(0);

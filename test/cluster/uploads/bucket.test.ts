@@ -22,7 +22,7 @@ const openWorld = async (size = 300_000) => {
   const path = join(folder.path, `sent-${size}`);
   await Bun.write(path, bytes);
   const to = join(folder.path, "arrived");
-  return { store, bucket: new Bucket(store.place, { answer_ms: 400 }), bytes, path, to, hash: sha256(bytes) };
+  return { store, bucket: new Bucket(store.location, { answer_ms: 400 }), bytes, path, to, hash: sha256(bytes) };
 };
 
 const failure = async (work: Promise<unknown>): Promise<BucketError> => {
@@ -50,7 +50,7 @@ test("[CL-33] requests to a store that is busy, disconnects or hangs are retried
   const { store, bucket, bytes, path, to, hash } = await openWorld(100_000);
   const hung = Promise.withResolvers<Response>();
   let requested = 0;
-  store.play((request) => {
+  store.inject((request) => {
     if (request.method !== "PUT") return undefined;
     requested += 1;
     if (requested === 1) return store.refused(503, "SlowDown");
@@ -73,7 +73,7 @@ test("[CL-33] requests to a store that is busy, disconnects or hangs are retried
       } as never),
       { headers: { "content-length": String(bytes.length) } },
     );
-  store.play(() => {
+  store.inject(() => {
     requested += 1;
     return requested < 3 ? half() : undefined;
   });
@@ -85,11 +85,11 @@ test("[CL-33] requests to a store that is busy, disconnects or hangs are retried
 
 test("[CL-33] a store that stays unreachable is given up, with an error without a key or a signed URL", async () => {
   const { store, bucket, bytes, path } = await openWorld();
-  store.play(() => store.refused(503, "SlowDown"));
+  store.inject(() => store.refused(503, "SlowDown"));
   const busy = await failure(bucket.put("slipway/one", path, bytes.length));
   expect(busy.message).toContain("it refuses (503 SlowDown)");
   expect(store.requestLog.length).toBe(4);
-  store.play(() => store.refused(403, "AccessDenied"));
+  store.inject(() => store.refused(403, "AccessDenied"));
   const denied = await failure(bucket.put("slipway/one", path, bytes.length));
   expect(denied.message).toContain("the key may not list, write, read and remove there (403 AccessDenied)");
   // Retrying does not help.
@@ -104,7 +104,7 @@ test("[CL-33] a store that stays unreachable is given up, with an error without 
 test("[CL-33] bytes damaged in transit are sent again, and a false success is detected", async () => {
   const { store, bucket, bytes, path, to, hash } = await openWorld();
   let requested = 0;
-  store.play((request) => {
+  store.inject((request) => {
     if (request.method !== "PUT") return undefined;
     requested += 1;
     if (requested === 1) return store.refused(400, "BadDigest");
@@ -118,13 +118,13 @@ test("[CL-33] bytes damaged in transit are sent again, and a false success is de
   const changed = bytes.slice();
   changed[100_000] = (changed[100_000] ?? 0) ^ 1;
   requested = 0;
-  store.play(() => {
+  store.inject(() => {
     requested += 1;
     return requested === 1 ? new Response(changed) : undefined;
   });
   await bucket.getTo("slipway/one", to, hash);
   expect(Buffer.compare(readFileSync(to), bytes)).toBe(0);
-  store.play(() => new Response(changed));
+  store.inject(() => new Response(changed));
   const lies = await failure(bucket.getTo("slipway/one", to, hash));
   expect(lies.message).toContain("it gives other bytes than it was given");
 });
@@ -132,14 +132,14 @@ test("[CL-33] bytes damaged in transit are sent again, and a false success is de
 test("[CL-34] a check says what to fix: the key, its secret, the region, the name, missing permissions", async () => {
   const { store } = await openWorld();
   const findProblem = async (over: object) =>
-    (await failure(new Bucket({ ...store.place, ...over }, { answer_ms: 400 }).check())).message;
-  await new Bucket(store.place).check();
+    (await failure(new Bucket({ ...store.location, ...over }, { answer_ms: 400 }).check())).message;
+  await new Bucket(store.location).check();
   expect(store.objects.size).toBe(0);
   expect(await findProblem({ access_key: "AKIAOTHER" })).toContain("s3_access_key is not known there");
   expect(await findProblem({ secret_key: "other" })).toContain("s3_secret_key does not belong to s3_access_key");
   expect(await findProblem({ bucket: "elsewhere" })).toContain("there is no such bucket");
-  store.play((request) => (request.method === "DELETE" ? store.refused(403, "AccessDenied") : undefined));
+  store.inject((request) => (request.method === "DELETE" ? store.refused(403, "AccessDenied") : undefined));
   expect(await findProblem({})).toContain("may not list, write, read and remove");
-  store.play(() => new Response(null, { status: 301 }));
+  store.inject(() => new Response(null, { status: 301 }));
   expect(await findProblem({})).toContain("cannot be used: it refuses (301)");
 });

@@ -13,8 +13,8 @@ import { EngineWorld } from "./engine-world.ts";
 
 const PREBUILDS = "/api/v2/repositories/prebuilds";
 const BUILD = /^POST \/build/;
-/** `copying`: the engine has some of the files; `done`: it has printed something. */
-const MOMENTS: readonly Moment[] = ["asked", "copying", "done"];
+/** `copying`: the engine has some of the files; `after`: it has printed something. */
+const MOMENTS: readonly Moment[] = ["before", "copying", "after"];
 
 const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
   using git = openGitWorld();

@@ -167,7 +167,7 @@ export class EngineWorld implements AsyncDisposable {
   }
 
   /** Waits until the program in the workspace continues to count. */
-  async waitUntilCounting(id: string): Promise<void> {
+  async waitUntilCounterRuns(id: string): Promise<void> {
     const seen = await this.inside(id, "cat /data/n");
     await until(async () => (await this.inside(id, "cat /data/n")) !== seen, { what: "the workspace to continue" });
   }
@@ -237,7 +237,7 @@ export class EngineWorld implements AsyncDisposable {
   }
 
   /** Waits until nothing is wrong. */
-  async waitUntilSound(id: string): Promise<void> {
+  async waitUntilConsistent(id: string): Promise<void> {
     let seen: string[] = [];
     await until(
       async () => {

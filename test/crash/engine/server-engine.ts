@@ -28,7 +28,7 @@ const base = async (world: EngineWorld, id: string): Promise<Snapshot> => {
 const hasSucceeded = async (world: EngineWorld, id: string): Promise<boolean> =>
   (await world.awaitBuild(id)).job.status === "succeeded";
 const isDone = ({ copies }: Fork): boolean => copies.every(({ status }) => status === "ready");
-const forkAtRest = (world: EngineWorld, id: string): Promise<Fork> =>
+const awaitFork = (world: EngineWorld, id: string): Promise<Fork> =>
   until(async () => {
     const [fork] = (await world.admin.get<{ forks: Fork[] }>(workspacePath(id, "forks"))).forks;
     return fork && ["ready", "failed"].includes(fork.copies[0]?.status ?? fork.status) && fork;
@@ -49,11 +49,11 @@ const OPERATIONS = {
   },
   fork: {
     ask: requestFork,
-    ended: async (world, id) => isDone(await forkAtRest(world, id)),
+    ended: async (world, id) => isDone(await awaitFork(world, id)),
     again: async (world, id) => {
-      const { status, copies } = await forkAtRest(world, id);
+      const { status, copies } = await awaitFork(world, id);
       const [copy] = copies;
-      // Missing files come with the next start; a fork without a snapshot does not exist.
+      // A start copies missing files. A fork that has no copy yet is requested again.
       if (status === "failed" || !copy) return requestFork(world, id);
       return world.build(copy.workspace_id, "start");
     },
@@ -76,7 +76,7 @@ const OPERATIONS = {
   return: {
     ask: ({ admin }, id) => admin.post(workspacePath(id, "restore"), {}),
     ended: hasSucceeded,
-    // It is out of the trash, and what failed is the stop with which it starts.
+    // The workspace is already out of the trash; only its first build, a stop, has failed.
     again: (world, id) => world.build(id, "stop"),
   },
   start: {
@@ -85,7 +85,7 @@ const OPERATIONS = {
   },
 } satisfies Record<string, Operation>;
 
-type Point = { readonly operation: keyof typeof OPERATIONS; readonly place: string } & Pick<
+type Point = { readonly operation: keyof typeof OPERATIONS; readonly step: string } & Pick<
   Outage,
   "call" | "moment" | "nth"
 >;
@@ -94,32 +94,32 @@ const CONTAINER = "^POST /containers/[^/]+";
 const PUT_FILES = /^PUT \/containers\/[^/]+\/archive/;
 const GET_FILES = /^GET \/containers\/[^/]+\/archive/;
 
-/** In an order in which each finds the workspace as left by the previous one. */
+/** In an order in which each operation works with the state that the previous one leaves. */
 const POINTS: readonly Point[] = [
-  { operation: "snapshot", place: "paused", call: new RegExp(`${CONTAINER}/pause`), moment: "done" },
-  { operation: "snapshot", place: "copying", call: PUT_FILES, moment: "copying" },
-  { operation: "snapshot", place: "copied", call: new RegExp(`${CONTAINER}/unpause`), moment: "asked" },
-  { operation: "restore", place: "stopping", call: new RegExp(`${CONTAINER}/stop`), moment: "done" },
-  { operation: "restore", place: "copying", call: PUT_FILES, moment: "copying" },
-  { operation: "restore", place: "decided", call: /^DELETE \/volumes\//, moment: "asked" },
-  { operation: "restore", place: "one of two volumes replaced", call: /^DELETE \/volumes\//, moment: "done" },
-  { operation: "fork", place: "copying", call: PUT_FILES, moment: "copying" },
-  { operation: "fork", place: "filling", call: PUT_FILES, moment: "copying", nth: 2 },
-  { operation: "backup", place: "copying", call: PUT_FILES, moment: "copying" },
-  { operation: "backup", place: "reading", call: GET_FILES, moment: "copying", nth: 2 },
-  { operation: "fetch", place: "writing", call: PUT_FILES, moment: "copying" },
-  { operation: "trash", place: "stopping", call: new RegExp(`${CONTAINER}/stop`), moment: "asked" },
-  { operation: "return", place: "looking", call: /^GET \/containers\/json/, moment: "asked" },
-  { operation: "start", place: "started", call: new RegExp(`${CONTAINER}/start`), moment: "done" },
+  { operation: "snapshot", step: "paused", call: new RegExp(`${CONTAINER}/pause`), moment: "after" },
+  { operation: "snapshot", step: "copying", call: PUT_FILES, moment: "copying" },
+  { operation: "snapshot", step: "copied", call: new RegExp(`${CONTAINER}/unpause`), moment: "before" },
+  { operation: "restore", step: "stopping", call: new RegExp(`${CONTAINER}/stop`), moment: "after" },
+  { operation: "restore", step: "copying", call: PUT_FILES, moment: "copying" },
+  { operation: "restore", step: "decided", call: /^DELETE \/volumes\//, moment: "before" },
+  { operation: "restore", step: "one of two volumes replaced", call: /^DELETE \/volumes\//, moment: "after" },
+  { operation: "fork", step: "copying", call: PUT_FILES, moment: "copying" },
+  { operation: "fork", step: "filling", call: PUT_FILES, moment: "copying", nth: 2 },
+  { operation: "backup", step: "copying", call: PUT_FILES, moment: "copying" },
+  { operation: "backup", step: "reading", call: GET_FILES, moment: "copying", nth: 2 },
+  { operation: "fetch", step: "writing", call: PUT_FILES, moment: "copying" },
+  { operation: "trash", step: "stopping", call: new RegExp(`${CONTAINER}/stop`), moment: "before" },
+  { operation: "return", step: "looking", call: /^GET \/containers\/json/, moment: "before" },
+  { operation: "start", step: "started", call: new RegExp(`${CONTAINER}/start`), moment: "after" },
 ];
 
-/** The possible results of a restore: the earlier files, or those of the snapshot. */
+/** Returns the word of each of the two volumes. */
 const listWords = (text: string): string[] => text.split(/\s+/).slice(0, 2);
 
 const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: string): Promise<string> => {
-  const { operation, place, call, moment, nth = 1 } = point;
+  const { operation, step, call, moment, nth = 1 } = point;
   const { ask, ended, again = ask }: Operation = OPERATIONS[operation];
-  const name = `${operation}, ${place}`;
+  const name = `${operation}, ${step}`;
   const assert = (isRight: boolean, what: string): void => {
     if (!isRight) throw new Error(`${name}: ${what}`);
   };
@@ -135,10 +135,10 @@ const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: 
     assert(await ended(world, id), "it cannot be repeated");
   }
   if (["trash", "return"].includes(operation)) {
-    await world.waitUntilSound(id);
+    await world.waitUntilConsistent(id);
     return `${name}: ${isFirstDone ? "done" : "done again"}`;
   }
-  if (world.livesOn || isFirstDone) await world.waitUntilSound(id);
+  if (world.livesOn || isFirstDone) await world.waitUntilConsistent(id);
   // A killed engine does not always restart its containers.
   if (!(await world.isRunning(id))) {
     assert(!world.livesOn || operation === "restore", "the workspace does not run");
@@ -148,8 +148,8 @@ const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: 
   assert(home === data, `the volumes are of two moments: ${home} and ${data}`);
   if (operation === "restore") assert(home === "base", `${home} instead of the snapshot's files`);
   else if (operation !== "start") assert(home === word, `${home} instead of ${word}`);
-  await world.waitUntilCounting(id);
-  await world.waitUntilSound(id);
+  await world.waitUntilCounterRuns(id);
+  await world.waitUntilConsistent(id);
   return `${name}: ${isFirstDone ? "done" : "done again"}`;
 };
 
@@ -175,7 +175,7 @@ const serverEngine = async ({ rounds, log }: CheckOptions, ...options: string[])
     const left = [...(await world.volumes("slipway.workspace_id")), ...(await world.volumes("slipway.snapshot_id"))];
     if (left.length > 0) throw new Error(`left after everything was deleted: ${left}`);
   }
-  return `${rounds} times killed at ${POINTS.length} places, ${repeated} operations were repeated, nothing lost or left over`;
+  return `${rounds} times killed at ${POINTS.length} points, ${repeated} operations were repeated, nothing lost or left over`;
 };
 
 export const checks: Check[] = canOwnEngine

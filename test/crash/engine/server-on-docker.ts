@@ -77,8 +77,8 @@ const serverOnDocker = async ({ rounds, log }: CheckOptions): Promise<string> =>
       const created = (await world.snapshots(id)).filter((one) => !before.includes(one.id)).length;
       const wanted = point === "home_backup_fetched" || /^snapshot_(frozen|copied|made)$/.test(point) ? 1 : 0;
       if (created !== wanted) throw new Error(`${point}: ${created} snapshots were made instead of ${wanted}`);
-      await world.waitUntilCounting(id);
-      await world.waitUntilSound(id);
+      await world.waitUntilCounterRuns(id);
+      await world.waitUntilConsistent(id);
       log(`${point}: ended afterwards`);
     }
     await world.build(id, "delete", { permanent: true });

@@ -61,8 +61,8 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
       if (wrong) return toErrorResponse(403, wrong);
       if (bucket !== BUCKET) return toErrorResponse(404, "NoSuchBucket");
       const bytes = await request.bytes();
-      const played = await fault?.(request, bytes, object);
-      return played ?? answer(request, object, bytes);
+      const faultResponse = await fault?.(request, bytes, object);
+      return faultResponse ?? answer(request, object, bytes);
     },
   });
   const answer = (request: Request, object: string, bytes: Uint8Array): Response => {
@@ -88,7 +88,7 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
     requestLog,
     url: server.url.origin,
     /** Injects this fault from now on; undefined stops. */
-    play: (one: Fault | undefined): void => {
+    inject: (one: Fault | undefined): void => {
       fault = one;
     },
     refused: toErrorResponse,
@@ -99,7 +99,8 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
       SLIPWAY_S3_ACCESS_KEY: ACCESS_KEY,
       SLIPWAY_S3_SECRET_KEY: SECRET_KEY,
     },
-    place: {
+    /** The options of the store for `Bucket`. */
+    location: {
       endpoint: server.url.origin,
       region: REGION,
       bucket: BUCKET,

@@ -3,10 +3,10 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 /**
- * `asked`: the engine never receives the call. `copying`: part of its files were transferred. `done`: the engine has done it, and the
+ * `before`: the engine never receives the call. `copying`: part of its files were transferred. `after`: the engine has done it, and the
  * response is lost.
  */
-export type Moment = "asked" | "copying" | "done";
+export type Moment = "before" | "copying" | "after";
 
 export type Outage = {
   /** `METHOD /path`, without the version. */
@@ -90,12 +90,12 @@ export class EngineProxy implements Disposable {
         call = `${method} ${target}`;
         bytes = 0;
         if (this.#cut?.call.test(call)) this.#seen += 1;
-        if (triggerAt("asked")) return;
+        if (triggerAt("before")) return;
       }
       if (!countBytes(chunk)) pass(chunk, client, engine);
     });
     engine.on("data", (chunk: Buffer) => {
-      if (!triggerAt("done") && !countBytes(chunk)) pass(chunk, engine, client);
+      if (!triggerAt("after") && !countBytes(chunk)) pass(chunk, engine, client);
     });
   }
 

@@ -31,12 +31,12 @@ const cluster = (...names: string[]) => {
   for (const name of names) {
     const node = createLinkedNode(name);
     open.push(node);
-    const getAgent = (shard: number) => owner.get(ids[shard] ?? "");
+    const getOwner = (shard: number) => owner.get(ids[shard] ?? "");
     const shards: Shards = {
       arrivals: 0,
       isFirst: name === names[0],
-      has: (shard) => getAgent(shard) === name,
-      nodeOf: (shard) => (getAgent(shard) === name ? undefined : nodes.get(getAgent(shard) ?? "")?.place),
+      has: (shard) => getOwner(shard) === name,
+      nodeOf: (shard) => (getOwner(shard) === name ? undefined : nodes.get(getOwner(shard) ?? "")?.place),
     };
     const index = new ShardIndex({ get: () => Promise.resolve(undefined) });
     index.findShardOf = (_, id) => ids.indexOf(id);
@@ -67,12 +67,12 @@ const cluster = (...names: string[]) => {
 const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"]>[0]) => {
   const messages: string[] = [];
   const queue: CoordinateRequest[] = [];
-  let ring = Promise.withResolvers<void>();
+  let wake = Promise.withResolvers<void>();
   const requests = async function* () {
     for (;;) {
       for (const one of queue.splice(0)) yield one;
-      await ring.promise;
-      ring = Promise.withResolvers<void>();
+      await wake.promise;
+      wake = Promise.withResolvers<void>();
     }
   };
   const gone = new AbortController();
@@ -92,20 +92,21 @@ const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"
   void read();
   const send = (request: MessageInitShape<typeof CoordinateRequestSchema>): void => {
     queue.push(create(CoordinateRequestSchema, request));
-    ring.resolve();
+    wake.resolve();
   };
   const addresses = [`${listAgentAddresses(options.id)[0]?.slice(1, -1)}/128`];
   return {
     id: options.id,
     messages,
     peer: () => peer as Peer,
-    is: (number: number) => send({ updateSelf: { node: { id: BigInt(number), addresses, allowedIps: addresses } } }),
-    wants: (id: string) => send({ addTunnel: { id: uuidToBytes(id) } }),
-    wantsNoMore: (id: string) => send({ removeTunnel: { id: uuidToBytes(id) } }),
-    isReadyFor: (id: string) => send({ readyForHandshake: [{ id: uuidToBytes(id) }] }),
-    leaves: () => send({ disconnect: {} }),
-    breaks: () => gone.abort(),
-    async hears(what: string) {
+    sendNode: (number: number) =>
+      send({ updateSelf: { node: { id: BigInt(number), addresses, allowedIps: addresses } } }),
+    addTunnel: (id: string) => send({ addTunnel: { id: uuidToBytes(id) } }),
+    removeTunnel: (id: string) => send({ removeTunnel: { id: uuidToBytes(id) } }),
+    sendReady: (id: string) => send({ readyForHandshake: [{ id: uuidToBytes(id) }] }),
+    disconnect: () => send({ disconnect: {} }),
+    abort: () => gone.abort(),
+    async receives(what: string) {
       await until(() => messages.includes(what), { what: `${what}, received: ${messages}` });
       messages.length = 0;
     },
@@ -116,79 +117,79 @@ test("[CP-66] a client and the agents of all nodes see each other, with later up
   const nodes = cluster("a", "b", "c");
   const client = nodes.clientAt("a");
   const agents = ["a", "b", "c"].map((name) => nodes.agentAt(name));
-  client.is(1);
+  client.sendNode(1);
   for (const agent of agents) {
-    agent.is(5);
-    client.wants(agent.id);
-    await client.hears(`NODE 5 of ${agent.id}`);
-    await agent.hears(`NODE 1 of ${client.id}`);
-    agent.is(6);
-    await client.hears(`NODE 6 of ${agent.id}`);
-    agent.isReadyFor(client.id);
-    await client.hears(`READY_FOR_HANDSHAKE of ${agent.id}`);
+    agent.sendNode(5);
+    client.addTunnel(agent.id);
+    await client.receives(`NODE 5 of ${agent.id}`);
+    await agent.receives(`NODE 1 of ${client.id}`);
+    agent.sendNode(6);
+    await client.receives(`NODE 6 of ${agent.id}`);
+    agent.sendReady(client.id);
+    await client.receives(`READY_FOR_HANDSHAKE of ${agent.id}`);
   }
-  client.is(2);
-  for (const agent of agents) await agent.hears(`NODE 2 of ${client.id}`);
-  // Its access ends at the node that checks it.
+  client.sendNode(2);
+  for (const agent of agents) await agent.receives(`NODE 2 of ${client.id}`);
+  // The client's own node checks its access, and closes the tunnels when the access ends.
   for (const agent of agents) {
     client.peer().closeTunnel(agent.id);
-    await client.hears(`DISCONNECTED of ${agent.id}`);
-    await agent.hears(`DISCONNECTED of ${client.id}`);
+    await client.receives(`DISCONNECTED of ${agent.id}`);
+    await agent.receives(`DISCONNECTED of ${client.id}`);
   }
 });
 
 test("[CP-66] notifies the agents of all nodes when a client disconnects, is lost, or loses access", async () => {
   const nodes = cluster("a", "b");
   const agent = nodes.agentAt("b");
-  agent.is(5);
+  agent.sendNode(5);
   for (const [end, kind] of [
-    ["leaves", "DISCONNECTED"],
-    ["breaks", "LOST"],
+    ["disconnect", "DISCONNECTED"],
+    ["abort", "LOST"],
   ] as const) {
     const client = nodes.clientAt("a");
-    client.is(1);
-    client.wants(agent.id);
-    await client.hears(`NODE 5 of ${agent.id}`);
-    await agent.hears(`NODE 1 of ${client.id}`);
+    client.sendNode(1);
+    client.addTunnel(agent.id);
+    await client.receives(`NODE 5 of ${agent.id}`);
+    await agent.receives(`NODE 1 of ${client.id}`);
     client[end]();
-    await agent.hears(`${kind} of ${client.id}`);
-    if (end === "leaves") continue;
+    await agent.receives(`${kind} of ${client.id}`);
+    if (end === "disconnect") continue;
     client.peer().closeTunnel(agent.id);
-    await agent.hears(`DISCONNECTED of ${client.id}`);
+    await agent.receives(`DISCONNECTED of ${client.id}`);
   }
 });
 
 test("[CP-66] a client that reconnects as the same peer keeps its tunnels, also to other nodes", async () => {
   const nodes = cluster("a", "b");
   const agent = nodes.agentAt("b");
-  agent.is(5);
+  agent.sendNode(5);
   const client = nodes.clientAt("a");
-  client.is(1);
-  client.wants(agent.id);
-  await agent.hears(`NODE 1 of ${client.id}`);
+  client.sendNode(1);
+  client.addTunnel(agent.id);
+  await agent.receives(`NODE 1 of ${client.id}`);
   const again = nodes.clientAt("a", client.id);
-  again.is(2);
-  await again.hears(`NODE 5 of ${agent.id}`);
-  await agent.hears(`NODE 2 of ${client.id}`);
+  again.sendNode(2);
+  await again.receives(`NODE 5 of ${agent.id}`);
+  await agent.receives(`NODE 2 of ${client.id}`);
 });
 
 test("[CP-66] a tunnel follows its agent to another node, also when its node dies", async () => {
   const nodes = cluster("a", "b", "c");
   const agent = nodes.agentAt("b");
-  agent.is(5);
+  agent.sendNode(5);
   const client = nodes.clientAt("a");
-  client.is(1);
-  client.wants(agent.id);
-  await client.hears(`NODE 5 of ${agent.id}`);
+  client.sendNode(1);
+  client.addTunnel(agent.id);
+  await client.receives(`NODE 5 of ${agent.id}`);
   nodes.at("b").stop();
-  await client.hears(`LOST of ${agent.id}`);
+  await client.receives(`LOST of ${agent.id}`);
   const moved = nodes.agentAt("c", agent.id);
-  moved.is(6);
-  await client.hears(`NODE 6 of ${agent.id}`);
-  await moved.hears(`NODE 1 of ${client.id}`);
-  moved.breaks();
-  await client.hears(`LOST of ${agent.id}`);
+  moved.sendNode(6);
+  await client.receives(`NODE 6 of ${agent.id}`);
+  await moved.receives(`NODE 1 of ${client.id}`);
+  moved.abort();
+  await client.receives(`LOST of ${agent.id}`);
   const here = nodes.agentAt("a", agent.id);
-  here.is(7);
-  await client.hears(`NODE 7 of ${agent.id}`);
+  here.sendNode(7);
+  await client.receives(`NODE 7 of ${agent.id}`);
 });
