@@ -92,8 +92,8 @@ export class Directory<A extends Actor<unknown>> {
    * Announces where an entity about to be created belongs, which cannot be looked up yet: the `part` of its row, or the ID that decides it
    * (`toShard`). Does nothing on a single node.
    */
-  expect(id: string, place: number | string): void {
-    this.#remote?.expect(id, typeof place === "number" ? place : toShard(place));
+  expect(id: string, shardOrOwner: number | string): void {
+    this.#remote?.expect(id, typeof shardOrOwner === "number" ? shardOrOwner : toShard(shardOrOwner));
   }
 
   /** Sends a message to the actor in this process. The caller must know that it is here. */

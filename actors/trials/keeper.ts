@@ -197,7 +197,7 @@ export class TrialKeeper implements Service {
     const look = isEnding(trial) ? endWay : checkRunningWay;
     const event = await look(this.#deps, { trial, fork }, way);
     const decided = event && (await this.applyEvent(trial.id, event));
-    if (decided !== "done" && shouldExamine(trial, way) && event?.type === "seen" && event.chat === "rests")
+    if (decided !== "done" && shouldExamine(trial, way) && event?.type === "seen" && event.chat === "idle")
       this.#examine(trial, way);
   }
 

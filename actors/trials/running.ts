@@ -13,7 +13,7 @@ import type { Directory } from "../runtime/directory.ts";
 import { isWorkspaceReady } from "../workspace/readiness.ts";
 import type { TrialEvent } from "./state.ts";
 
-/** A state that may change soon. */
+/** Kinds of errors that may be temporary, so delivery is retried. */
 const TEMPORARY_KINDS: ReadonlySet<ErrorKind> = new Set([
   ...(["overloaded", "too_many_requests", "bad_gateway", "gateway_timeout", "timeout", "storage_full"] as const),
   "internal",
@@ -46,10 +46,10 @@ const checkChat = async ({ store, clock, chats }: RunningDeps, way: StoredWay): 
   const { status } = chat;
   const isActive = status === "running" || status === "requires_action";
   if (way.interrupts && isActive) await interruptChat(chats, way.chat_id);
-  if (status === "requires_action") return { type: "seen", number, chat: "asks", now };
-  if (isActive || status === "interrupting") return { type: "seen", number, chat: "works", now };
+  if (status === "requires_action") return { type: "seen", number, chat: "needs_approval", now };
+  if (isActive || status === "interrupting") return { type: "seen", number, chat: "running", now };
   const failed = status === "error" ? { failed: chat.last_error?.message || "Its turn failed." } : {};
-  return { type: "seen", number, chat: "rests", ...failed, now };
+  return { type: "seen", number, chat: "idle", ...failed, now };
 };
 
 const checkFork = async (

@@ -20,7 +20,7 @@ export type TrialEvent =
   | {
       readonly type: "seen";
       readonly number: number;
-      readonly chat: "works" | "asks" | "rests";
+      readonly chat: "running" | "needs_approval" | "idle";
       readonly failed?: string;
       readonly now: number;
     }
@@ -146,9 +146,9 @@ const onChatSeen = (
   { chat, failed, now }: Extract<TrialEvent, { type: "seen" }>,
 ): StoredWay | undefined => {
   if (way.message_id === null || way.gone) return undefined;
-  if (way.interrupts) return chat === "rests" ? { ...way, interrupts: false } : undefined;
-  if (chat !== "rests") {
-    const status = chat === "works" ? "working" : "needs_you";
+  if (way.interrupts) return chat === "idle" ? { ...way, interrupts: false } : undefined;
+  if (chat !== "idle") {
+    const status = chat === "running" ? "working" : "needs_you";
     if (way.status === status) return undefined;
     if (way.status === "working" || way.status === "needs_you") return { ...way, status };
     // Its owner continued in its chat, so earlier results are outdated.

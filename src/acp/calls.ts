@@ -1,5 +1,5 @@
-// Maps a coding agent's tool calls to chat tool calls. Calls that do what one of Slipway's own tools does get its name and arguments, so
-// that rules, hooks, diffs and approvals recognize them. The agent's own tool names are never treated as ours. Pure.
+// Maps a coding agent's tool calls to chat tool calls. A call that matches one of Slipway's own tools gets that tool's name and arguments,
+// so that rules, hooks, diffs and approvals recognize it. The agent's own tool names are never treated as ours. Pure.
 import type { ToolCallContent, ToolCallUpdate, ToolKind } from "./connection.ts";
 
 /** A call, merged from all of its updates. */
@@ -197,15 +197,15 @@ const parseCommand = ({ raw_input, title }: AgentToolCall): Readonly<Record<stri
   const { command, cmd, cwd, workdir } = toObject(raw_input);
   const commandValue = command ?? cmd;
   const folder = [workdir, cwd].find((one) => typeof one === "string");
-  const place = folder === undefined ? {} : { workdir: folder };
-  if (typeof commandValue === "string") return { command: commandValue, ...place };
+  const directory = folder === undefined ? {} : { workdir: folder };
+  if (typeof commandValue === "string") return { command: commandValue, ...directory };
   if (Array.isArray(commandValue)) {
     const words = commandValue.map(String);
     const [, flag = "", script] = words;
     const isShell = words.length === 3 && SHELL_FLAG.test(flag) && script !== undefined;
-    return { command: isShell ? script : quoteWords(words), ...place };
+    return { command: isShell ? script : quoteWords(words), ...directory };
   }
-  return { command: title.replace(/^`([\s\S]*)`$/, "$1"), ...place };
+  return { command: title.replace(/^`([\s\S]*)`$/, "$1"), ...directory };
 };
 
 /** Quotes the words as a shell command line. */

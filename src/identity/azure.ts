@@ -13,7 +13,7 @@ const SIGNED_DATA = "1.2.840.113549.1.7.2";
 /** SHA-256, SHA-384, SHA-512. */
 const DIGESTS = ["2.16.840.1.101.3.4.2.1", "2.16.840.1.101.3.4.2.2", "2.16.840.1.101.3.4.2.3"];
 const MAX_CERTIFICATES = 8;
-// The package does not know the newest members of the platform's type, and does not need them.
+// The cast is needed because the types of pkijs lag behind the platform's `Crypto` type. It does not use the newer members.
 const engine = new CryptoEngine({ name: "platform", crypto: globalThis.crypto }) as unknown as NonNullable<
   Parameters<SignedData["verify"]>[1]
 >;
@@ -28,13 +28,14 @@ export const verifyAzureIdentity = async (files: IdentityFiles, signature: strin
   }
   if (!DIGESTS.includes(signer.digestAlgorithm.algorithmId)) throw new IdentityError("the message uses a weak digest");
   const certificate = await findSigner(message);
-  if (!isCloud(certificate)) throw new IdentityError("the signer does not bear a name of that cloud");
-  const enclosed = (message.certificates ?? []).filter((one) => one instanceof Certificate).map(toNode);
+  if (!hasSignerName(certificate))
+    throw new IdentityError("the signer's certificate does not have a name of Azure's metadata service");
+  const enclosed = (message.certificates ?? []).filter((one) => one instanceof Certificate).map(toX509);
   // A real message contains two or three; an untrusted one must not make the search long.
   if (enclosed.length > MAX_CERTIFICATES) throw new IdentityError("the message encloses too many certificates");
   const roots = files.roots.list();
   const others = [...enclosed, ...files.intermediates.list()];
-  if (!hasTrustedChain(toNode(certificate), { roots, others }, now)) {
+  if (!hasTrustedChain(toX509(certificate), { roots, others }, now)) {
     throw new IdentityError("the signer does not lead to a trusted root");
   }
   const document = parseDocument(Buffer.from(content).toString("utf8"));
@@ -66,14 +67,14 @@ const findSigner = async (message: SignedData): Promise<Certificate> => {
   throw new IdentityError("the message was altered or its signer is not enclosed");
 };
 
-const isCloud = ({ subject }: Certificate): boolean => {
+const hasSignerName = ({ subject }: Certificate): boolean => {
   const [name, ...more] = subject.typesAndValues.filter(({ type }) => type === COMMON_NAME);
   if (!name || more.length > 0) return false;
   const text = String(name.value.valueBlock.value).toLowerCase();
   return SIGNER_NAMES.some((one) => text === one || text.endsWith(`.${one}`));
 };
 
-const toNode = (certificate: Certificate): X509Certificate =>
+const toX509 = (certificate: Certificate): X509Certificate =>
   new X509Certificate(Buffer.from(certificate.toSchema(true).toBER()));
 
 const parseDocument = (text: string): unknown => {

@@ -20,7 +20,7 @@ export const SUPPORTED_FILE_TYPES: readonly string[] = [
 ];
 const MAX_FILES = 8;
 /** Maximum number of base64 characters for all files of a result. */
-const MAX_DATA_BYTES = 10_485_760;
+const MAX_BASE64_LENGTH = 10_485_760;
 
 const MAX_TEXT_LENGTH = 1_048_576;
 
@@ -52,11 +52,11 @@ export const toAnswer = (answer: {
   const { structuredContent } = answer;
   const files = listFiles(answer.content ?? []);
   // Servers repeat structured content as text, for clients that support only text.
-  const structured = structuredContent === undefined || JSON.stringify(structuredContent) === output.trim();
+  const isRepeated = structuredContent === undefined || JSON.stringify(structuredContent) === output.trim();
   return {
     result: {
       ...(is_error ? { error: output || "The tool failed." } : { output }),
-      ...(structured ? {} : { structured_content: structuredContent }),
+      ...(isRepeated ? {} : { structured_content: structuredContent }),
     },
     is_error,
     ...(files.length > 0 ? { files } : {}),
@@ -65,7 +65,7 @@ export const toAnswer = (answer: {
 
 const listFiles = (content: readonly unknown[]): McpFile[] => {
   const files: McpFile[] = [];
-  let left = MAX_DATA_BYTES;
+  let left = MAX_BASE64_LENGTH;
   for (const { type, data, mimeType, resource } of content as Block[]) {
     const [bytes, media_type] = type === "resource" ? [resource?.blob, resource?.mimeType] : [data, mimeType];
     if (typeof bytes !== "string" || typeof media_type !== "string" || !SUPPORTED_FILE_TYPES.includes(media_type))

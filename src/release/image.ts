@@ -97,8 +97,9 @@ const withPlatform = (blob: Blob, architecture: Machine) => ({
   platform: { architecture, os: "linux" },
 });
 
-const listImageTags = ({ version }: ReleaseInputs, before: number): string[] =>
-  before === 0 ? [`slipway:${version}`] : [];
+/** Only the first image is tagged, because `docker load` loads that one. */
+const listImageTags = ({ version }: ReleaseInputs, index: number): string[] =>
+  index === 0 ? [`slipway:${version}`] : [];
 
 /** Unpacks Debian's packages with mmdebstrap. Their scripts do not run, so the architecture may differ from this machine's. */
 const buildDebianBase = async ({ scratch, epoch, env }: ReleaseInputs, architecture: Machine): Promise<string> => {

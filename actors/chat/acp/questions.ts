@@ -101,9 +101,12 @@ export class Questions {
     return this.#grants.some((one) => one.path === path);
   }
 
-  /** Returns true once for each approved change, if the question showed this content or none. `now`: the file's current content. */
-  useGrant(path: string, content: string, now: string | undefined): boolean {
-    const at = this.#grants.findIndex((one) => one.path === path && matchesShown(one, content, now));
+  /**
+   * Returns true once for each approved change, if the question showed exactly this content or did not show any. `current`: the file's
+   * content before the change.
+   */
+  useGrant(path: string, content: string, current: string | undefined): boolean {
+    const at = this.#grants.findIndex((one) => one.path === path && matchesShown(one, content, current));
     if (at >= 0) this.#grants.splice(at, 1);
     return at >= 0;
   }
@@ -143,9 +146,9 @@ const toGrants = ({ tool_name, args }: ChatTool): Grant[] => {
   return tool_name === "edit_files" && Array.isArray(args.files) ? args.files : [];
 };
 
-const matchesShown = (grant: Grant, content: string, now: string | undefined): boolean => {
+const matchesShown = (grant: Grant, content: string, current: string | undefined): boolean => {
   if ("content" in grant) return grant.content === content;
-  return grant.edits.length === 0 || applyEdits(now, grant.edits) === content;
+  return grant.edits.length === 0 || applyEdits(current, grant.edits) === content;
 };
 
 /**
@@ -167,7 +170,7 @@ const isSameCommand = (shown: ChatTool["args"], run: ChatTool["args"], folder: s
 
 /** Applies the edits to the text. Returns undefined when a passage does not occur exactly once. */
 const applyEdits = (text: string | undefined, edits: readonly Edit[]): string | undefined =>
-  edits.reduce<string | undefined>((now, { old_text, new_text }) => {
-    const [before = "", after, ...others] = now?.split(old_text) ?? [];
+  edits.reduce<string | undefined>((current, { old_text, new_text }) => {
+    const [before = "", after, ...others] = current?.split(old_text) ?? [];
     return after === undefined || others.length > 0 ? undefined : before + new_text + after;
   }, text);

@@ -63,7 +63,7 @@ const DevcontainerFields = {
 export const Devcontainer = namedObject("Devcontainer", { ...DevcontainerFields, subagent_id: NullableUuid });
 export type Devcontainer = Static<typeof Devcontainer>;
 
-/** A devcontainer as a daemon reports it, with a plain ID as in the protocols between programs. */
+/** A devcontainer as a daemon reports it: `subagent_id` is a string or null, as in all protocols between Slipway's programs. */
 export const FoundDevcontainer = namedObject("FoundDevcontainer", {
   ...DevcontainerFields,
   subagent_id: t.Union([t.String({ format: "uuid" }), t.Null()]),
