@@ -61,10 +61,10 @@ const identityVariables = (manifest: Manifest, url: URL, prefix: "SLIPWAY" | "CO
  * Resolves a folder of the template to an absolute path: expands `~` and variables, relative to the home folder; empty means the home
  * folder.
  */
-export const resolveFolder = (text: string, env: ProcessEnv): string => resolvePlace(text, env, env.HOME || homedir());
+export const resolveFolder = (text: string, env: ProcessEnv): string => expandPath(text, env, env.HOME || homedir());
 
 /** Resolves a path relative to `base`. */
-export const resolvePlace = (text: string, env: ProcessEnv, base: string): string => {
+export const expandPath = (text: string, env: ProcessEnv, base: string): string => {
   const home = env.HOME || homedir();
   const expanded = expand(text === "~" || text.startsWith("~/") ? home + text.slice(1) : text, env);
   return isAbsolute(expanded) ? expanded : join(base, expanded);

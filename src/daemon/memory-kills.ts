@@ -97,12 +97,12 @@ export const readMemory = (read: (file: string) => string = readProc): MemoryRea
   const groups = read("/proc/self/cgroup");
   const [, second] = /^0::(\/.*)$/m.exec(groups) ?? [];
   const [, first] = /^\d+:(?:[^:\n]*,)?memory(?:,[^:\n]*)?:(\/.*)$/m.exec(groups) ?? [];
-  const places = [
+  const folders = [
     ...(first === undefined ? [] : [`/sys/fs/cgroup/memory${first}`, "/sys/fs/cgroup/memory"]),
     ...(second === undefined ? [] : [`/sys/fs/cgroup${second}`, "/sys/fs/cgroup"]),
   ];
-  for (const place of places) {
-    const folder = place.replace(/\/$/, "");
+  for (const path of folders) {
+    const folder = path.replace(/\/$/, "");
     const events = read(`${folder}/memory.events`) || read(`${folder}/memory.oom_control`);
     const count = numberAfter("oom_kill", events);
     if (count === undefined) continue;

@@ -18,7 +18,7 @@ import { log } from "#base/log.ts";
 import { getMemoryFolder, isOwnFolder, makeMemoryFolder } from "#base/secrets/memory-folder.ts";
 import { readRegularFile } from "#base/system/regular-file.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
-import { type Environment, resolvePlace, resolveStateFolder, toId } from "./environment.ts";
+import { type Environment, expandPath, resolveStateFolder, toId } from "./environment.ts";
 import { SecretRecord } from "./secret-record.ts";
 
 type Secrets = Pick<Manifest, "secrets">;
@@ -59,7 +59,7 @@ export const writeSecretFiles = (
   const wantedFiles = new Map(
     secrets
       .filter(({ filePath }) => filePath !== "")
-      .map(({ filePath, value }) => [resolvePlace(filePath, env, "/"), value]),
+      .map(({ filePath, value }) => [expandPath(filePath, env, "/"), value]),
   );
   for (const path of record.paths)
     if (!wantedFiles.has(path)) removeSecretFile(record, path, toMemoryPath(memory, path));
@@ -90,18 +90,18 @@ const removeEmpty = (folder: string): void => {
 const toMemoryPath = (memory: string, path: string): string => join(memory, sha256(path).slice(0, 32));
 
 /** Removes a file that is unchanged since it was written. A file that a person has changed is kept as an ordinary file of the workspace. */
-const removeSecretFile = (record: SecretRecord, path: string, place: string): void => {
+const removeSecretFile = (record: SecretRecord, path: string, file: string): void => {
   try {
     const found = lstatSync(path);
-    const isLinked = found.isSymbolicLink() && readlinkSync(path) === place;
+    const isLinked = found.isSymbolicLink() && readlinkSync(path) === file;
     const isReadable = isLinked || (found.isFile() && found.size <= MAX_SECRET_BYTES);
-    const text = isReadable ? readBytes(isLinked ? place : path) : undefined;
+    const text = isReadable ? readBytes(isLinked ? file : path) : undefined;
     const isOurs = isLinked ? text === undefined || record.isWritten(path, text) : text && record.isWritten(path, text);
     if (isOurs) unlinkSync(path);
     else if (isLinked && text) writeWhole(path, text);
     if (isOurs) log("daemon").info("removed the file {path}, because its secret was deleted", { path });
     else log("daemon").info("kept the file {path} of a deleted secret, because it was changed", { path });
-    rmSync(place, { force: true });
+    rmSync(file, { force: true });
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code !== "ENOENT" && code !== "ENOTDIR") {
@@ -126,14 +126,14 @@ const readBytes = (path: string): Uint8Array | undefined => {
   }
 };
 
-/** Writes the content to `place` and then replaces `path`, even if it is a link, with a link to it. */
-const writeLinked = (path: string, place: string, bytes: Uint8Array): void => {
-  writeWhole(place, bytes);
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(path) === place) return;
+/** Writes the content to `target` and then replaces `path`, even if it is a link, with a link to it. */
+const writeLinked = (path: string, target: string, bytes: Uint8Array): void => {
+  writeWhole(target, bytes);
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(path) === target) return;
   try {
-    moveIntoPlace(path, (file) => symlinkSync(place, file));
+    moveIntoPlace(path, (file) => symlinkSync(target, file));
   } catch (error) {
-    rmSync(place, { force: true });
+    rmSync(target, { force: true });
     throw error;
   }
 };

@@ -88,7 +88,7 @@ test("[WN-5] packets are decoded whole however the stream is split; a too large 
 test("[WN-5] invalid requests are refused one by one, or end the session; they never reach the disk or stay open", async () => {
   const directory = mkdtempSync(join(tmpdir(), "sftp-"));
   writeFileSync(join(directory, "kept"), "kept");
-  const at = { handles: new Handles(), place: { directory, home: directory } };
+  const at = { handles: new Handles(), root: { directory, home: directory } };
   const types = Object.values(REQUEST).filter((type) => type !== REQUEST.init && type !== REQUEST.extended);
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...types, 77), fc.uint8Array({ maxLength: 120 }), async (type, bytes) => {
@@ -105,7 +105,7 @@ test("[WN-5] invalid requests are refused one by one, or end the session; they n
 
 test("[WN-5] handles are bounded, and an unknown one is refused", async () => {
   const directory = mkdtempSync(join(tmpdir(), "sftp-"));
-  const at = { handles: new Handles(), place: { directory, home: directory } };
+  const at = { handles: new Handles(), root: { directory, home: directory } };
   const exchangePacket = async (type: number, ...fields: Parameters<typeof encodePacket>[1][]) => {
     const packet = encodePacket(type, { word: 9 }, ...fields);
     const answer = new Fields(await answerTo(type, new Fields(packet.subarray(5)), at));

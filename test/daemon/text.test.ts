@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { resolveFolder, resolvePlace } from "#src/daemon/environment.ts";
+import { expandPath, resolveFolder } from "#src/daemon/environment.ts";
 import { LineSplitter, MAX_LINE } from "#src/daemon/scripts/lines.ts";
 
 const splitLines = (...chunks: (string | Uint8Array)[]): string[] => {
@@ -43,6 +43,6 @@ describe("places", () => {
       "/home/ada/p/x",
       "/abs/$NONE",
     ]);
-    expect(resolvePlace("logs/a.log", env, "/srv/code")).toBe("/srv/code/logs/a.log");
+    expect(expandPath("logs/a.log", env, "/srv/code")).toBe("/srv/code/logs/a.log");
   });
 });

@@ -302,7 +302,7 @@ export class Checkpoints {
     if (known) return known;
     const created = new ShadowGit(
       this.#options,
-      { root, place: join(state, WORK, name), objects: join(state, OBJECTS) },
+      { root, gitDirectory: join(state, WORK, name), objects: join(state, OBJECTS) },
       kind,
     );
     this.#shadows.set(name, created);
@@ -310,11 +310,11 @@ export class Checkpoints {
   }
 
   #makeIgnored(shadow: ShadowGit): IgnoredFiles {
-    const { place } = shadow.place;
-    const known = this.#ignored.get(place);
+    const { gitDirectory } = shadow.folders;
+    const known = this.#ignored.get(gitDirectory);
     if (known) return known;
     const created = new IgnoredFiles(shadow);
-    this.#ignored.set(place, created);
+    this.#ignored.set(gitDirectory, created);
     return created;
   }
 
@@ -348,7 +348,7 @@ export class Checkpoints {
     }
     for (const name of await this.#store.removeUnreferenced(neededTrees)) {
       const shadow = this.#shadows.get(name);
-      if (shadow) this.#ignored.delete(shadow.place.place);
+      if (shadow) this.#ignored.delete(shadow.folders.gitDirectory);
       this.#shadows.delete(name);
     }
   }

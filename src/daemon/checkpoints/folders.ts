@@ -13,9 +13,9 @@ const SKIPPED_FOLDERS = new Set(["node_modules", "vendor", "target", "dist", "bu
 
 /** Returns the nearest repository folder at or above this one, with symbolic links resolved; undefined if none exists. */
 export const findEnclosingRepository = async (folder: string): Promise<string | undefined> => {
-  for (let place = await realpath(folder); ; place = dirname(place)) {
-    if (await isRepository(place)) return place;
-    if (dirname(place) === place) return undefined;
+  for (let real = await realpath(folder); ; real = dirname(real)) {
+    if (await isRepository(real)) return real;
+    if (dirname(real) === real) return undefined;
   }
 };
 
@@ -24,10 +24,10 @@ export const findEnclosingRepository = async (folder: string): Promise<string | 
  * plain folder.
  */
 export const isRepository = async (root: string): Promise<boolean> => {
-  const place = await findGitDirectory(root);
-  const head = place === undefined ? undefined : readRegularText(join(place, "HEAD"));
-  if (place === undefined || head === undefined || !/^(ref: *refs\/|[0-9a-f]{40})/.test(head)) return false;
-  return hasObjects(place);
+  const gitDirectory = await findGitDirectory(root);
+  const head = gitDirectory === undefined ? undefined : readRegularText(join(gitDirectory, "HEAD"));
+  if (gitDirectory === undefined || head === undefined || !/^(ref: *refs\/|[0-9a-f]{40})/.test(head)) return false;
+  return hasObjects(gitDirectory);
 };
 
 /** Returns the text of `.git` if it is a file. */
@@ -48,16 +48,16 @@ export const resolveGitfile = (root: string, text: string): string | undefined =
 export const findNestedRepositories = async (folders: readonly string[]): Promise<string[]> => {
   const found: string[] = [];
   let remaining = MAX_LOOKED_AT;
-  const visit = async (place: string, depth: number): Promise<void> => {
+  const visit = async (folder: string, depth: number): Promise<void> => {
     remaining -= 1;
     if (remaining < 0) return;
-    if (await isRepository(place)) {
-      found.push(place);
+    if (await isRepository(folder)) {
+      found.push(folder);
       return;
     }
     if (depth === MAX_DEPTH) return;
-    for (const entry of await readdir(place, { withFileTypes: true }).catch(() => [])) {
-      if (entry.isDirectory() && isSearchable(entry.name)) await visit(join(place, entry.name), depth + 1);
+    for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+      if (entry.isDirectory() && isSearchable(entry.name)) await visit(join(folder, entry.name), depth + 1);
     }
   };
   for (const folder of folders) await visit(folder, 0);
@@ -73,10 +73,10 @@ const findGitDirectory = async (root: string): Promise<string | undefined> => {
 };
 
 /** A worktree uses the objects of the repository it belongs to. */
-const hasObjects = async (place: string): Promise<boolean> => {
-  if (await fileExists(join(place, "objects"))) return true;
-  const common = readRegularText(join(place, "commondir"));
+const hasObjects = async (folder: string): Promise<boolean> => {
+  if (await fileExists(join(folder, "objects"))) return true;
+  const common = readRegularText(join(folder, "commondir"));
   if (common === undefined) return false;
   const path = common.trim();
-  return fileExists(join(isAbsolute(path) ? path : join(place, path), "objects"));
+  return fileExists(join(isAbsolute(path) ? path : join(folder, path), "objects"));
 };

@@ -18,7 +18,7 @@ export class IgnoredFiles {
 
   constructor(shadow: ShadowGit) {
     this.#shadow = shadow;
-    this.#file = join(shadow.place.place, "ignored");
+    this.#file = join(shadow.folders.gitDirectory, "ignored");
   }
 
   /** Refreshes the list. */
@@ -26,11 +26,11 @@ export class IgnoredFiles {
     const args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
     const paths = splitNul(await this.#shadow.git(args)).slice(0, MAX_ENTRIES);
     const folders = paths.filter((path) => path.endsWith("/")).map((path) => path.slice(0, -1));
-    const places = folders
+    const searched = folders
       .filter((path) => isSearchable(path.split("/").at(-1) ?? ""))
       .map((path) => this.#resolve(path));
     const ignored = paths.map((path) => this.#resolve(path.replace(/\/$/, "")));
-    this.#listing = { ignored, repositories: await findNestedRepositories(places) };
+    this.#listing = { ignored, repositories: await findNestedRepositories(searched) };
     await writeFile(`${this.#file}.new`, JSON.stringify(this.#listing));
     await rename(`${this.#file}.new`, this.#file);
   }

@@ -12,15 +12,15 @@ const GRACE_MS = 3_600_000;
 const TEMPORARY_FILES = /^(index|input|rules)-|^(index\.lock|paths|ignored\.new)$/;
 
 /** `work`: contains the git directories by folder. */
-export type StorePlaces = { readonly work: string; readonly objects: string };
+export type StoreFolders = { readonly work: string; readonly objects: string };
 
 export class CheckpointStore {
   readonly #options: GitOptions;
-  readonly #places: StorePlaces;
+  readonly #folders: StoreFolders;
 
-  constructor(options: GitOptions, places: StorePlaces) {
+  constructor(options: GitOptions, folders: StoreFolders) {
     this.#options = options;
-    this.#places = places;
+    this.#folders = folders;
   }
 
   /**
@@ -28,20 +28,20 @@ export class CheckpointStore {
    * folder's git directory.
    */
   async removeUnreferenced(needed: ReadonlyMap<string, ReadonlySet<string>>): Promise<string[]> {
-    const { work, objects } = this.#places;
+    const { work, objects } = this.#folders;
     const before = this.#options.clock.now() - GRACE_MS;
     const removed: string[] = [];
     let needs: string[] | undefined = [];
     for (const name of await readdir(work).catch(() => [])) {
-      const place = join(work, name);
+      const path = join(work, name);
       const trees = needed.get(name);
-      if (!trees && (await isOlder(join(place, "info", "ready"), before))) {
-        await rm(place, { recursive: true, force: true });
+      if (!trees && (await isOlder(join(path, "info", "ready"), before))) {
+        await rm(path, { recursive: true, force: true });
         removed.push(name);
         continue;
       }
-      await removeLeavings(place, before);
-      const indexTree = await this.#writeIndexTree(place);
+      await removeLeavings(path, before);
+      const indexTree = await this.#writeIndexTree(path);
       // If the references of one folder are unknown, nothing may be removed.
       if (indexTree === undefined) needs = undefined;
       else needs?.push(...(trees ?? []), ...indexTree);
@@ -55,19 +55,19 @@ export class CheckpointStore {
    * Returns the tree of the index, which also references objects. Undefined if the index cannot be read: the next checkpoint builds a new
    * one.
    */
-  async #writeIndexTree(place: string): Promise<string[] | undefined> {
-    if (!(await stat(join(place, "info", "ready")).catch(() => undefined))) return [];
+  async #writeIndexTree(folder: string): Promise<string[] | undefined> {
+    if (!(await stat(join(folder, "info", "ready")).catch(() => undefined))) return [];
     try {
-      return [(await this.#runGit(place, ["write-tree", "--missing-ok"])).trim()];
+      return [(await this.#runGit(folder, ["write-tree", "--missing-ok"])).trim()];
     } catch (error) {
-      await rm(place, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true });
       log("daemon").warn("old checkpoints were not removed: {error}", { error });
       return undefined;
     }
   }
 
   async #removeUnneeded(trees: readonly string[], before: number): Promise<void> {
-    const { objects } = this.#places;
+    const { objects } = this.#folders;
     const loose = await listLooseBefore(objects, before);
     const packs = await listPacksBefore(join(objects, "pack"), before);
     if (loose.size === 0 && packs.length < 2 && trees.length > 0) return;
@@ -80,13 +80,13 @@ export class CheckpointStore {
 
   /** Merges the referenced objects of these packs into one pack and removes the old packs. */
   async #repack(ids: ReadonlySet<string>, packs: readonly string[]): Promise<void> {
-    const { objects } = this.#places;
-    const [place] = await readdir(this.#places.work).catch(() => []);
+    const { objects } = this.#folders;
+    const [folder] = await readdir(this.#folders.work).catch(() => []);
     const createdPacks = new Set<string>();
-    if (ids.size > 0 && place !== undefined) {
+    if (ids.size > 0 && folder !== undefined) {
       const input = [...ids].map((id) => `${id}\n`).join("");
       const args = ["pack-objects", "-q", "--window=0", join(objects, "pack", "pack")];
-      for (const hash of (await this.#runGit(join(this.#places.work, place), args, input)).split("\n"))
+      for (const hash of (await this.#runGit(join(this.#folders.work, folder), args, input)).split("\n"))
         createdPacks.add(`pack-${hash}`);
     }
     for (const pack of packs) {
@@ -98,14 +98,14 @@ export class CheckpointStore {
   /** Returns the objects of these trees that are in the store. */
   async #listReachable(trees: readonly string[]): Promise<Set<string>> {
     const found = new Set<string>();
-    const [name] = await readdir(this.#places.work).catch(() => []);
+    const [name] = await readdir(this.#folders.work).catch(() => []);
     if (name === undefined || trees.length === 0) return found;
-    const place = join(this.#places.work, name);
+    const path = join(this.#folders.work, name);
     const all: string[] = [];
     let rest = "";
     const args = ["rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--ignore-missing", "--stdin"];
     await runCheckpointGit(this.#options, {
-      ...this.#toGitPlace(place),
+      ...this.#toGitFolders(path),
       args,
       input: trees.map((tree) => `${tree}\n`).join(""),
       timeout_ms: BULK_TIMEOUT_MS,
@@ -116,7 +116,7 @@ export class CheckpointStore {
       },
     });
     const known = await this.#runGit(
-      place,
+      path,
       ["cat-file", "--batch-check=%(objectname)"],
       all.map((id) => `${id}\n`).join(""),
     );
@@ -124,14 +124,14 @@ export class CheckpointStore {
     return found;
   }
 
-  #runGit(place: string, args: readonly string[], input?: string): Promise<string> {
+  #runGit(folder: string, args: readonly string[], input?: string): Promise<string> {
     const more = { timeout_ms: BULK_TIMEOUT_MS, ...(input === undefined ? {} : { input }) };
-    return runCheckpointGit(this.#options, { ...this.#toGitPlace(place), args, ...more });
+    return runCheckpointGit(this.#options, { ...this.#toGitFolders(folder), args, ...more });
   }
 
   /** None of these commands reads the work tree. */
-  #toGitPlace(place: string) {
-    return { place, objects: this.#places.objects, root: place };
+  #toGitFolders(folder: string) {
+    return { gitDirectory: folder, objects: this.#folders.objects, root: folder };
   }
 }
 
@@ -158,10 +158,10 @@ const listPacksBefore = async (folder: string, before: number): Promise<string[]
   return found;
 };
 
-const removeLeavings = async (place: string, before: number): Promise<void> => {
-  for (const name of await readdir(place)) {
-    if (TEMPORARY_FILES.test(name) && (await isOlder(join(place, name), before))) {
-      await rm(join(place, name), { recursive: true, force: true });
+const removeLeavings = async (folder: string, before: number): Promise<void> => {
+  for (const name of await readdir(folder)) {
+    if (TEMPORARY_FILES.test(name) && (await isOlder(join(folder, name), before))) {
+      await rm(join(folder, name), { recursive: true, force: true });
     }
   }
 };

@@ -76,14 +76,14 @@ export class CheckpointRecords {
   /** Removes records older than `before` and temporary files left by a crash. `now` in milliseconds. */
   async expire(before: number, now: number): Promise<void> {
     for (const chat_id of await listEntries(this.#folder)) {
-      const place = join(this.#folder, chat_id);
-      for (const name of await listEntries(place)) {
+      const chatFolder = join(this.#folder, chat_id);
+      for (const name of await listEntries(chatFolder)) {
         const limit = parseNumber(name) === undefined ? now - HOUR_MS : before;
-        const found = await stat(join(place, name)).catch(() => undefined);
-        if (found && found.mtimeMs < limit) await rm(join(place, name), { force: true });
+        const found = await stat(join(chatFolder, name)).catch(() => undefined);
+        if (found && found.mtimeMs < limit) await rm(join(chatFolder, name), { force: true });
       }
       // Succeeds only if the folder is empty.
-      await rmdir(place).catch(() => {});
+      await rmdir(chatFolder).catch(() => {});
     }
   }
 

@@ -164,7 +164,7 @@ export class FolderRestore {
 
   /** Returns the paths that the checkpoint's ignore rules match: rules deleted since then still protect files. */
   async #findFormerlyIgnored(rules: readonly string[], paths: readonly string[]): Promise<readonly string[]> {
-    const rulesFolder = join(this.#shadow.place.place, `rules-${uuid()}`);
+    const rulesFolder = join(this.#shadow.folders.gitDirectory, `rules-${uuid()}`);
     await mkdir(rulesFolder);
     try {
       await this.#checkout(rules, rulesFolder);
@@ -267,7 +267,7 @@ export class FolderRestore {
 
   /** Writes these files of the checkpoint below `root` and returns the paths that still differ. */
   async #checkout(paths: readonly string[], root: string): Promise<string[]> {
-    const index = join(this.#shadow.place.place, `index-${uuid()}`);
+    const index = join(this.#shadow.folders.gitDirectory, `index-${uuid()}`);
     const more = { index, root, timeout_ms: BULK_TIMEOUT_MS };
     try {
       await this.#runGit(["read-tree", this.#folder.tree], more);

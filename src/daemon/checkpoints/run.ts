@@ -29,9 +29,9 @@ const SETTINGS = [
 const SAFE_SETTINGS = SETTINGS.flatMap((one) => ["-c", one]);
 
 /** A private git directory: its own index and rules, with objects in a store that all folders of the workspace share. */
-export type GitPlace = { readonly place: string; readonly objects: string; readonly root: string };
+export type GitFolders = { readonly gitDirectory: string; readonly objects: string; readonly root: string };
 
-export type CheckpointGit = GitPlace & {
+export type CheckpointGit = GitFolders & {
   readonly args: readonly string[];
   readonly input?: string;
   readonly index?: string;
@@ -46,8 +46,8 @@ export type CheckpointGit = GitPlace & {
 
 /** Runs git there and returns its output. */
 export const runCheckpointGit = async (options: GitOptions, wanted: CheckpointGit): Promise<string> => {
-  const { args, place, objects, root, input, index, borrowed } = wanted;
-  const env: Record<string, string> = { GIT_DIR: place, GIT_OBJECT_DIRECTORY: objects };
+  const { args, gitDirectory, objects, root, input, index, borrowed } = wanted;
+  const env: Record<string, string> = { GIT_DIR: gitDirectory, GIT_OBJECT_DIRECTORY: objects };
   if (args[0] !== "init") env.GIT_WORK_TREE = root;
   if (index !== undefined) env.GIT_INDEX_FILE = index;
   if (borrowed !== undefined) env.GIT_ALTERNATE_OBJECT_DIRECTORIES = quotePath(borrowed);

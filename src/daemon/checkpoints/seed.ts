@@ -4,7 +4,7 @@ import { copyFile, lstat, readdir, rm, stat, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { log } from "#base/log.ts";
 import type { GitOptions } from "../git/scan.ts";
-import { BULK_TIMEOUT_MS, type CheckpointGit, type GitPlace, runCheckpointGit, runGitProgram } from "./run.ts";
+import { BULK_TIMEOUT_MS, type CheckpointGit, type GitFolders, runCheckpointGit, runGitProgram } from "./run.ts";
 
 /** Larger objects are not copied. */
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024;
@@ -42,23 +42,26 @@ export const findOwnRepository = async (options: GitOptions, root: string): Prom
 };
 
 /** False if the import failed; then the index is empty, and every file is read. */
-export const seedIndex = async (options: GitOptions, place: GitPlace, own: OwnRepository): Promise<boolean> => {
+export const seedIndex = async (options: GitOptions, folders: GitFolders, own: OwnRepository): Promise<boolean> => {
   const git: Git = (args, more) =>
-    runCheckpointGit(options, { ...place, args, borrowed: own.objects, timeout_ms: BULK_TIMEOUT_MS, ...more });
+    runCheckpointGit(options, { ...folders, args, borrowed: own.objects, timeout_ms: BULK_TIMEOUT_MS, ...more });
   try {
-    if (!(await copyIndex(own.index, join(place.place, "index")))) return false;
+    if (!(await copyIndex(own.index, join(folders.gitDirectory, "index")))) return false;
     const entries = await listIndex(git);
     const sizes = await loadSizes(git, [...new Set(entries.map(({ id }) => id))]);
-    const filtered = await findFilteredPaths(options, place.root, entries);
-    await correctIndex(git, { root: place.root, entries, sizes, filtered });
+    const filtered = await findFilteredPaths(options, folders.root, entries);
+    await correctIndex(git, { root: folders.root, entries, sizes, filtered });
     const tree = (await git(["write-tree", "--missing-ok"])).trim();
     const treeMatches = (await git(["ls-tree", "-r", "-d", "-z", tree])).matchAll(/ tree ([0-9a-f]+)\t/g);
     const trees = [...treeMatches].map(([, id = ""]) => id);
-    await copyObjects(git, place, [tree, ...trees, ...sizes.keys()], sizes);
+    await copyObjects(git, folders, [tree, ...trees, ...sizes.keys()], sizes);
     return true;
   } catch (error) {
-    await rm(join(place.place, "index"), { force: true });
-    log("daemon").debug("every file of {root} is read for its first checkpoint: {error}", { root: place.root, error });
+    await rm(join(folders.gitDirectory, "index"), { force: true });
+    log("daemon").debug("every file of {root} is read for its first checkpoint: {error}", {
+      root: folders.root,
+      error,
+    });
     return false;
   }
 };
@@ -152,7 +155,7 @@ const findFilteredPaths = async (
 };
 
 /** Copies objects that the shared store lacks into a pack. Throws if some are still missing. */
-const copyObjects = async (git: Git, { objects }: GitPlace, ids: readonly string[], sizes: Sizes): Promise<void> => {
+const copyObjects = async (git: Git, { objects }: GitFolders, ids: readonly string[], sizes: Sizes): Promise<void> => {
   const missingIds = await listLacking(git, ids);
   const copyableIds = missingIds.filter((id) => (sizes.get(id)?.size ?? 0) <= MAX_OBJECT_BYTES);
   const bytes = copyableIds.reduce((sum, id) => sum + (sizes.get(id)?.stored ?? 0), 0);

@@ -7,7 +7,7 @@ import { conflict } from "#base/errors.ts";
 import { readRegularText } from "#base/system/regular-file.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { ModeList } from "./modes.ts";
-import { BULK_TIMEOUT_MS, type CheckpointGit, type GitPlace, runCheckpointGit } from "./run.ts";
+import { BULK_TIMEOUT_MS, type CheckpointGit, type GitFolders, runCheckpointGit } from "./run.ts";
 import { findOwnRepository, seedIndex } from "./seed.ts";
 
 const MAX_PATHS = 100_000;
@@ -49,17 +49,17 @@ export class ShadowGit {
   readonly root: string;
   readonly kind: Kind;
   readonly #options: GitOptions;
-  readonly #place: GitPlace;
+  readonly #folders: GitFolders;
   readonly #modes: ModeList;
   /** The tree of an index file; another daemon may replace the file. */
   #tree: { readonly id: string; readonly index: string } | undefined;
 
-  constructor(options: GitOptions, place: GitPlace, kind: Kind) {
-    this.root = place.root;
+  constructor(options: GitOptions, folders: GitFolders, kind: Kind) {
+    this.root = folders.root;
     this.kind = kind;
     this.#options = options;
-    this.#place = place;
-    this.#modes = new ModeList(join(place.place, "modes"));
+    this.#folders = folders;
+    this.#modes = new ModeList(join(folders.gitDirectory, "modes"));
   }
 
   /** Captures every file that git would not ignore. Throws a readable message if a limit is exceeded. */
@@ -112,38 +112,38 @@ export class ShadowGit {
 
   /** Identifies a version of the index file: git writes a new file for each change. */
   async #getIndexVersion(): Promise<string> {
-    const found = await stat(join(this.#place.place, "index"), { bigint: true }).catch(() => undefined);
+    const found = await stat(join(this.#folders.gitDirectory, "index"), { bigint: true }).catch(() => undefined);
     return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : "";
   }
 
   /** Creates the git directory if it does not exist. Seeds the index from the user's, so that not every file has to be read again. */
   async prepare(): Promise<void> {
-    const { place, objects, root } = this.#place;
+    const { gitDirectory, objects, root } = this.#folders;
     await this.#removeLeftLock();
-    if (await fileExists(join(place, "info", "ready"))) return;
-    await rm(place, { recursive: true, force: true });
-    await mkdir(place, { recursive: true, mode: 0o700 });
+    if (await fileExists(join(gitDirectory, "info", "ready"))) return;
+    await rm(gitDirectory, { recursive: true, force: true });
+    await mkdir(gitDirectory, { recursive: true, mode: 0o700 });
     await mkdir(objects, { recursive: true, mode: 0o700 });
-    await this.git(["init", "-q", "--bare", "--object-format=sha1", place]);
-    await mkdir(join(place, "info"), { recursive: true });
-    await writeFile(join(place, "info", "attributes"), RAW_ATTRIBUTES);
-    await writeFile(join(place, "info", "exclude"), this.kind === "folder" ? DEFAULT_EXCLUDES : "");
-    await writeFile(join(place, "root"), root);
+    await this.git(["init", "-q", "--bare", "--object-format=sha1", gitDirectory]);
+    await mkdir(join(gitDirectory, "info"), { recursive: true });
+    await writeFile(join(gitDirectory, "info", "attributes"), RAW_ATTRIBUTES);
+    await writeFile(join(gitDirectory, "info", "exclude"), this.kind === "folder" ? DEFAULT_EXCLUDES : "");
+    await writeFile(join(gitDirectory, "root"), root);
     if (this.kind === "repository") await this.#seed();
-    await writeFile(join(place, "info", "ready"), "");
+    await writeFile(join(gitDirectory, "info", "ready"), "");
   }
 
   git(args: readonly string[], more: Partial<CheckpointGit> = {}): Promise<string> {
-    return runCheckpointGit(this.#options, { ...this.#place, args, ...more });
+    return runCheckpointGit(this.#options, { ...this.#folders, args, ...more });
   }
 
-  get place(): GitPlace {
-    return this.#place;
+  get folders(): GitFolders {
+    return this.#folders;
   }
 
   /** Removes the lock of a killed git, which makes every later git refuse to write. None of our commands runs longer than this timeout. */
   async #removeLeftLock(): Promise<void> {
-    const lock = join(this.#place.place, "index.lock");
+    const lock = join(this.#folders.gitDirectory, "index.lock");
     const found = await lstat(lock).catch(() => undefined);
     if (found && found.mtimeMs < this.#options.clock.now() - BULK_TIMEOUT_MS) await rm(lock, { force: true });
   }
@@ -152,19 +152,19 @@ export class ShadowGit {
   async #seed(): Promise<boolean> {
     const found = await findOwnRepository(this.#options, this.root);
     if (found?.format !== "sha1") return false;
-    return seedIndex(this.#options, this.#place, found);
+    return seedIndex(this.#options, this.#folders, found);
   }
 
   /** Adds the current rules of the user's `.git/info/exclude`; the earlier rules still apply to a restore. */
   async addExclude(): Promise<void> {
     const now = readRegularText(join(this.root, ".git", "info", "exclude"));
-    if (now !== undefined) await appendFile(join(this.#place.place, "info", "exclude"), `\n${now}`);
+    if (now !== undefined) await appendFile(join(this.#folders.gitDirectory, "info", "exclude"), `\n${now}`);
   }
 
   async #refreshExclude(): Promise<void> {
     if (this.kind === "folder") return;
     const now = readRegularText(join(this.root, ".git", "info", "exclude"));
-    if (now !== undefined) await writeFile(join(this.#place.place, "info", "exclude"), now).catch(() => {});
+    if (now !== undefined) await writeFile(join(this.#folders.gitDirectory, "info", "exclude"), now).catch(() => {});
   }
 
   async #add(kept: readonly string[]): Promise<void> {
@@ -216,7 +216,7 @@ export class ShadowGit {
   }
 
   async #requireSpace(bytes: number): Promise<void> {
-    const { bavail, bsize } = await statfs(this.#place.objects);
+    const { bavail, bsize } = await statfs(this.#folders.objects);
     if (bavail * bsize - bytes < MIN_FREE_BYTES) throw conflict("the disk is almost full");
   }
 }

@@ -45,14 +45,14 @@ export const writeHomeFiles = (home: string, { home_files = [], home_links = [] 
 
 /** Returns the absolute path after creating its folder; undefined if the agent or a person has put something else there. */
 const prepareFreePath = (home: string, path: string): string | undefined => {
-  const place = join(home, path);
-  if (!place.startsWith(home + sep)) throw new Error(`"${path}" leads out of the agent's home.`);
-  const folder = dirname(place);
+  const file = join(home, path);
+  if (!file.startsWith(home + sep)) throw new Error(`"${path}" leads out of the agent's home.`);
+  const folder = dirname(file);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (!`${realpathSync(folder)}${sep}`.startsWith(realpathSync(home) + sep)) {
     throw new Error(`"${path}" leads out of the agent's home.`);
   }
-  return lstatSync(place, { throwIfNoEntry: false }) === undefined ? place : undefined;
+  return lstatSync(file, { throwIfNoEntry: false }) === undefined ? file : undefined;
 };
 
 const readRecord = (home: string): FileMarks => {
@@ -65,10 +65,10 @@ const readRecord = (home: string): FileMarks => {
 
 /** Returns what the path holds now, in the form of the record; undefined if nothing. */
 const readMark = (home: string, path: string): string | undefined => {
-  const place = join(home, path);
-  if (!place.startsWith(home + sep)) return undefined;
-  const found = lstatSync(place, { throwIfNoEntry: false });
-  if (found?.isSymbolicLink()) return readlinkSync(place);
-  const text = found?.isFile() ? readRegularText(place) : undefined;
+  const file = join(home, path);
+  if (!file.startsWith(home + sep)) return undefined;
+  const found = lstatSync(file, { throwIfNoEntry: false });
+  if (found?.isSymbolicLink()) return readlinkSync(file);
+  const text = found?.isFile() ? readRegularText(file) : undefined;
   return text === undefined ? undefined : sha256(text);
 };

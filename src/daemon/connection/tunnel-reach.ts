@@ -20,7 +20,7 @@ import { SubAgents } from "../containers/sub-agents.ts";
 import type { WorkspaceContext } from "../context/context.ts";
 import type { WorkspaceMcp } from "../context/mcp.ts";
 import { Desktop } from "../desktop/desktop.ts";
-import { type Environment, resolveFolder, resolvePlace, resolveStateFolder, toId } from "../environment.ts";
+import { type Environment, expandPath, resolveFolder, resolveStateFolder, toId } from "../environment.ts";
 import { GitRecord } from "../git/record.ts";
 import { GitWatches } from "../git/watch.ts";
 import { HookPrograms } from "../hooks/run.ts";
@@ -101,7 +101,7 @@ export class Reach {
     const env = options.programs;
     const directory = resolveFolder(manifest.directory, given);
     const agent_id = toId(manifest.agentId);
-    const motd = manifest.motdPath === "" ? "" : resolvePlace(manifest.motdPath, given, directory);
+    const motd = manifest.motdPath === "" ? "" : expandPath(manifest.motdPath, given, directory);
     const hidden = findHiddenPorts(manifest, url);
     const ports = new ListeningPorts({
       hidden,
@@ -122,7 +122,7 @@ export class Reach {
       clock,
       directory,
       engine: connectEngine,
-      declared: () => listDeclaredDevcontainers(manifest, (path, base = directory) => resolvePlace(path, given, base)),
+      declared: () => listDeclaredDevcontainers(manifest, (path, base = directory) => expandPath(path, given, base)),
       devcontainers: new DevcontainerCli({
         clock,
         groups,
@@ -176,7 +176,7 @@ export class Reach {
         remotes: () => this.#network?.shown ?? [],
       },
       folderOf: (terminal) => this.#terminals.getFolder(terminal),
-      place: (path) => resolvePlace(path, given, directory),
+      resolve: (path) => expandPath(path, given, directory),
     });
     const reports = new ConnectionReports({ reports: options.reports, clock });
     this.#ssh = new SshServer({ clock, groups, env, directory, motd, reports, engine: connectEngine });

@@ -12,10 +12,10 @@ import type {
 import type { DeclaredDevcontainer } from "./declared.ts";
 import type { DevcontainerEngine } from "./devcontainers-cli.ts";
 import {
-  type DevcontainerPlace,
+  type DevcontainerPaths,
   findContainer,
   findDevcontainers,
-  listPlaces,
+  listDevcontainerPaths,
   readModifiedTime,
   toDevcontainerId,
   toSafeName,
@@ -241,20 +241,20 @@ export class Containers {
   #listDevcontainers(containers: readonly Container[]): FoundDevcontainer[] {
     const { directory } = this.#options;
     const declared = this.#options.declared();
-    const places = new Map<string, DevcontainerPlace & { name?: string; subagent_id?: string | null }>();
-    for (const place of [...declared, ...findDevcontainers(directory), ...listPlaces(containers)]) {
-      const id = toDevcontainerId(place);
-      if (!places.has(id)) places.set(id, place);
+    const byId = new Map<string, DevcontainerPaths & { name?: string; subagent_id?: string | null }>();
+    for (const found of [...declared, ...findDevcontainers(directory), ...listDevcontainerPaths(containers)]) {
+      const id = toDevcontainerId(found);
+      if (!byId.has(id)) byId.set(id, found);
     }
     const taken = new Set(declared.map(({ name }) => name));
-    const sorted = [...places].sort(([, a], [, b]) => comparePlaces(a, b));
-    return sorted.flatMap(([id, place]) => {
-      const { workspace_folder, config_path, subagent_id = null } = place;
+    const sorted = [...byId].sort(([, a], [, b]) => comparePaths(a, b));
+    return sorted.flatMap(([id, paths]) => {
+      const { workspace_folder, config_path, subagent_id = null } = paths;
       const memory = this.#memory.get(id) ?? {};
-      const container = findContainer(place, containers);
+      const container = findContainer(paths, containers);
       const changed_at = readModifiedTime(config_path);
       if (memory.deleted_at !== undefined && !container && (changed_at ?? 0) <= memory.deleted_at) return [];
-      const name = place.name ?? toSafeName(workspace_folder, taken);
+      const name = paths.name ?? toSafeName(workspace_folder, taken);
       taken.add(name);
       const agent = this.#options.agents?.find(id);
       return {
@@ -276,7 +276,7 @@ export class Containers {
 /** The engine reports times in whole seconds. */
 const SECOND_MS = 1_000;
 
-const comparePlaces = (a: DevcontainerPlace, b: DevcontainerPlace): number =>
+const comparePaths = (a: DevcontainerPaths, b: DevcontainerPaths): number =>
   compare(a.workspace_folder, b.workspace_folder) || compare(a.config_path, b.config_path);
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

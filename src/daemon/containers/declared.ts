@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { toId } from "../environment.ts";
-import { type DevcontainerPlace, findDefaultConfig } from "./devcontainers-find.ts";
+import { type DevcontainerPaths, findDefaultConfig } from "./devcontainers-find.ts";
 
-export type DeclaredDevcontainer = DevcontainerPlace & { name: string; subagent_id: string | null };
+export type DeclaredDevcontainer = DevcontainerPaths & { name: string; subagent_id: string | null };
 
 /** `resolve` makes a path absolute: expands variables and `~`, relative to `base`, by default the agent's folder. */
 export const listDeclaredDevcontainers = (

@@ -9,14 +9,14 @@ export const FOLDER_LABEL = "devcontainer.local_folder";
 export const CONFIG_LABEL = "devcontainer.config_file";
 
 /** A location on disk where a devcontainer can be created. */
-export type DevcontainerPlace = { workspace_folder: string; config_path: string };
+export type DevcontainerPaths = { workspace_folder: string; config_path: string };
 
 /** Maximum number of projects searched in the agent's folder, and of named configurations in one `.devcontainer`. */
 const MAX_FOLDERS = 200;
 const MAX_FILES = 20;
 
 /** Finds the configurations in this folder and in its direct subfolders. */
-export const findDevcontainers = (directory: string): DevcontainerPlace[] => {
+export const findDevcontainers = (directory: string): DevcontainerPaths[] => {
   const subfolders = listFolders(directory).filter((name) => !name.startsWith(".") && name !== "node_modules");
   return [directory, ...subfolders.slice(0, MAX_FOLDERS).map((name) => join(directory, name))].flatMap(
     findProjectConfigs,
@@ -38,7 +38,7 @@ export const findDefaultConfig = (workspace_folder: string): string => {
 };
 
 /** Finds configuration files in the locations that the development containers specification allows. */
-const findProjectConfigs = (workspace_folder: string): DevcontainerPlace[] => {
+const findProjectConfigs = (workspace_folder: string): DevcontainerPaths[] => {
   const configFolder = join(workspace_folder, ".devcontainer");
   const named = listFolders(configFolder)
     .slice(0, MAX_FILES)
@@ -50,16 +50,16 @@ const findProjectConfigs = (workspace_folder: string): DevcontainerPlace[] => {
 };
 
 /** Returns the locations of existing containers, regardless of who created them. */
-export const listPlaces = (containers: readonly Container[]): DevcontainerPlace[] =>
+export const listDevcontainerPaths = (containers: readonly Container[]): DevcontainerPaths[] =>
   containers.flatMap(({ labels }) => {
     const [workspace_folder, config_path] = [labels[FOLDER_LABEL], labels[CONFIG_LABEL]];
     return workspace_folder && config_path ? [{ workspace_folder, config_path }] : [];
   });
 
 /** Returns the container of a location: a running one, else the newest. `containers` are sorted newest first. */
-export const findContainer = (place: DevcontainerPlace, containers: readonly Container[]): Container | undefined => {
+export const findContainer = (paths: DevcontainerPaths, containers: readonly Container[]): Container | undefined => {
   const ownContainers = containers.filter(
-    ({ labels }) => labels[FOLDER_LABEL] === place.workspace_folder && labels[CONFIG_LABEL] === place.config_path,
+    ({ labels }) => labels[FOLDER_LABEL] === paths.workspace_folder && labels[CONFIG_LABEL] === paths.config_path,
   );
   return ownContainers.find(({ running }) => running) ?? ownContainers[0];
 };
@@ -75,7 +75,7 @@ export const readModifiedTime = (path: string): number | undefined => {
 };
 
 /** Derives a stable ID from a location (a name-based identifier, as version 8 of UUIDs allows). */
-export const toDevcontainerId = ({ workspace_folder, config_path }: DevcontainerPlace): string => {
+export const toDevcontainerId = ({ workspace_folder, config_path }: DevcontainerPaths): string => {
   const bytes = new Uint8Array(Buffer.from(sha256(`${workspace_folder}\0${config_path}`), "hex")).slice(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;

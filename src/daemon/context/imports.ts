@@ -33,7 +33,7 @@ export const expandImports = async (text: string, { source, root, limit }: Impor
 
   /** Returns undefined for a line that is kept unchanged. */
   const expandLine = async (path: string, from: string, above: readonly string[]): Promise<string | undefined> => {
-    const file = await readContextFile(resolvePlace(path, dirname(from)), root, limit);
+    const file = await readContextFile(resolvePath(path, dirname(from)), root, limit);
     if (!file) return undefined;
     if (file.status !== "ok") {
       problems.push(`@${path} ${file.error}`);
@@ -61,4 +61,4 @@ export const expandImports = async (text: string, { source, root, limit }: Impor
   return { body, problem: problems.join("; "), folders: [...folders] };
 };
 
-const resolvePlace = (path: string, folder: string): string => (isAbsolute(path) ? path : join(folder, path));
+const resolvePath = (path: string, folder: string): string => (isAbsolute(path) ? path : join(folder, path));

@@ -106,9 +106,9 @@ type Point = { readonly x: number; readonly y: number };
 const toScreenPoint = ({ size }: RfbClient, x: number | undefined, y: number | undefined, field: string): Point => {
   if (x === undefined || y === undefined) throw invalidField(field, "and its other coordinate are required");
   const scale = computeScale(size);
-  const place = { x: Math.round(x / scale), y: Math.round(y / scale) };
-  if (place.x >= size.width || place.y >= size.height) {
+  const point = { x: Math.round(x / scale), y: Math.round(y / scale) };
+  if (point.x >= size.width || point.y >= size.height) {
     throw invalidField(field, `is off the screen: it has ${size.width * scale} by ${size.height * scale} pixels`);
   }
-  return place;
+  return point;
 };

@@ -7,12 +7,12 @@ const MAX_WORDS = 64;
 
 /** Returns the root of the repository that contains the path; undefined if none exists. The path need not exist. */
 export const findRepository = async (path: string): Promise<string | undefined> => {
-  let place = await keepExisting(path);
+  let folder = await keepExisting(path);
   for (;;) {
-    if (await pathExists(join(place, ".git"))) return place;
-    const above = dirname(place);
-    if (above === place) return undefined;
-    place = above;
+    if (await pathExists(join(folder, ".git"))) return folder;
+    const above = dirname(folder);
+    if (above === folder) return undefined;
+    folder = above;
   }
 };
 
@@ -44,10 +44,10 @@ export const filterFolders = async (paths: readonly string[]): Promise<string[]>
 
 /** Returns the nearest existing ancestor of the path, with links resolved. */
 const keepExisting = async (path: string): Promise<string> => {
-  for (let place = path; ; place = dirname(place)) {
-    const found = await realpath(place).catch(() => undefined);
+  for (let folder = path; ; folder = dirname(folder)) {
+    const found = await realpath(folder).catch(() => undefined);
     if (found !== undefined) return found;
-    if (dirname(place) === place) return place;
+    if (dirname(folder) === folder) return folder;
   }
 };
 

@@ -5,13 +5,13 @@ import { type DeclaredHooks, RunHook } from "#schema/agents/workspace-hooks.ts";
 import { readDeclaration } from "./declared.ts";
 import type { HookPrograms } from "./run.ts";
 
-type Options = { readonly hooks: HookPrograms; place(path: string): string };
+type Options = { readonly hooks: HookPrograms; resolve(path: string): string };
 type BodyOf = <S extends TSchema>(request: Request, schema: S) => Promise<Static<S>>;
 
-export const createHookRoutes = ({ hooks: programs, place }: Options, bodyOf: BodyOf) => ({
+export const createHookRoutes = ({ hooks: programs, resolve }: Options, bodyOf: BodyOf) => ({
   "/api/v0/hooks": {
     GET: async () => {
-      const { revision, error, hooks } = await readDeclaration(place("."));
+      const { revision, error, hooks } = await readDeclaration(resolve("."));
       const declared = hooks.map(({ name, event, matcher }) => ({ name, event, matcher }));
       return Response.json({ revision, error, hooks: declared } satisfies DeclaredHooks);
     },
@@ -20,7 +20,7 @@ export const createHookRoutes = ({ hooks: programs, place }: Options, bodyOf: Bo
   "/api/v0/hooks/run": {
     POST: async (request: Request) => {
       const hookRequest = await bodyOf(request, RunHook);
-      const { revision, hooks } = await readDeclaration(place("."));
+      const { revision, hooks } = await readDeclaration(resolve("."));
       if (revision !== hookRequest.revision) throw conflict("The hooks of the workspace have changed.");
       const hook = hooks.find(({ name }) => name === hookRequest.name);
       if (!hook) throw notFound();

@@ -130,18 +130,18 @@ export const uploadFile = async (path: string, content: Uint8Array, replaces: bo
   await writeFile(path, content);
 };
 
-type PlacedEdits = readonly (EditFiles["files"][number] & { absolute_path: string })[];
+type ResolvedEdits = readonly (EditFiles["files"][number] & { absolute_path: string })[];
 type EditedText = { readonly path: string; readonly before: string; readonly text: string };
 
 /** Validates all edits before writing any file. Rejects with 400 and the edit that does not fit. */
-export const editFiles = async (files: PlacedEdits): Promise<EditedFiles> => {
+export const editFiles = async (files: ResolvedEdits): Promise<EditedFiles> => {
   const texts = await applyEdits(files);
   for (const [path, { text }] of texts) await writeFile(path, text);
   return makeDiffs([...texts.values()]);
 };
 
 /** Returns what the edits would change without writing. Rejects with 400 like editFiles(). */
-export const previewEdits = async (files: PlacedEdits): Promise<EditedFiles> =>
+export const previewEdits = async (files: ResolvedEdits): Promise<EditedFiles> =>
   makeDiffs([...(await applyEdits(files)).values()]);
 
 /** Returns what writing the whole file would change. A file that is not text has no diff. */
@@ -163,7 +163,7 @@ const makeDiffs = (texts: readonly EditedText[]): EditedFiles => ({
 });
 
 /** Returns the edited texts by absolute path. */
-const applyEdits = async (files: PlacedEdits): Promise<ReadonlyMap<string, EditedText>> => {
+const applyEdits = async (files: ResolvedEdits): Promise<ReadonlyMap<string, EditedText>> => {
   const texts = new Map<string, EditedText>();
   for (const [i, { path, absolute_path, edits }] of files.entries()) {
     const before = texts.get(absolute_path)?.before ?? (await readEditableText(absolute_path));

@@ -79,7 +79,7 @@ export type HttpApiOptions = {
   mcp: Pick<WorkspaceMcp, "call">;
   debug: DebugOptions;
   /** Resolves a caller's path to an absolute one. */
-  place(path: string): string;
+  resolve(path: string): string;
   /** Returns the current folder of this terminal's shell. */
   folderOf(terminal: string): string | undefined;
   /** Called when the workspace is being stopped: the daemon runs its stop scripts and ends. */
@@ -135,12 +135,12 @@ const makeRoutes = ({
   codingAgents,
   context,
   mcp,
-  place,
+  resolve,
   folderOf,
   ...notices
 }: HttpApiOptions) => {
   const edits = new OnceByName<EditedFiles>();
-  const path = (request: Request): string => place(getQuery(request, "path") || notFound("path"));
+  const path = (request: Request): string => resolve(getQuery(request, "path") || notFound("path"));
   /** A chat's repositories are derived from the paths that its tools touch. */
   const recordAccess = (request: Request, paths: readonly string[], changed: boolean): void => {
     const chats = parseChats(request);
@@ -189,7 +189,7 @@ const makeRoutes = ({
     "/api/v0/listening-ports": { GET: () => Response.json({ ports: ports() }) },
     "/api/v0/list-directory": {
       POST: async (request: Request) =>
-        Response.json(await listDirectory(place((await readBody(request, ListDirectory)).path))),
+        Response.json(await listDirectory(resolve((await readBody(request, ListDirectory)).path))),
     },
     "/api/v0/resolve-path": {
       GET: async (request: Request) =>
@@ -219,7 +219,7 @@ const makeRoutes = ({
     },
     "/api/v0/upload": {
       POST: async (request: Request) => {
-        const folder = folderOf(getQuery(request, "terminal")) ?? place(getQuery(request, "folder") || ".");
+        const folder = folderOf(getQuery(request, "terminal")) ?? resolve(getQuery(request, "folder") || ".");
         const written = join(folder, basename(getQuery(request, "name") || notFound("name")));
         await uploadFile(written, await request.bytes(), getQuery(request, "replace") === "true");
         return Response.json({ path: written });
@@ -230,7 +230,7 @@ const makeRoutes = ({
         const { id, files } = await readBody(request, EditFiles);
         const placed = await Promise.all(
           files.map(async ({ path: given, edits: wanted }) => {
-            return { path: given, edits: wanted, absolute_path: await resolveSimilarPath(place(given)) };
+            return { path: given, edits: wanted, absolute_path: await resolveSimilarPath(resolve(given)) };
           }),
         );
         const edit = () => editFiles(placed);
@@ -246,18 +246,18 @@ const makeRoutes = ({
     "/api/v0/preview-files": {
       POST: async (request: Request) => {
         const { files = [], write } = await readBody(request, PreviewFiles);
-        const edits = files.map((one) => ({ ...one, absolute_path: place(one.path) }));
-        const previewed = write ? previewWrite(write.path, place(write.path), write.content) : previewEdits(edits);
+        const edits = files.map((one) => ({ ...one, absolute_path: resolve(one.path) }));
+        const previewed = write ? previewWrite(write.path, resolve(write.path), write.content) : previewEdits(edits);
         return Response.json(await previewed);
       },
     },
     "/api/v0/git/touched": {
       POST: async (request: Request) => {
         const { paths, commands } = await readBody(request, TouchedFiles);
-        recordAccess(request, paths.map(place), true);
+        recordAccess(request, paths.map(resolve), true);
         const chats = parseChats(request);
         for (const { command, directory = "." } of chats.length > 0 ? commands : []) {
-          void git.recordCommand(chats, command, place(directory), true);
+          void git.recordCommand(chats, command, resolve(directory), true);
         }
         return Response.json({ message: "The repositories are looked at." });
       },
@@ -294,12 +294,12 @@ const makeRoutes = ({
     "/api/v0/processes/start": {
       POST: async (request: Request) => {
         const requested = await readBody(request, StartProcess);
-        const directory = place(requested.directory ?? ".");
+        const directory = resolve(requested.directory ?? ".");
         const chats = parseChats(request);
         const recordCommand = (ended: boolean): void => {
           if (chats.length > 0) void git.recordCommand(chats, requested.command, directory, ended);
         };
-        const writable_only = requested.writable_only?.map(place);
+        const writable_only = requested.writable_only?.map(resolve);
         const limits = writable_only ? { writable_only } : {};
         const started = processes.start({ ...requested, ...limits }, directory, () => recordCommand(true));
         recordCommand(false);

@@ -9,7 +9,7 @@ import type { LogLevel } from "#schema/log-level.ts";
 import { Timing_Stage, Timing_Status, type WorkspaceAgentScript } from "#src/wire/gen/agent_pb.ts";
 import type { BinFolder } from "../bin-folder.ts";
 import type { Reports } from "../connection/reports.ts";
-import { type Environment, resolveFolder, resolvePlace, toId } from "../environment.ts";
+import { type Environment, expandPath, resolveFolder, toId } from "../environment.ts";
 import { toDurationMs, toTimestamp } from "../times.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { LineSplitter } from "./lines.ts";
@@ -130,10 +130,10 @@ export class ScriptRunner {
   #openFile(path: string, source: LogSource): { write(bytes: Uint8Array): void; close(): void } | undefined {
     if (path === "") return undefined;
     const { env, directory } = this.#options;
-    const place = resolvePlace(path, env, directory);
+    const logFile = expandPath(path, env, directory);
     try {
-      mkdirSync(dirname(place), { recursive: true });
-      const file = openSync(place, APPEND_FLAGS, 0o600);
+      mkdirSync(dirname(logFile), { recursive: true });
+      const file = openSync(logFile, APPEND_FLAGS, 0o600);
       return { write: (bytes) => reportFailure(() => writeSync(file, bytes)), close: () => closeSync(file) };
     } catch (error) {
       this.#log(source, "warn", `The log file cannot be written: ${(error as Error).message}`);

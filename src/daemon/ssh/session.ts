@@ -64,7 +64,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
   const { env, directory, clock, groups } = options;
   const shell = findShell(env);
   const set = new Map<string, string>();
-  const place = { container: "", user: "" };
+  const target = { container: "", user: "" };
   let kind: SessionKind = "ssh";
   let terminal: Terminal | undefined;
   let agent: Promise<AgentSocket | undefined> | undefined;
@@ -81,7 +81,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
       refuseChannel(channel, "The workspace has no container engine.");
       return;
     }
-    const run = { channel, clock, engine, ...place, command, env: Object.fromEntries(set), exited: uncount };
+    const run = { channel, clock, engine, ...target, command, env: Object.fromEntries(set), exited: uncount };
     running = terminal ? runOnContainerTerminal(run, terminal.size, terminal.term) : runInContainerPiped(run);
     if (terminal) channel.on("data", options.onTyped);
   };
@@ -125,8 +125,8 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
 
   session.on("env", (accept, reject, { key, val }: { key: string; val: string }) => {
     if (SESSION_TYPE_VARIABLES.includes(key)) kind = toSessionKind(val);
-    else if (CONTAINER_VARIABLES.includes(key)) place.container = val;
-    else if (USER_VARIABLES.includes(key)) place.user = val;
+    else if (CONTAINER_VARIABLES.includes(key)) target.container = val;
+    else if (USER_VARIABLES.includes(key)) target.user = val;
     else if (set.size < MAX_VARIABLES && /^[^=\0]+$/.test(key) && !val.includes("\0")) set.set(key, val);
     else {
       reject?.();
@@ -158,10 +158,10 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     void display.then((one) => (one ? accept?.() : reject?.()));
   });
   session.on("shell", (accept) =>
-    place.container === "" ? void begin(accept(), [shell, "-l"], true) : startInContainer(accept(), ""),
+    target.container === "" ? void begin(accept(), [shell, "-l"], true) : startInContainer(accept(), ""),
   );
   session.on("exec", (accept, _reject, { command }) =>
-    place.container === ""
+    target.container === ""
       ? void begin(accept(), makeCommand(command, shell), false)
       : startInContainer(accept(), command),
   );
@@ -171,7 +171,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
       return;
     }
     const channel = accept();
-    if (place.container !== "") {
+    if (target.container !== "") {
       // Serving the workspace's files instead would be misleading.
       channel.on("error", () => {});
       refuseChannel(channel, "SFTP is not available in containers");

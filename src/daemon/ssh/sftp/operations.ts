@@ -8,7 +8,7 @@ import type { Handles } from "./handles.ts";
 
 export type SftpRoot = { readonly directory: string; readonly home: string };
 type Reply = { type: number; fields: Field[] };
-type Operation = (fields: Fields, at: { handles: Handles; place: SftpRoot }) => Promise<Reply>;
+type Operation = (fields: Fields, at: { handles: Handles; root: SftpRoot }) => Promise<Reply>;
 
 /** Leaves room for the header of a data packet. */
 export const MAX_DATA = MAX_PACKET - 1_024;
@@ -58,11 +58,10 @@ const readPath = (fields: Fields, { directory, home }: SftpRoot): string => {
 };
 
 const EXTENSIONS: Readonly<Record<string, Operation>> = {
-  "posix-rename@openssh.com": (fields, { place }) =>
-    statusOk(fs.rename(readPath(fields, place), readPath(fields, place))),
-  "hardlink@openssh.com": (fields, { place }) => statusOk(fs.link(readPath(fields, place), readPath(fields, place))),
+  "posix-rename@openssh.com": (fields, { root }) => statusOk(fs.rename(readPath(fields, root), readPath(fields, root))),
+  "hardlink@openssh.com": (fields, { root }) => statusOk(fs.link(readPath(fields, root), readPath(fields, root))),
   "fsync@openssh.com": (fields, { handles }) => statusOk(handles.getFile(fields.text()).file.sync()),
-  "expand-path@openssh.com": async (fields, { place }) => toNameReply(readPath(fields, place)),
+  "expand-path@openssh.com": async (fields, { root }) => toNameReply(readPath(fields, root)),
   "limits@openssh.com": async () => ({
     type: ANSWER.extendedReply,
     fields: [MAX_PACKET, MAX_DATA, MAX_DATA, 0].map((long) => ({ long })),
@@ -71,8 +70,8 @@ const EXTENSIONS: Readonly<Record<string, Operation>> = {
 export const EXTENSION_NAMES: readonly string[] = Object.keys(EXTENSIONS);
 
 const OPERATIONS: Readonly<Record<number, Operation>> = {
-  [REQUEST.open]: async (fields, { handles, place }) => {
-    const path = readPath(fields, place);
+  [REQUEST.open]: async (fields, { handles, root }) => {
+    const path = readPath(fields, root);
     const bits = fields.uint32();
     const { mode = 0o666 } = readAttributes(fields);
     const file = await fs.open(path, openFlags(bits), mode & 0o7777);
@@ -102,10 +101,10 @@ const OPERATIONS: Readonly<Record<number, Operation>> = {
     }
     return OK;
   },
-  [REQUEST.stat]: (fields, { place }) => toAttributesReply(fs.stat(readPath(fields, place))),
-  [REQUEST.lstat]: (fields, { place }) => toAttributesReply(fs.lstat(readPath(fields, place))),
+  [REQUEST.stat]: (fields, { root }) => toAttributesReply(fs.stat(readPath(fields, root))),
+  [REQUEST.lstat]: (fields, { root }) => toAttributesReply(fs.lstat(readPath(fields, root))),
   [REQUEST.fstat]: (fields, { handles }) => toAttributesReply(handles.getFile(fields.text()).file.stat()),
-  [REQUEST.setstat]: (fields, { place }) => statusOk(setAttributes(readPath(fields, place), readAttributes(fields))),
+  [REQUEST.setstat]: (fields, { root }) => statusOk(setAttributes(readPath(fields, root), readAttributes(fields))),
   [REQUEST.fsetstat]: async (fields, { handles }) => {
     const { file } = handles.getFile(fields.text());
     const { size, owner, mode, times } = readAttributes(fields);
@@ -115,8 +114,8 @@ const OPERATIONS: Readonly<Record<number, Operation>> = {
     if (times) await file.utimes(times.atime, times.mtime);
     return OK;
   },
-  [REQUEST.opendir]: async (fields, { handles, place }) => {
-    const path = readPath(fields, place);
+  [REQUEST.opendir]: async (fields, { handles, root }) => {
+    const path = readPath(fields, root);
     const listed = await fs.readdir(path);
     return { type: ANSWER.handle, fields: [{ text: handles.add({ path, names: [".", "..", ...listed] }) }] };
   },
@@ -132,26 +131,26 @@ const OPERATIONS: Readonly<Record<number, Operation>> = {
     }
     return list.length === 0 ? toStatusReply(STATUS.eof) : toNamesReply(list);
   },
-  [REQUEST.remove]: (fields, { place }) => statusOk(fs.unlink(readPath(fields, place))),
-  [REQUEST.mkdir]: async (fields, { place }) => {
-    const path = readPath(fields, place);
+  [REQUEST.remove]: (fields, { root }) => statusOk(fs.unlink(readPath(fields, root))),
+  [REQUEST.mkdir]: async (fields, { root }) => {
+    const path = readPath(fields, root);
     return await statusOk(fs.mkdir(path, (readAttributes(fields).mode ?? 0o777) & 0o7777));
   },
-  [REQUEST.rmdir]: (fields, { place }) => statusOk(fs.rmdir(readPath(fields, place))),
-  [REQUEST.realpath]: async (fields, { place }) => {
-    const path = readPath(fields, place);
+  [REQUEST.rmdir]: (fields, { root }) => statusOk(fs.rmdir(readPath(fields, root))),
+  [REQUEST.realpath]: async (fields, { root }) => {
+    const path = readPath(fields, root);
     // A path that does not exist yet is valid: clients resolve it before they create it.
     return toNameReply(await fs.realpath(path).catch(() => resolve(path)));
   },
-  [REQUEST.rename]: async (fields, { place }) => {
-    const [from, to] = [readPath(fields, place), readPath(fields, place)];
+  [REQUEST.rename]: async (fields, { root }) => {
+    const [from, to] = [readPath(fields, root), readPath(fields, root)];
     // In this version of the protocol, rename never replaces a file; posix-rename does.
     if (await fs.lstat(to).catch(() => undefined)) return toStatusReply(STATUS.failure, "it is there already");
     return await statusOk(fs.rename(from, to));
   },
-  [REQUEST.readlink]: async (fields, { place }) => toNameReply(await fs.readlink(readPath(fields, place))),
+  [REQUEST.readlink]: async (fields, { root }) => toNameReply(await fs.readlink(readPath(fields, root))),
   // The link's target comes before its path, as in OpenSSH and contrary to the draft.
-  [REQUEST.symlink]: (fields, { place }) => statusOk(fs.symlink(fields.text(), readPath(fields, place))),
+  [REQUEST.symlink]: (fields, { root }) => statusOk(fs.symlink(fields.text(), readPath(fields, root))),
   [REQUEST.extended]: async (fields, at) => {
     const operation = EXTENSIONS[fields.text()];
     return operation ? await operation(fields, at) : toStatusReply(STATUS.unsupported, "unknown extension");
@@ -162,7 +161,7 @@ const OPERATIONS: Readonly<Record<number, Operation>> = {
 export const answerTo = async (
   type: number,
   fields: Fields,
-  at: { handles: Handles; place: SftpRoot },
+  at: { handles: Handles; root: SftpRoot },
 ): Promise<Buffer> => {
   const id = fields.uint32();
   const operation = OPERATIONS[type];

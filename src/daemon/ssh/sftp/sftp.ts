@@ -10,7 +10,7 @@ const SFTP_VERSION = 3;
 const FAILED_EXIT_CODE = 1;
 
 /** Serves until the client ends; never rejects. */
-export const serveSftp = async (channel: ssh2.ServerChannel, place: SftpRoot): Promise<void> => {
+export const serveSftp = async (channel: ssh2.ServerChannel, root: SftpRoot): Promise<void> => {
   const handles = new Handles();
   const reader = new PacketReader();
   channel.on("error", () => {});
@@ -20,7 +20,7 @@ export const serveSftp = async (channel: ssh2.ServerChannel, place: SftpRoot): P
       for (const packet of reader.push(chunk)) {
         const fields = new Fields(packet);
         const type = fields.byte();
-        const answer = type === REQUEST.init ? toVersionReply() : await answerTo(type, fields, { handles, place });
+        const answer = type === REQUEST.init ? toVersionReply() : await answerTo(type, fields, { handles, root });
         if (!channel.write(answer)) await waitForDrain(channel);
       }
     }
