@@ -70,7 +70,7 @@ const application = ({ callback_url, icon }: Body): string[] => [
   flag("callback-url", callback_url),
   icon === "" ? "--icon none" : flag("icon", icon),
 ];
-const secretPlaces = ({ env_name, file_path, description }: Body): string[] => [
+const toSecretFlags = ({ env_name, file_path, description }: Body): string[] => [
   flag("env", env_name),
   flag("file", file_path),
   flag("description", description),
@@ -225,9 +225,9 @@ const LINES: Partial<Record<Route, Line>> = {
   "DELETE /users/me/keys/:key": ({ path }) => line("tokens remove", quoteArgument(id(path, 4))),
   "GET /users/:user/secrets": () => line("secrets list"),
   "POST /users/:user/secrets": ({ body }) =>
-    `printf %s "$VALUE" | ${line("secrets create", formatArgument(body.name), ...secretPlaces(body))}`,
+    `printf %s "$VALUE" | ${line("secrets create", formatArgument(body.name), ...toSecretFlags(body))}`,
   "PATCH /users/:user/secrets/:secret": ({ path, body }) => {
-    const changed = line("secrets change", quoteArgument(id(path, 4)), ...secretPlaces(body));
+    const changed = line("secrets change", quoteArgument(id(path, 4)), ...toSecretFlags(body));
     return body.value === undefined ? changed : `printf %s "$VALUE" | ${changed} --value-file /dev/stdin`;
   },
   "DELETE /users/:user/secrets/:secret": ({ path }) => line("secrets remove", quoteArgument(id(path, 4))),

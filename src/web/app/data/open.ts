@@ -25,8 +25,8 @@ const toAddress = ({ workspace, agent }: NamedAgent, app: string, host: string):
 };
 
 /** Returns the URL of a port. `host` is the wildcard for subdomains, or empty. */
-export const toPortUrl = (place: NamedAgent, port: number, isSecure: boolean, host: string): string =>
-  toAddress(place, `${port}${isSecure ? "s" : ""}`, host);
+export const toPortUrl = (target: NamedAgent, port: number, isSecure: boolean, host: string): string =>
+  toAddress(target, `${port}${isSecure ? "s" : ""}`, host);
 
 /** How an app is opened: in this page, in a separate page, or by a local program that receives the link. */
 export type Opening =
@@ -37,22 +37,22 @@ export type Opening =
  * Decides how the app is opened. `host` is the wildcard for subdomains; without one, an app that requires a subdomain opens a page that
  * explains what is missing.
  */
-export const findOpening = (place: AgentTarget, app: App, host: string): Opening => {
+export const findOpening = (target: AgentTarget, app: App, host: string): Opening => {
   const page = app.open_in === "tab" ? "tab" : "window";
   if (app.external) {
     if (/^https?:/i.test(app.url)) return { way: "tab", href: app.url };
     // The link contains a key only if the template has a placeholder for it, and only after the user agrees on a page that names the
     // destination.
-    const { workspace, agent } = place;
+    const { workspace, agent } = target;
     if (canGetKey(agent, app)) {
       return { way: "tab", href: toConsentPath({ workspace_id: workspace.id, agent: agent.name, app: app.slug }) };
     }
     return { way: "program", act: async () => toProgram(app.display_name || app.slug, app.url) };
   }
   if (app.command) {
-    return { way: "here", href: `/terminals/${place.agent.id}?app=${app.slug}` };
+    return { way: "here", href: `/terminals/${target.agent.id}?app=${app.slug}` };
   }
-  return { way: page, href: toAddress(place, app.slug, host) };
+  return { way: page, href: toAddress(target, app.slug, host) };
 };
 
 const EDITOR_NAMES: Readonly<Record<Editor | "jetbrains", string>> = {
@@ -77,21 +77,21 @@ export const showsApp = ({ display_apps }: WorkspaceAgent, name: string): boolea
 const LAST_EDITOR_KEY = "slipway.editor";
 
 /** Lists the editors that can open this agent, the most recently used first. */
-export const listEditors = (place: AgentTarget): { readonly label: string; readonly act: () => Promise<void> }[] => {
-  const { agent } = place;
+export const listEditors = (target: AgentTarget): { readonly label: string; readonly act: () => Promise<void> }[] => {
+  const { agent } = target;
   const shown = Object.entries(EDITORS_BY_APP).flatMap(([name, editors]) => (showsApp(agent, name) ? editors : []));
   const all: (Editor | "jetbrains")[] = [...shown, "jetbrains"];
   const last = localStorage.getItem(LAST_EDITOR_KEY);
   return all
     .sort((a, b) => Number(b === last) - Number(a === last))
-    .map((editor) => ({ label: EDITOR_NAMES[editor], act: () => openEditor(editor, place) }));
+    .map((editor) => ({ label: EDITOR_NAMES[editor], act: () => openEditor(editor, target) }));
 };
 
 /** The editor gets a key for this workspace only. */
 const openEditor = async (editor: Editor | "jetbrains", { workspace, agent }: AgentTarget): Promise<void> => {
   localStorage.setItem(LAST_EDITOR_KEY, editor);
   const { key } = await call("POST /workspaceagents/:workspaceagent/keys", { path: { workspaceagent: agent.id } });
-  const place = {
+  const target = {
     url: new URL(location.origin),
     owner: workspace.owner_name,
     workspace: workspace.name,
@@ -99,7 +99,10 @@ const openEditor = async (editor: Editor | "jetbrains", { workspace, agent }: Ag
     folder: agent.expanded_directory || undefined,
     token: key,
   };
-  toProgram(EDITOR_NAMES[editor], editor === "jetbrains" ? formatGatewayLink(place) : formatEditorLink(editor, place));
+  toProgram(
+    EDITOR_NAMES[editor],
+    editor === "jetbrains" ? formatGatewayLink(target) : formatEditorLink(editor, target),
+  );
 };
 
 /** Passes the link to the browser, which opens the program or reports that none is installed. */

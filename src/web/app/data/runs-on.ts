@@ -9,7 +9,7 @@ const PLACES: Readonly<Record<string, string>> = {
 };
 
 /** Returns the label for the template's provisioner, or the provisioner's name if it has no label. */
-export const formatPlace = ({ provisioner }: Pick<Template, "provisioner">): string =>
+export const formatRunsOn = ({ provisioner }: Pick<Template, "provisioner">): string =>
   PLACES[provisioner] ?? provisioner;
 
 /** Describes how many people have a workspace of the template. */

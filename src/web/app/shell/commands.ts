@@ -100,9 +100,9 @@ const page = (icon: IconName, label: string, href: string, note?: string): Entry
 /** Returns all pages that the user may open. */
 export const listPageEntries = (viewer: Viewer): readonly Entry[] => [
   ...[...PLACES, ...MORE_PLACES]
-    .filter((place) => isOffered(place, viewer))
+    .filter((link) => isOffered(link, viewer))
     .map(({ label, icon, href }) => page(icon, label, href)),
-  ...SECTIONS.filter((place) => isOffered(place, viewer)).flatMap(({ path, of, names }) =>
+  ...SECTIONS.filter((link) => isOffered(link, viewer)).flatMap(({ path, of, names }) =>
     names.map(([name, label]) => page(of === "Account" ? "user" : "sliders", label, `${path}/${name}`, of)),
   ),
   ...(viewer.mayAdminister ? [page("user", "Invite people", "/admin/people", "Administration")] : []),

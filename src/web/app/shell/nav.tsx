@@ -31,12 +31,12 @@ const Count = ({ href }: { href: string }) => {
   );
 };
 
-const NavLink = ({ place, path }: { place: PageLink; path: string }) => (
-  <a href={place.href} aria-current={isCurrent(place.href, path) ? "page" : undefined} title={place.label}>
-    <Icon name={place.icon} />
-    <span class="label">{place.label}</span>
-    <Count href={place.href} />
-    <kbd aria-hidden="true">{place.keys.toUpperCase()}</kbd>
+const NavLink = ({ link, path }: { link: PageLink; path: string }) => (
+  <a href={link.href} aria-current={isCurrent(link.href, path) ? "page" : undefined} title={link.label}>
+    <Icon name={link.icon} />
+    <span class="label">{link.label}</span>
+    <Count href={link.href} />
+    <kbd aria-hidden="true">{link.keys.toUpperCase()}</kbd>
   </a>
 );
 
@@ -63,7 +63,7 @@ const THEMES: Record<string, IconName> = { light: "sun", dark: "moon", system: "
 export const Nav = () => {
   const { path } = useLocation();
   const user = me.value;
-  const more = MORE_PLACES.filter((place) => isOffered(place, viewer.value));
+  const more = MORE_PLACES.filter((link) => isOffered(link, viewer.value));
   return (
     <nav class="nav" aria-label="Main">
       <a class="brand" href="/" title={face.value.name}>
@@ -75,12 +75,12 @@ export const Nav = () => {
         <span class="label">Search</span>
         <kbd aria-hidden="true">Ctrl K</kbd>
       </button>
-      {PLACES.map((place) => (
-        <NavLink key={place.href} place={place} path={path} />
+      {PLACES.map((link) => (
+        <NavLink key={link.href} link={link} path={path} />
       ))}
       {more.length > 0 && <h2>Organization</h2>}
-      {more.map((place) => (
-        <NavLink key={place.href} place={place} path={path} />
+      {more.map((link) => (
+        <NavLink key={link.href} link={link} path={path} />
       ))}
       <Bell />
       <button
@@ -115,7 +115,7 @@ export const TabBar = () => {
   const others = (): MenuItem[] => [
     ...[...PLACES, ...MORE_PLACES]
       .filter(({ href }) => !TABS.some((tab) => tab.href === href))
-      .filter((place) => isOffered(place, viewer.value))
+      .filter((link) => isOffered(link, viewer.value))
       .map(({ href, label, icon }): MenuItem => ({ href, label, icon })),
     { icon: "search", label: "Search", act: openPalette },
     { icon: "terminal", label: "Show as command", act: openCommands },

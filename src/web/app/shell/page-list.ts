@@ -76,5 +76,5 @@ export const TABS: readonly Omit<PageLink, "keys">[] = [
 export type Viewer = { readonly hasRoles: boolean; readonly mayAdminister: boolean };
 
 /** True if the page is offered to the user. */
-export const isOffered = (place: { readonly for?: PageLink["for"] }, { hasRoles, mayAdminister }: Viewer): boolean =>
-  place.for === undefined || (place.for === "roles" ? hasRoles : mayAdminister);
+export const isOffered = (link: { readonly for?: PageLink["for"] }, { hasRoles, mayAdminister }: Viewer): boolean =>
+  link.for === undefined || (link.for === "roles" ? hasRoles : mayAdminister);

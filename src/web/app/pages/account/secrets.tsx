@@ -66,7 +66,7 @@ export const Secrets = () => {
                 ]}
               />
               <span class="small mut">
-                {formatPlaces(secret)} {secret.description} Changed <Time at={secret.updated_at} ago />.
+                {formatTargets(secret)} {secret.description} Changed <Time at={secret.updated_at} ago />.
               </span>
             </li>
           ))}
@@ -85,9 +85,9 @@ export const Secrets = () => {
   );
 };
 
-const formatPlaces = ({ env_name, file_path }: UserSecret): string => {
-  const places = [env_name && `$${env_name}`, file_path].filter(Boolean);
-  return places.length === 0 ? "Not available in workspaces." : `Available as ${places.join(" and ")}.`;
+const formatTargets = ({ env_name, file_path }: UserSecret): string => {
+  const targets = [env_name && `$${env_name}`, file_path].filter(Boolean);
+  return targets.length === 0 ? "Not available in workspaces." : `Available as ${targets.join(" and ")}.`;
 };
 
 const SecretForm = ({ secret, onClose }: { secret: UserSecret | undefined; onClose: () => void }) => (
@@ -96,8 +96,8 @@ const SecretForm = ({ secret, onClose }: { secret: UserSecret | undefined; onClo
     thing={secret?.name}
     submit={secret ? "Save secret" : "Add secret"}
     onClose={onClose}
-    act={async ({ name = "", value = "", ...places }) => {
-      const { env_name = "", file_path = "", description = "" } = places;
+    act={async ({ name = "", value = "", ...fields }) => {
+      const { env_name = "", file_path = "", description = "" } = fields;
       const where = { env_name, file_path, description };
       if (secret) {
         const path = { user: "me", secret: secret.name };

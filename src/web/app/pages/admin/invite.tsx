@@ -33,13 +33,14 @@ type InviteProps = {
 
 export const Invite = ({ organization, byEmail, onClose, onInvited }: InviteProps) => {
   const role = useSignal("");
-  const places = organizations.value.filter(({ id }) => organization === undefined || id === organization);
-  const place = useSignal(places.find(({ is_default }) => is_default)?.id ?? places[0]?.id ?? "");
+  const offered = organizations.value.filter(({ id }) => organization === undefined || id === organization);
+  const organizationId = useSignal(offered.find(({ is_default }) => is_default)?.id ?? offered[0]?.id ?? "");
   const group = useSignal("");
-  const groups = useResource(place.value === "" ? undefined : `groups to invite to ${place.value}`, () =>
-    call("GET /organizations/:organization/groups", { path: { organization: place.value } }),
+  const groups = useResource(
+    organizationId.value === "" ? undefined : `groups to invite to ${organizationId.value}`,
+    () => call("GET /organizations/:organization/groups", { path: { organization: organizationId.value } }),
   );
-  const choices = (groups.state.value.data ?? []).filter(({ id }) => id !== place.value);
+  const choices = (groups.state.value.data ?? []).filter(({ id }) => id !== organizationId.value);
   return (
     <FormDialog
       title="Invite people"
@@ -57,7 +58,7 @@ export const Invite = ({ organization, byEmail, onClose, onInvited }: InviteProp
         }
         const body = {
           people: [...people],
-          organization_id: place.value,
+          organization_id: organizationId.value,
           ...(role.value === "" ? {} : { roles: [role.value] }),
           ...(group.value === "" ? {} : { group_ids: [group.value] }),
         };
@@ -84,12 +85,12 @@ export const Invite = ({ organization, byEmail, onClose, onInvited }: InviteProp
             error={problems.people}
           />
           <FileInto label="Upload a CSV file" name="people" />
-          {places.length > 1 && (
+          {offered.length > 1 && (
             <Select
               label="Organization"
-              value={place.value}
-              choices={places.map(({ id, name, display_name }) => ({ value: id, label: display_name || name }))}
-              onPick={into(place)}
+              value={organizationId.value}
+              choices={offered.map(({ id, name, display_name }) => ({ value: id, label: display_name || name }))}
+              onPick={into(organizationId)}
             />
           )}
           {isSiteOwner.value && <Select label="Role" value={role.value} choices={SITE_ROLES} onPick={into(role)} />}

@@ -119,14 +119,14 @@ export const EditProvider = ({
       submit="Test and save"
       onClose={onClose}
       act={async ({ display_name = "", base_url = "", api_key = "" }) => {
-        const place = { base_url, ...(api_key === "" ? {} : { api_key }) };
+        const endpoint = { base_url, ...(api_key === "" ? {} : { api_key }) };
         await requireWorking({
           provider_id: provider.id,
-          ...place,
+          ...endpoint,
           ...(tested === undefined ? {} : { model: tested }),
         });
         const path = { provider: provider.id };
-        await call("PATCH /chats/providers/:provider", { path, body: { display_name, ...place } });
+        await call("PATCH /chats/providers/:provider", { path, body: { display_name, ...endpoint } });
         showToast(`${display_name} saved`);
       }}
     >

@@ -34,10 +34,10 @@ export const useAgents = (isWanted: boolean) => {
 
 /** Returns the default agent of a workspace's template, or of a template. Undefined until loaded, or if none exists. */
 export const useDefaultAgent = (
-  place: { readonly workspace_id: string } | { readonly template_id: string } | undefined,
+  location: { readonly workspace_id: string } | { readonly template_id: string } | undefined,
 ): DefaultAgent | undefined => {
-  const key = place && `default agent ${Object.values(place).join()}`;
-  const { state } = useResource(key, () => call("GET /ai/agents/available", { query: place ?? {} }));
+  const key = location && `default agent ${Object.values(location).join()}`;
+  const { state } = useResource(key, () => call("GET /ai/agents/available", { query: location ?? {} }));
   return state.value.data?.default_agent;
 };
 

@@ -131,7 +131,7 @@ const ChatGroup = ({ group: { name, isPressing, chats }, current }: { group: Gro
 const Row = ({ chat, current }: { chat: Chat; current: string | undefined }) => {
   // The open chat is being read, so it is not shown as unread.
   const { kind, words } = getChatState({ ...chat, has_unread: chat.has_unread && chat.id !== current });
-  const place = chat.workspace_id ? getName(chat.workspace_id) : "";
+  const workspaceName = chat.workspace_id ? getName(chat.workspace_id) : "";
   const about = chat.status === "waiting" ? chat.last_turn_summary || words : words;
   const isOpen = chat.id === current || chat.children.some(({ id }) => id === current);
   return (
@@ -141,7 +141,7 @@ const Row = ({ chat, current }: { chat: Chat; current: string | undefined }) => 
           <span class="clip">{chat.title}</span>
         </State>
         <Time at={chat.updated_at} class="dim small" />
-        <span class="sub clip">{[place, about].filter(Boolean).join(" · ")}</span>
+        <span class="sub clip">{[workspaceName, about].filter(Boolean).join(" · ")}</span>
       </a>
       {isOpen && chat.children.length > 0 && (
         <ul class="tree" aria-label="Sub-agents">

@@ -21,7 +21,7 @@ import { Composer } from "../chat/composer.tsx";
 import { NEW } from "../chat/draft.ts";
 import { getNextMode, Modes } from "../chat/modes.tsx";
 import { ChatList } from "../chat/side.tsx";
-import { ChooseRepository, findOrCreateWorkspace } from "./repository-place.tsx";
+import { ChooseRepository, findOrCreateWorkspace } from "./choose-repository.tsx";
 import "../chat/styles.ts";
 
 const MAX_OFFERED = 12;

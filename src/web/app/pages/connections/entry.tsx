@@ -6,14 +6,14 @@ import { now, Time } from "../../parts/time.tsx";
 
 export const Entry = ({ entry }: { entry: ConnectionLog }) => {
   const isOpen = entry.disconnect_time === null;
-  const place = `${entry.workspace_owner_username}/${entry.workspace_name}`;
+  const workspace = `${entry.workspace_owner_username}/${entry.workspace_name}`;
   return (
     <li class="item">
       <State kind={isOpen ? "running" : "stopped"}>
         <span class="clip">
           <b class="med">{entry.user?.username ?? "Anonymous client"}</b>{" "}
           <span class="mut">{formatProtocol(entry)}</span>{" "}
-          {entry.workspace_deleted ? place : <a href={`/workspaces/${entry.workspace_id}`}>{place}</a>}
+          {entry.workspace_deleted ? workspace : <a href={`/workspaces/${entry.workspace_id}`}>{workspace}</a>}
         </span>
       </State>
       <span class="line small dim">

@@ -7,7 +7,7 @@ import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { formatPlace } from "../../data/runs-on.ts";
+import { formatRunsOn } from "../../data/runs-on.ts";
 import { Failed } from "../../parts/empty.tsx";
 import { formatDuration } from "../../parts/format-time.ts";
 import { sets } from "../../parts/handlers.ts";
@@ -109,7 +109,7 @@ const Card = ({ template, checked, pick }: { template: Template; checked: boolea
         )}
       </span>
       <p>
-        <Inline text={template.description || `Runs on ${formatPlace(template)}.`} plainLinks />
+        <Inline text={template.description || `Runs on ${formatRunsOn(template)}.`} plainLinks />
       </p>
     </label>
   );

@@ -13,7 +13,7 @@ import { call, formatError, Problem } from "../../data/api.ts";
 import { FormSocket, type Values } from "../../data/form-socket.ts";
 import { setName } from "../../data/names.ts";
 import { useResource } from "../../data/resource.ts";
-import { formatPlace } from "../../data/runs-on.ts";
+import { formatRunsOn } from "../../data/runs-on.ts";
 import { me } from "../../data/session.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import { copy } from "../../parts/as-command.tsx";
@@ -326,7 +326,7 @@ const Facts = ({ template, link }: { template: Template; link: string }) => {
             <dt>Template</dt>
             <dd>{template.display_name || template.name}</dd>
             <dt>Runs on</dt>
-            <dd>{formatPlace(template)}</dd>
+            <dd>{formatRunsOn(template)}</dd>
             {usual !== null && (
               <>
                 <dt>Usual start time</dt>

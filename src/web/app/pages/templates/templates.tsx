@@ -6,7 +6,7 @@ import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
 import { readShown, useResource } from "../../data/resource.ts";
-import { formatPlace, formatUse } from "../../data/runs-on.ts";
+import { formatRunsOn, formatUse } from "../../data/runs-on.ts";
 import { onTemplateChange } from "../../data/workspaces.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
@@ -115,7 +115,7 @@ const Card = ({ template }: { template: Template }) => (
       {template.deprecated && <span class="badge">Deprecated</span>}
     </span>
     <p>
-      <Inline text={template.description || `Runs on ${formatPlace(template)}.`} plainLinks /> {formatUse(template)}
+      <Inline text={template.description || `Runs on ${formatRunsOn(template)}.`} plainLinks /> {formatUse(template)}
     </p>
   </a>
 );

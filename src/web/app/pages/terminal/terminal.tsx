@@ -56,10 +56,10 @@ const Open = ({ agent, command }: { agent: string; command: string | undefined }
   const here = useComputed(() =>
     [...workspaces.value.values()].find((one) => one.agents.some(({ id }) => id === agent)),
   ).value;
-  const place = useRef("/terminals");
-  place.current = here ? `/workspaces/${here.id}` : "/terminals";
+  const backLink = useRef("/terminals");
+  backLink.current = here ? `/workspaces/${here.id}` : "/terminals";
   const open = useRef<Terminals>(undefined);
-  open.current ??= new Terminals(agent, command, () => route(place.current));
+  open.current ??= new Terminals(agent, command, () => route(backLink.current));
   const all = open.current;
   const name = here?.name ?? "Terminal";
   useTitle(`${name} · Terminal`);

@@ -10,16 +10,16 @@ const HEALTH_LABELS: Partial<Record<App["health"], string>> = { initializing: "s
 const WINDOW_FEATURES = "noopener,noreferrer,popup,width=1200,height=800";
 
 type AppItemProps = {
-  readonly place: AgentTarget;
+  readonly target: AgentTarget;
   readonly app: App;
   readonly host: string;
   /** The name of the group that starts with this app; otherwise empty. */
   readonly heading: string;
 };
 
-export const AppItem = ({ place, app, host, heading }: AppItemProps) => {
-  const isReachable = place.agent.status === "connected" || app.external;
-  const opening = isReachable ? findOpening(place, app, host) : undefined;
+export const AppItem = ({ target, app, host, heading }: AppItemProps) => {
+  const isReachable = target.agent.status === "connected" || app.external;
+  const opening = isReachable ? findOpening(target, app, host) : undefined;
   const [status] = app.statuses;
   const inside = (
     <>

@@ -46,7 +46,7 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
               .map((app, at, all) => (
                 <AppItem
                   key={app.id}
-                  place={{ workspace, agent }}
+                  target={{ workspace, agent }}
                   app={app}
                   host={host}
                   heading={app.group !== all[at - 1]?.group ? app.group : ""}
@@ -54,7 +54,7 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
               ))}
             {agent.status === "connected" && (
               <Ports
-                place={{ workspace, agent }}
+                target={{ workspace, agent }}
                 host={host}
                 shares={shares.state.value.data?.shares ?? []}
                 changed={shares.reload}

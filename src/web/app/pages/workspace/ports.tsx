@@ -25,7 +25,7 @@ export const LEVELS: Record<ShareLevel, string> = {
 };
 
 type PortsProps = {
-  readonly place: AgentTarget;
+  readonly target: AgentTarget;
   /** The wildcard hostname of apps, or empty. */
   readonly host: string;
   readonly shares: readonly PortShare[];
@@ -33,8 +33,8 @@ type PortsProps = {
 };
 
 /** Shows listening ports and shared ports without a listener. Scanned when the page is opened. */
-export const Ports = ({ place, host, shares, changed }: PortsProps) => {
-  const { workspace, agent } = place;
+export const Ports = ({ target, host, shares, changed }: PortsProps) => {
+  const { workspace, agent } = target;
   const { state, reload } = useResource(`ports ${agent.id}`, () =>
     call("GET /workspaceagents/:workspaceagent/listening-ports", { path: { workspaceagent: agent.id } }),
   );
@@ -89,7 +89,7 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
       port={one.port}
       name={one.name}
       level={one.share?.share_level ?? "owner"}
-      href={toPortUrl(place, one.port, one.share?.protocol === "https", host)}
+      href={toPortUrl(target, one.port, one.share?.protocol === "https", host)}
       setLevel={(level) => setLevel(one.port, level, one.share?.protocol ?? "http")}
     />
   );

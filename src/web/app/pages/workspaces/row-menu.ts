@@ -48,17 +48,17 @@ export const listAppItems = async (row: WorkspaceSummary): Promise<readonly Menu
     call("GET /workspaces/:workspace", { path: { workspace: row.id } }),
     call("GET /applications/host"),
   ]);
-  const places = listAgents(workspace).map((agent) => ({ workspace, agent }));
-  const apps = places.flatMap((place) =>
-    place.agent.apps.flatMap((app): MenuItem[] => {
+  const targets = listAgents(workspace).map((agent) => ({ workspace, agent }));
+  const apps = targets.flatMap((target) =>
+    target.agent.apps.flatMap((app): MenuItem[] => {
       if (app.hidden) return [];
-      const opening = findOpening(place, app, host);
+      const opening = findOpening(target, app, host);
       const label = app.display_name || app.slug;
       if (opening.way === "program") return [{ icon: "out", label, act: opening.act }];
       return [{ icon: app.command ? "terminal" : "out", label, href: opening.href, newTab: opening.way !== "here" }];
     }),
   );
-  const [place] = places;
-  const [editor] = place ? listEditors(place) : [];
+  const [target] = targets;
+  const [editor] = target ? listEditors(target) : [];
   return [...(editor ? [{ ...editor, icon: "pen" as const }] : []), ...apps];
 };

@@ -88,10 +88,10 @@ export const TerminalBox = (props: TerminalProps) => {
     let isOver = false;
     const open = async (): Promise<void> => {
       const { TerminalSession } = await loadCode(() => import("./terminal-session.ts"));
-      const place = box.current;
-      if (isOver || !place) return;
+      const element = box.current;
+      if (isOver || !element) return;
       session = new TerminalSession({
-        box: place,
+        box: element,
         agent_id,
         reconnect,
         command,
@@ -99,7 +99,7 @@ export const TerminalBox = (props: TerminalProps) => {
         onTitle,
         onSize,
         onFocus,
-        onKey: (event) => !moveFocus(event, place) && (onKey?.(event) ?? true),
+        onKey: (event) => !moveFocus(event, element) && (onKey?.(event) ?? true),
         onModifier,
         onState: (next, reason) => {
           // The latest attempt has failed as well.
