@@ -312,8 +312,8 @@ const toShardHandler = async (
   return {
     handle: handleOwn,
     async shardOf(request) {
-      const place = isProbe(request) ? "here" : await placement.shardOf(request);
-      return place === "here" ? undefined : place;
+      const destination = isProbe(request) ? "here" : await placement.shardOf(request);
+      return destination === "here" ? undefined : destination;
     },
   };
 };

@@ -7,22 +7,22 @@ import { pause } from "#base/retry.ts";
 import type { OtherNode } from "#base/shards.ts";
 
 /** Where an actor is now; "moving": no node has its shard for a moment. */
-export type ActorPlace = "here" | "moving" | OtherNode;
+export type ActorLocation = "here" | "moving" | OtherNode;
 
 /** Locates actors on other nodes and sends them messages. */
 export interface RemoteActors {
-  /** Returns a promise only if the place must be looked up. Unknown actors are here. */
-  locate(id: string): ActorPlace | Promise<ActorPlace>;
+  /** Returns a promise only if the location must be looked up. Unknown actors are here. */
+  locate(id: string): ActorLocation | Promise<ActorLocation>;
   /** Rejects with `NotStartedError` when the message did not reach the actor and may be sent again. Sends before it returns. */
   ask(node: OtherNode, id: string, message: string, args: unknown): Promise<unknown>;
   /** Announces the shard of an entity about to be created. */
   expect(id: string, shard: number): void;
 }
 
-/** How long a message waits for an actor whose shard moves, and how often the place is looked up. */
+/** How long a message waits for an actor whose shard moves, and how often the location is looked up. */
 const MOVE_TIMEOUT_MS = 15_000;
 const RETRY_INTERVAL_MS = 50;
-/** Maximum messages of a directory that wait for a place. */
+/** Maximum messages of a directory that wait for a location. */
 const MAX_WAITING = 4_096;
 
 type LocalActors = {
@@ -34,7 +34,7 @@ export class RemoteSender {
   readonly #remote: RemoteActors;
   readonly #clock: Clock;
   readonly #local: LocalActors;
-  /** By ID: resolves when the last message waiting for the actor's place has been sent. Later messages queue behind it. */
+  /** By ID: resolves when the last message waiting for the actor's location has been sent. Later messages queue behind it. */
   readonly #sending = new Map<string, Promise<void>>();
   #waiting = 0;
 
@@ -45,9 +45,9 @@ export class RemoteSender {
   }
 
   ask(id: string, message: string, args: unknown): Promise<unknown> {
-    const place = this.#sending.has(id) ? undefined : this.#remote.locate(id);
-    if (place === "here") return this.#local.askHere(id, message, args);
-    return this.#sendUntilBegun(place, id, (at) => {
+    const location = this.#sending.has(id) ? undefined : this.#remote.locate(id);
+    if (location === "here") return this.#local.askHere(id, message, args);
+    return this.#sendUntilBegun(location, id, (at) => {
       if (at === "here") return this.#local.askHere(id, message, args);
       if (at === "moving") return Promise.reject(new NotStartedError("No node has this resource now. Please retry."));
       return this.#remote.ask(at, id, message, args);
@@ -60,16 +60,16 @@ export class RemoteSender {
 
   /** Retries while the message was not begun, for as long as a shard may move. */
   async #sendUntilBegun(
-    first: ActorPlace | Promise<ActorPlace> | undefined,
+    first: ActorLocation | Promise<ActorLocation> | undefined,
     id: string,
-    send: (at: ActorPlace) => Promise<unknown>,
+    send: (at: ActorLocation) => Promise<unknown>,
   ): Promise<unknown> {
     const until = this.#clock.monotonic() + MOVE_TIMEOUT_MS;
-    for (let place = first; ; place = undefined) {
+    for (let location = first; ; location = undefined) {
       try {
-        if (typeof place === "object" && !(place instanceof Promise)) return await send(place);
+        if (typeof location === "object" && !(location instanceof Promise)) return await send(location);
         // The sender's shard may move at the same time, so its node must not wait for this message.
-        const { reply } = await runWhileWaiting(() => this.#sendInOrder(place, id, until, send));
+        const { reply } = await runWhileWaiting(() => this.#sendInOrder(location, id, until, send));
         return await reply;
       } catch (error) {
         if (!(error instanceof NotStartedError)) throw error;
@@ -81,12 +81,12 @@ export class RemoteSender {
     }
   }
 
-  /** Sends the message once the actor's place is known, after all earlier ones that waited for it. Does not wait for the reply. */
+  /** Sends the message once the actor's location is known, after all earlier ones that waited for it. Does not wait for the reply. */
   async #sendInOrder(
-    first: ActorPlace | Promise<ActorPlace> | undefined,
+    first: ActorLocation | Promise<ActorLocation> | undefined,
     id: string,
     until: number,
-    send: (at: ActorPlace) => Promise<unknown>,
+    send: (at: ActorLocation) => Promise<unknown>,
   ): Promise<{ reply: Promise<unknown> }> {
     if (this.#waiting >= MAX_WAITING)
       throw new AppError("overloaded", "Too many requests are waiting for other nodes.");
@@ -96,12 +96,12 @@ export class RemoteSender {
     this.#waiting += 1;
     try {
       await before;
-      let place = await (first ?? this.#remote.locate(id));
-      while (place === "moving" && !this.#local.isStopping && this.#clock.monotonic() < until) {
+      let location = await (first ?? this.#remote.locate(id));
+      while (location === "moving" && !this.#local.isStopping && this.#clock.monotonic() < until) {
         await pause(this.#clock, RETRY_INTERVAL_MS);
-        place = await this.#remote.locate(id);
+        location = await this.#remote.locate(id);
       }
-      const reply = send(place);
+      const reply = send(location);
       // Avoids an unhandled rejection. The error reaches the caller that awaits the reply.
       reply.catch(() => {});
       return { reply };

@@ -109,7 +109,7 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
           shards: {
             here: () => (until === 0 ? { hostname: "127.0.0.1", port: server } : undefined),
             has: (shard) => node.has(shard),
-            placeOf: (shard) => node.nodeOf(shard)?.address,
+            addressOf: (shard) => node.nodeOf(shard)?.address,
             lifeAt: (address) => node.lifeAt(address),
             shardOf,
           },

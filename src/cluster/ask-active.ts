@@ -4,7 +4,7 @@ import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { finishesWithin, pause } from "#base/retry.ts";
 import { parseNamedShard, readAnswer } from "./answer-head.ts";
-import { connectToNode, type NodePlace } from "./connect.ts";
+import { connectToNode, type NodeAddress } from "./connect.ts";
 import type { GoneNodeWatcher } from "./gone-nodes.ts";
 import { toPlainResponse } from "./head.ts";
 import type { Link } from "./link.ts";
@@ -23,7 +23,7 @@ const OUTCOME_UNKNOWN =
   "The node that handled this request stopped responding. The request may or may not have taken effect.";
 
 /** Another node. `isGone` tells later whether the incarnation that was asked has ended. */
-export type WatchedPlace = NodePlace & { isGone?(): boolean };
+export type WatchedNode = NodeAddress & { isGone?(): boolean };
 
 export type ForwardOptions = {
   readonly clock: Clock;
@@ -32,7 +32,7 @@ export type ForwardOptions = {
   /** This node's certificate, if nodes use TLS. */
   readonly certificate: X509Certificate | undefined;
   /** Returns the node to ask now; undefined while none exists. */
-  place(): WatchedPlace | undefined;
+  findNode(): WatchedNode | undefined;
   /** Checks whether a node that was asked still exists; absent when that is this node. */
   readonly goneNodes?: GoneNodeWatcher | undefined;
   /** The request is read-only: if a node disappears before responding, the next one is asked. */
@@ -52,10 +52,10 @@ export type ForwardResult = "begun" | "lost" | "none" | "closed" | "elsewhere";
 
 /** Forwards the link. While one node hands over to the next, new requests wait. */
 export const forwardToActive = async (options: ForwardOptions, link: Link): Promise<ForwardResult> => {
-  const { clock, place, elsewhere = () => false } = options;
+  const { clock, findNode, elsewhere = () => false } = options;
   let until = clock.monotonic() + ACTIVE_NODE_TIMEOUT_MS;
   while (!link.isOver) {
-    const target = place();
+    const target = findNode();
     const began = clock.monotonic();
     const requested = target && (await new Attempt(options, link).forwardTo(target));
     // A long-running request had been at a node the whole time, and continues at the next one.
@@ -87,10 +87,10 @@ class Attempt {
   }
 
   /** Returns undefined, or a shard, when nothing was started and another node may be asked. */
-  async forwardTo(place: WatchedPlace): Promise<AttemptResult | undefined> {
+  async forwardTo(node: WatchedNode): Promise<AttemptResult | undefined> {
     const { clock, certificate } = this.#options;
     const link = this.#link;
-    const reached = connectToNode(place, certificate, {
+    const reached = connectToNode(node, certificate, {
       data: (bytes) => this.#onData(bytes),
       drain: () => this.#state !== "over" && link.drain("server"),
       ended: () => this.#end(() => link.endSide("client")),
@@ -108,12 +108,12 @@ class Attempt {
     }
     this.#state = "asked";
     link.connect(socket, true);
-    this.#watch(place);
+    this.#watch(node);
     clock.after(DECLINE_TIMEOUT_MS, () => this.#state === "asked" && link.stopBuffering(false));
     return await this.#decided.promise;
   }
 
-  #watch({ isGone }: WatchedPlace): void {
+  #watch({ isGone }: WatchedNode): void {
     const link = this.#link;
     const isOver = (): boolean => this.#state === "over" || link.isOver;
     const receivedCount = (): number => this.#receivedCount;

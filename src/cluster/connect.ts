@@ -18,11 +18,11 @@ export type NodeListener = {
 /** A machine that disappears silently is noticed this long after its last message, plus a few seconds. */
 export const KEEP_ALIVE_MS = 10_000;
 
-export type NodePlace = { readonly hostname: string; readonly port: number };
+export type NodeAddress = { readonly hostname: string; readonly port: number };
 
 /** `own`: this node's certificate, if nodes use TLS. Returns undefined when no node responds there. */
 export const connectToNode = async (
-  { hostname, port }: NodePlace,
+  { hostname, port }: NodeAddress,
   own: X509Certificate | undefined,
   listener: NodeListener,
 ): Promise<Socket | undefined> => {
@@ -63,7 +63,7 @@ export const connectToNode = async (
 };
 
 /** Splits host:port; undefined for other text. An IPv6 host is returned without brackets. */
-export const parsePlace = (address: string | undefined): NodePlace | undefined => {
+export const parseNodeAddress = (address: string | undefined): NodeAddress | undefined => {
   const [, hostname, port] = /^(.*):(\d+)$/.exec(address ?? "") ?? [];
   return hostname === undefined ? undefined : { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
 };

@@ -10,8 +10,8 @@ import { FIRST_SHARD } from "#base/shards.ts";
 import { directToSecondListener, stopAccepting } from "#base/system/same-port.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { formatDecline } from "./answer-head.ts";
-import { forwardToActive, type WatchedPlace } from "./ask-active.ts";
-import { KEEP_ALIVE_MS, type NodeListener, type NodePlace, parsePlace } from "./connect.ts";
+import { forwardToActive, type WatchedNode } from "./ask-active.ts";
+import { KEEP_ALIVE_MS, type NodeAddress, type NodeListener, parseNodeAddress } from "./connect.ts";
 import { isAskedByNode, parseForwardedAddress } from "./forwarded-header.ts";
 import { GoneNodeWatcher } from "./gone-nodes.ts";
 import { CONTINUE_RESPONSE, HEALTHY_RESPONSE, type Head, MAX_HEAD_BYTES, readHead, toPlainResponse } from "./head.ts";
@@ -38,7 +38,7 @@ const QUIET_PERIOD_MS = 1_000;
 /** How long to wait for a client that has closed its side after its request. */
 const HALF_CLOSE_TIMEOUT_MS = 1_000;
 
-export type ForwarderOptions = ListenerOptions & (ActivePlaces | { readonly shards: ShardPlaces });
+export type ForwarderOptions = ListenerOptions & (ActiveNodes | { readonly shards: ShardNodes });
 
 type ListenerOptions = {
   readonly hostname: string;
@@ -53,13 +53,13 @@ type ListenerOptions = {
   /** Called when another node has asked for a link and presented the token; returns the listener for the socket (node-link.ts). */
   onNode?(socket: WireSocket, from: string): NodeListener;
   /** Returns where this node serves reads itself; undefined while it does not. */
-  reads?(): NodePlace | undefined;
+  reads?(): NodeAddress | undefined;
   /** Returns this node's state for `/readyz`, in addition to whether it is ready. */
   state(): NodeState;
 };
 
 /** Used when one node is active. */
-type ActivePlaces = {
+type ActiveNodes = {
   /** Returns host:port of that node; undefined while none exists, or when it is this one. */
   leader(): string | undefined;
   /** Returns host:port of this node once it is active and listens itself. */
@@ -68,18 +68,18 @@ type ActivePlaces = {
 };
 
 /** Used when several nodes are active. */
-export type ShardPlaces = {
+export type ShardNodes = {
   /** Returns where this node's own server listens, which knows what belongs to it; undefined once it accepts nothing more. */
-  here(): NodePlace | undefined;
+  here(): NodeAddress | undefined;
   /** Returns whether this node owns the shard. */
   has(shard: number): boolean;
   /** Returns host:port of the other node that owns the shard; undefined while none exists. */
-  placeOf(shard: number): string | undefined;
+  addressOf(shard: number): string | undefined;
   /**
    * Returns the incarnation of the node with a lease at this address. It changes after another node has taken over and the node has come
    * back. Undefined if no node there has a lease.
    */
-  lifeAt(place: string): number | undefined;
+  lifeAt(address: string): number | undefined;
   /**
    * Returns the shard of a request from its head; undefined if any node can handle it or the shard is unknown now. The node that is asked
    * checks for itself.
@@ -274,11 +274,11 @@ export class Forwarder {
   }
 
   /** Forwards to this node's own server only. `otherwise` is the response when the server accepts nothing. */
-  async #forwardLocally(link: Link, here: NodePlace, otherwise: Buffer): Promise<void> {
+  async #forwardLocally(link: Link, here: NodeAddress, otherwise: Buffer): Promise<void> {
     const { clock, token } = this.#options;
     const elsewhere = (): undefined => undefined;
     const requested = await forwardToActive(
-      { clock, token, certificate: this.#certificate, place: () => here, elsewhere },
+      { clock, token, certificate: this.#certificate, findNode: () => here, elsewhere },
       link,
     );
     if (requested !== "begun" && requested !== "closed") link.answer(otherwise);
@@ -312,32 +312,32 @@ export class Forwarder {
     const elsewhere = (shard: number | undefined): undefined => {
       named = shard;
     };
-    const place = () => shards?.here();
-    const requested = place()
-      ? await forwardToActive({ clock, token, certificate: this.#certificate, place, elsewhere }, link)
+    const findNode = () => shards?.here();
+    const requested = findNode()
+      ? await forwardToActive({ clock, token, certificate: this.#certificate, findNode, elsewhere }, link)
       : "elsewhere";
     if (requested === "elsewhere" || requested === "none") link.answer(formatDecline(token, named));
     if (requested === "lost") this.#refuse(link, "503 Service Unavailable", SERVER_REPLACED);
   }
 
-  /** Returns the next place to ask: this node first, then the owner of the named shard. */
-  #route(named?: number): { place(): WatchedPlace | undefined; elsewhere?(shard: number | undefined): boolean } {
+  /** Returns the next node to ask: this node first, then the owner of the named shard. */
+  #route(named?: number): { findNode(): WatchedNode | undefined; elsewhere?(shard: number | undefined): boolean } {
     const options = this.#options;
     if (!options.shards)
-      return { place: () => (this.#hasHandedOff ? parsePlace(options.own()) : this.#leader(options)) };
+      return { findNode: () => (this.#hasHandedOff ? parseNodeAddress(options.own()) : this.#leader(options)) };
     const { shards } = options;
-    const findOtherPlace = (shard: number): WatchedPlace | undefined => {
-      const address = shards.placeOf(shard);
-      const place = parsePlace(address);
+    const findOtherNode = (shard: number): WatchedNode | undefined => {
+      const address = shards.addressOf(shard);
+      const node = parseNodeAddress(address);
       const life = address && shards.lifeAt(address);
-      return place && address ? { ...place, isGone: () => shards.lifeAt(address) !== life } : undefined;
+      return node && address ? { ...node, isGone: () => shards.lifeAt(address) !== life } : undefined;
     };
     return {
-      place: () => {
+      findNode: () => {
         const here = shards.here();
         // While the shard is unknown, this node is asked; otherwise its owner.
-        if (named === undefined) return here ?? findOtherPlace(FIRST_SHARD);
-        return here && shards.has(named) ? here : findOtherPlace(named);
+        if (named === undefined) return here ?? findOtherNode(FIRST_SHARD);
+        return here && shards.has(named) ? here : findOtherNode(named);
       },
       elsewhere: (shard) => {
         const isNews = shard !== undefined && shard !== named;
@@ -348,10 +348,10 @@ export class Forwarder {
   }
 
   /** Returns the active node; another node replaces it when it becomes active. */
-  #leader({ leader }: ActivePlaces): WatchedPlace | undefined {
+  #leader({ leader }: ActiveNodes): WatchedNode | undefined {
     const address = leader();
-    const place = parsePlace(address);
-    return place && { ...place, isGone: () => this.#hasHandedOff || ![address, undefined].includes(leader()) };
+    const node = parseNodeAddress(address);
+    return node && { ...node, isGone: () => this.#hasHandedOff || ![address, undefined].includes(leader()) };
   }
 
   /** Forwards to this node itself if it serves reads and can answer; otherwise to the active node. */
@@ -360,8 +360,8 @@ export class Forwarder {
     const certificate = this.#certificate;
     const shard = head.isRead && !head.isUpgrade ? undefined : await this.#findShard(head);
     if (head.isRead && isWhole && shard === undefined && reads && link.kept) {
-      const place = () => (this.#hasHandedOff || this.#isDraining ? undefined : reads());
-      const isAnswered = await answerLocally({ clock, place, certificate }, link.kept, {
+      const findNode = () => (this.#hasHandedOff || this.#isDraining ? undefined : reads());
+      const isAnswered = await answerLocally({ clock, findNode, certificate }, link.kept, {
         data: (bytes) => link.write("client", bytes),
         drain: () => link.drain("server"),
         ended: () => link.endSide("client"),

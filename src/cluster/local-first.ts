@@ -5,7 +5,7 @@ import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { MISDIRECTED } from "#base/network/local-reads.ts";
 import { finishesWithin } from "#base/retry.ts";
-import { connectToNode, type NodeListener, type NodePlace } from "./connect.ts";
+import { connectToNode, type NodeAddress, type NodeListener } from "./connect.ts";
 
 const BEGINNING = Buffer.from(`HTTP/1.1 ${MISDIRECTED} `);
 /** Interval of the check whether a response that has not started may still come. */
@@ -14,7 +14,7 @@ const CHECK_INTERVAL_MS = 500;
 export type LocalReadOptions = {
   readonly clock: Clock;
   /** Returns where this node serves reads; undefined while it serves none. */
-  place(): NodePlace | undefined;
+  findNode(): NodeAddress | undefined;
   /** This node's certificate, if nodes use TLS. */
   readonly certificate: X509Certificate | undefined;
 };
@@ -24,11 +24,11 @@ export type LocalReadListener = NodeListener & { begun(socket: Socket): void };
 
 /** Returns true when this node responds; false means that the listener received nothing and another node must be asked. */
 export const answerLocally = async (
-  { clock, place, certificate }: LocalReadOptions,
+  { clock, findNode, certificate }: LocalReadOptions,
   request: Buffer,
   listener: LocalReadListener,
 ): Promise<boolean> => {
-  const at = place();
+  const at = findNode();
   if (!at) return false;
   const { promise: decided, resolve } = Promise.withResolvers<void>();
   let isHere: boolean | undefined;
@@ -57,7 +57,7 @@ export const answerLocally = async (
   if (!socket) return false;
   // A head is small; a socket that does not take it immediately is failing.
   if (socket.write(request) < request.length) decide(false);
-  while (!(await finishesWithin(clock, CHECK_INTERVAL_MS, decided))) if (!place()) decide(false);
+  while (!(await finishesWithin(clock, CHECK_INTERVAL_MS, decided))) if (!findNode()) decide(false);
   if (!isHere) socket.end();
   return isHere === true;
 };

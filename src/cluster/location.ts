@@ -3,7 +3,7 @@
 import { JobReport } from "#actors/job/report.ts";
 import type { Actor } from "#actors/runtime/actor.ts";
 import { type ActorKind, Directory, type OpenDirectory } from "#actors/runtime/directory.ts";
-import type { ActorPlace, RemoteActors } from "#actors/runtime/remote-asks.ts";
+import type { ActorLocation, RemoteActors } from "#actors/runtime/remote-asks.ts";
 import { type RemoteJobRequest, RemoteJobs } from "#actors/runtime/remote-jobs.ts";
 import type { JobOwner, NamedJob } from "#actors/runtime/remote-queues.ts";
 import type { WorkspaceActor } from "#actors/workspace/actor.ts";
@@ -58,7 +58,7 @@ export const createSharedLocation = (deps: LocationDeps): Location => ({
 });
 
 /** Returns where the owner of a shard is now. What does not exist, or not yet, is here. */
-const locateShard = (shards: Shards, shard: number | undefined): ActorPlace =>
+const locateShard = (shards: Shards, shard: number | undefined): ActorLocation =>
   shard === undefined || shards.has(shard) ? "here" : (shards.nodeOf(shard) ?? "moving");
 
 // Actors on other nodes: located by the shard of their ID and called remotely. The other side answers for the actors of this node.
@@ -101,7 +101,7 @@ const openDirectories = ({ clock, shards, index, links, copy }: LocationDeps): O
       },
       ask(node, id, message, args) {
         const shard = index.findShardOf(kind, id);
-        // Normally known, because a place was found by it; it is evicted only after a hundred thousand other lookups.
+        // Normally known, because a location was found by it; it is evicted only after a hundred thousand other lookups.
         if (shard instanceof Promise || shard === undefined)
           return Promise.reject(new NotStartedError("It is looked for again."));
         return links.call(node, ACTOR, { kind, id, part: shard, message, args } satisfies RemoteMessage);

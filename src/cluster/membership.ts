@@ -19,7 +19,7 @@ import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
 import type { Location } from "#domain/location.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { decline, deriveNodeToken, type TakeForwardedAddress, takerOfNames } from "./forwarded-header.ts";
-import { Forwarder, type ShardPlaces } from "./forwarder.ts";
+import { Forwarder, type ShardNodes } from "./forwarder.ts";
 import type { LocationDeps } from "./location.ts";
 import type { SharedCounts } from "./shared-counts.ts";
 import { requireSameProtocol } from "./unknown-nodes.ts";
@@ -57,9 +57,9 @@ export type ActiveMember = {
   readonly counts: SharedCounts | undefined;
   /**
    * Listens for clients and forwards what belongs to this node to its own server on a local port. Returns the port. `shardOf`: see
-   * `ShardPlaces`.
+   * `ShardNodes`.
    */
-  listen(server: number, encryption: Encryption, shardOf: ShardPlaces["shardOf"]): number;
+  listen(server: number, encryption: Encryption, shardOf: ShardNodes["shardOf"]): number;
 };
 
 export type JoinOptions = {

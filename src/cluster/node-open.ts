@@ -3,7 +3,7 @@ import type { X509Certificate } from "node:crypto";
 import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { finishesWithin } from "#base/retry.ts";
-import { connectToNode, type NodeListener, parsePlace } from "./connect.ts";
+import { connectToNode, type NodeListener, parseNodeAddress } from "./connect.ts";
 import { formatLinkRequest, parseLinkResponse } from "./node-head.ts";
 
 /** Connect timeout. */
@@ -24,14 +24,14 @@ export const openLink = async (
   address: string,
   begin: (socket: Socket) => NodeListener,
 ): Promise<boolean> => {
-  const place = parsePlace(address);
-  if (!place) return false;
+  const node = parseNodeAddress(address);
+  if (!node) return false;
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   let beginning = Buffer.alloc(0);
   let created: Socket | undefined;
   let taker: NodeListener | undefined;
   let isLate = false;
-  const socket = connectToNode(place, certificate, {
+  const socket = connectToNode(node, certificate, {
     data: (bytes) => {
       if (taker) return taker.data(bytes);
       beginning = Buffer.concat([beginning, bytes]);

@@ -3,7 +3,7 @@ import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { finishesWithin } from "#base/retry.ts";
-import { connectToNode, type NodePlace, parsePlace } from "./connect.ts";
+import { connectToNode, type NodeAddress, parseNodeAddress } from "./connect.ts";
 import { formatReadinessHeader } from "./forwarded-header.ts";
 
 const ANSWER_TIMEOUT_MS = 2_000;
@@ -30,9 +30,9 @@ export const readinessOfSpare = async ({
   certificate,
   host,
 }: ReadinessRequest): Promise<Readiness> => {
-  const place = parsePlace(active);
-  if (!place) return { isReady: false, message: "No node of the cluster is active." };
-  const answer = requestReadiness(place, certificate, host, token);
+  const node = parseNodeAddress(active);
+  if (!node) return { isReady: false, message: "No node of the cluster is active." };
+  const answer = requestReadiness(node, certificate, host, token);
   if (!(await finishesWithin(clock, ANSWER_TIMEOUT_MS, answer.said))) answer.giveUp();
   const { status, message } = readAnswer(await answer.said);
   if (status === undefined) return { isReady: false, message: "The active node does not answer this one." };
@@ -42,7 +42,7 @@ export const readinessOfSpare = async ({
 };
 
 /** Returns the active node's raw response to `GET /readyz`; empty if none exists. */
-const requestReadiness = (place: NodePlace, certificate: X509Certificate | undefined, host: string, token: string) => {
+const requestReadiness = (node: NodeAddress, certificate: X509Certificate | undefined, host: string, token: string) => {
   const { promise: output, resolve } = Promise.withResolvers<string>();
   let text = "";
   let isOver = false;
@@ -50,7 +50,7 @@ const requestReadiness = (place: NodePlace, certificate: X509Certificate | undef
     isOver = true;
     resolve(text);
   };
-  const connected = connectToNode(place, certificate, {
+  const connected = connectToNode(node, certificate, {
     data: (bytes) => {
       text += bytes.toString("latin1");
       if (text.length > MAX_BYTES) end();

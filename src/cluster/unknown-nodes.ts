@@ -6,7 +6,7 @@ import { pause } from "#base/retry.ts";
 import { type Tls, TlsError } from "#base/tls.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { inspectPostgres } from "#db/pg/inspect.ts";
-import { type NodePlace, parsePlace } from "./connect.ts";
+import { type NodeAddress, parseNodeAddress } from "./connect.ts";
 import { isGivenByAuthority, isNode, parseCertificate } from "./peer.ts";
 
 /** A node that does not respond in time is skipped, because it may be dead. */
@@ -19,7 +19,7 @@ type Cluster = { readonly url: string; readonly id: string; readonly clock: Cloc
 /** Throws `TlsError` if a living node uses TLS and this one does not, or the other way around. `id`: the name of this node. */
 export const requireSameProtocol = async (own: OwnCertificate | undefined, cluster: Cluster): Promise<void> => {
   const others = await listOtherNodes(cluster);
-  const spoken = await Promise.all(others.map((place) => detectProtocol(place, cluster.clock)));
+  const spoken = await Promise.all(others.map((node) => detectProtocol(node, cluster.clock)));
   const unlike = others.filter((_, n) => spoken[n] === (own ? "plain" : "tls"));
   if (unlike.length === 0) return;
   const [here, there] = own ? ["TLS", "plain HTTP"] : ["plain HTTP", "TLS"];
@@ -35,7 +35,7 @@ export const requireMutualTrust = async (own: OwnCertificate, cluster: Cluster):
   if (others.length === 0) return;
   const certificate = parseCertificate(own.cert);
   const isTrusted = (await presentToItself(own, clock))?.isTrusted === true;
-  const shown = await Promise.all(others.map((place) => readCertificate(place, clock)));
+  const shown = await Promise.all(others.map((node) => readCertificate(node, clock)));
   const strange = others.filter((_, n) => {
     const peer = shown[n];
     return (
@@ -50,7 +50,7 @@ export const requireMutualTrust = async (own: OwnCertificate, cluster: Cluster):
 };
 
 /** Returns the addresses of the other working nodes: the active one, or all of them. */
-const listOtherNodes = async ({ url, id }: Cluster): Promise<NodePlace[]> => {
+const listOtherNodes = async ({ url, id }: Cluster): Promise<NodeAddress[]> => {
   const found = await inspectPostgres(url).then(
     ({ view }) => [...(view?.members ?? []), ...(view?.active ? [view.active] : [])],
     (error: unknown) => {
@@ -59,11 +59,11 @@ const listOtherNodes = async ({ url, id }: Cluster): Promise<NodePlace[]> => {
       throw error;
     },
   );
-  return found.flatMap(({ id: other, address }) => (other === id ? [] : (parsePlace(address) ?? [])));
+  return found.flatMap(({ id: other, address }) => (other === id ? [] : (parseNodeAddress(address) ?? [])));
 };
 
-const formatNames = (places: readonly NodePlace[]): string =>
-  places.map(({ hostname, port }) => `${hostname} port ${port}`).join(", ");
+const formatNames = (nodes: readonly NodeAddress[]): string =>
+  nodes.map(({ hostname, port }) => `${hostname} port ${port}`).join(", ");
 
 /** Presents this node's certificate to itself, the only way to find out whether a trusted authority issued it. */
 const presentToItself = async (tls: OwnCertificate, clock: Clock): Promise<PresentedCertificate | undefined> => {
@@ -76,18 +76,18 @@ const presentToItself = async (tls: OwnCertificate, clock: Clock): Promise<Prese
 };
 
 /** Returns the protocol spoken there, TLS or plain, whichever gets a response first; undefined if no node responds. */
-const detectProtocol = async (place: NodePlace, clock: Clock): Promise<"tls" | "plain" | undefined> => {
+const detectProtocol = async (node: NodeAddress, clock: Clock): Promise<"tls" | "plain" | undefined> => {
   const { promise, resolve } = Promise.withResolvers<"tls" | "plain" | undefined>();
   const looks = [
-    readCertificate(place, clock).then((shown) => shown && resolve("tls")),
-    isPlainAt(place, clock).then((isPlain) => isPlain && resolve("plain")),
+    readCertificate(node, clock).then((shown) => shown && resolve("tls")),
+    isPlainAt(node, clock).then((isPlain) => isPlain && resolve("plain")),
   ];
   void Promise.all(looks).then(() => resolve(undefined));
   return promise;
 };
 
-const readCertificate = (place: NodePlace, clock: Clock): Promise<PresentedCertificate | undefined> =>
-  connectAndWait<PresentedCertificate>(place, clock, (tell) => ({
+const readCertificate = (node: NodeAddress, clock: Clock): Promise<PresentedCertificate | undefined> =>
+  connectAndWait<PresentedCertificate>(node, clock, (tell) => ({
     tls: { rejectUnauthorized: false },
     handshake(socket, _, problem) {
       const certificate = socket.getPeerX509Certificate();
@@ -96,8 +96,8 @@ const readCertificate = (place: NodePlace, clock: Clock): Promise<PresentedCerti
   }));
 
 /** Any response means HTTP. */
-const isPlainAt = async (place: NodePlace, clock: Clock): Promise<boolean> =>
-  (await connectAndWait<true>(place, clock, (tell) => ({
+const isPlainAt = async (node: NodeAddress, clock: Clock): Promise<boolean> =>
+  (await connectAndWait<true>(node, clock, (tell) => ({
     open: (socket) => void socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
     data: (_, bytes) => tell(bytes.subarray(0, 5).toString("latin1") === "HTTP/" || undefined),
   }))) === true;
@@ -106,7 +106,7 @@ type Asking = Bun.SocketHandler & { readonly tls?: { readonly rejectUnauthorized
 
 /** Returns what a connection receives in time; undefined if it is closed or stays silent. */
 const connectAndWait = async <T>(
-  { hostname, port }: NodePlace,
+  { hostname, port }: NodeAddress,
   clock: Clock,
   ask: (tell: (found: T | undefined) => void) => Asking,
 ): Promise<T | undefined> => {

@@ -35,7 +35,7 @@ export const createKinds = async (server: TestServer): Promise<Kind[]> => {
   const addresses = { of: () => "192.0.2.1" };
   const request = new Request("http://localhost/api/v2/users/me");
   const isNobody = async (token: string): Promise<boolean> =>
-    (await identify({ token, place: "header", compat: false }, request, {
+    (await identify({ token, source: "header", compat: false }, request, {
       store,
       clock,
       agents,

@@ -93,7 +93,7 @@ export const preloadInitialData = ({ ctx, beginning, ask, count }: PreloadDeps) 
   return (page: Request): LoadInitialData | undefined => {
     const caller = userIn(page);
     // A key in the URL is not what the page's own requests will send.
-    if (!caller?.scopes.includes("all") || findCredential(page, ctx.accessUrl)?.place !== "cookie") return undefined;
+    if (!caller?.scopes.includes("all") || findCredential(page, ctx.accessUrl)?.source !== "cookie") return undefined;
     return () => readInTime(page, caller);
   };
 };

@@ -32,8 +32,8 @@ export const checkOrigin = (
 ): void => {
   const origin = request.headers.get("origin");
   const isSocket = request.headers.get("upgrade")?.toLowerCase() === "websocket";
-  const isCookieWrite = credential?.place === "cookie" && !SAFE.has(request.method);
-  if ((!isSocket && !isCookieWrite) || credential?.place === "ticket") return;
+  const isCookieWrite = credential?.source === "cookie" && !SAFE.has(request.method);
+  if ((!isSocket && !isCookieWrite) || credential?.source === "ticket") return;
   if (origin === null) {
     // Browsers always send Origin on a WebSocket; on a same-origin write they send it or Sec-Fetch-Site.
     const site = request.headers.get("sec-fetch-site");

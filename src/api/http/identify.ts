@@ -33,7 +33,7 @@ export const toSeen = (request: Request, addresses: Pick<Addresses, "of">): KeyC
 
 export type Credential = {
   token: string;
-  place: "cookie" | "query" | "header" | "ticket";
+  source: "cookie" | "query" | "header" | "ticket";
   compat: boolean;
   /** The request has two session cookies. One of them may have been set by an app's page, so neither is used. */
   ambiguous?: true;
@@ -53,7 +53,7 @@ export const findSessionCookie = ({ headers }: Request, accessUrl: URL): Credent
   for (const name of names) {
     const [token, other] = readCookies(cookies, name);
     if (token === undefined) continue;
-    const found: Credential = { token, place: "cookie", compat: compat || name === UPSTREAM_COOKIE };
+    const found: Credential = { token, source: "cookie", compat: compat || name === UPSTREAM_COOKIE };
     return other === undefined ? found : { ...found, token: "", ambiguous: true };
   }
   return undefined;
@@ -68,23 +68,23 @@ export const findCredential = (request: Request, accessUrl: URL): Credential | u
   const question = request.url.indexOf("?");
   const query = question < 0 ? undefined : new URLSearchParams(request.url.slice(question + 1));
   const ticket = query && findTicket(request.url, query);
-  if (ticket !== undefined) return { token: ticket, place: "ticket", compat: fromCli };
+  if (ticket !== undefined) return { token: ticket, source: "ticket", compat: fromCli };
   const session = findSessionCookie(request, accessUrl);
   if (session) return session;
   const named = query?.get(SESSION_COOKIE);
-  if (named) return { token: named, place: "query", compat: fromCli };
+  if (named) return { token: named, source: "query", compat: fromCli };
   const upstreamNamed = query?.get(UPSTREAM_COOKIE);
-  if (upstreamNamed) return { token: upstreamNamed, place: "query", compat: true };
+  if (upstreamNamed) return { token: upstreamNamed, source: "query", compat: true };
   const header = headers.get(SESSION_HEADER);
-  if (header) return { token: header, place: "header", compat: fromCli };
+  if (header) return { token: header, source: "header", compat: fromCli };
   const upstreamHeader = headers.get(UPSTREAM_HEADER);
-  if (upstreamHeader) return { token: upstreamHeader, place: "header", compat: true };
+  if (upstreamHeader) return { token: upstreamHeader, source: "header", compat: true };
   const authorization = headers.get("authorization");
   if (authorization && /^bearer /i.test(authorization)) {
-    return { token: authorization.slice(7).trim(), place: "header", compat: fromCli };
+    return { token: authorization.slice(7).trim(), source: "header", compat: fromCli };
   }
   const access = query?.get("access_token");
-  return access ? { token: access, place: "query", compat: fromCli } : undefined;
+  return access ? { token: access, source: "query", compat: fromCli } : undefined;
 };
 
 /** `reason` is for programs. */
@@ -119,8 +119,8 @@ export const identify = async (
 ): Promise<Identity> => {
   if (!credential) return NO_CREDENTIAL;
   if (credential.ambiguous) return TWO_SESSIONS;
-  const { token, place, compat } = credential;
-  if (place === "ticket") return identifyTicket(credential, request, who);
+  const { token, source, compat } = credential;
+  if (source === "ticket") return identifyTicket(credential, request, who);
   const { agents, keys } = who;
   if (isUuid(token)) {
     const agent = await agents.find(sha256(token.toLowerCase()));
@@ -136,7 +136,7 @@ export const identify = async (
     return refusal("The secret of the API key is invalid.");
   }
   // URLs are kept in logs and histories (RFC 9700 4.3.2), and editors can send headers.
-  if (place === "query" && known.key.login_type === GRANTED) {
+  if (source === "query" && known.key.login_type === GRANTED) {
     return refusal("An application's token must be sent in a header, not in a URL.");
   }
   return toCaller(known, listScopes(known.key), { compat, request, who });

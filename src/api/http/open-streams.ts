@@ -13,8 +13,8 @@ export class OpenStreams {
   readonly #open: PingTimer<Open>;
   readonly #holders: ConnectionShares;
   readonly #isHere: (part: number) => boolean;
-  readonly #places = new WeakMap<Request, Destination>();
-  readonly #destinations = new WeakMap<Open, Destination>();
+  readonly #byRequest = new WeakMap<Request, Destination>();
+  readonly #byStream = new WeakMap<Open, Destination>();
   readonly #polls = new WeakSet<Request>();
 
   /** At most `limit` may be open, shared among the callers. */
@@ -24,9 +24,9 @@ export class OpenStreams {
     this.#isHere = isHere;
   }
 
-  /** Sets the place of whatever this request opens. */
-  assign(request: Request, place: Destination): void {
-    this.#places.set(request, place);
+  /** Sets the destination of every stream that this request opens. */
+  assign(request: Request, destination: Destination): void {
+    this.#byRequest.set(request, destination);
   }
 
   /** Tracks and pings an opened stream until the returned function is called. Throws 503 when too many are open. */
@@ -34,11 +34,11 @@ export class OpenStreams {
     this.#holders.check(holder);
     this.#holders.count(holder, 1);
     this.#open.add(open);
-    const place = this.#places.get(request);
-    if (place !== undefined) this.#destinations.set(open, place);
+    const destination = this.#byRequest.get(request);
+    if (destination !== undefined) this.#byStream.set(open, destination);
     if (open.isPoll) this.#polls.add(request);
     // Its rows moved away while it was being opened, so it would receive nothing more.
-    if (typeof place === "number" && !this.#isHere(place)) queueMicrotask(() => open.end());
+    if (typeof destination === "number" && !this.#isHere(destination)) queueMicrotask(() => open.end());
     return () => {
       if (this.#open.delete(open)) this.#holders.count(holder, -1);
     };
@@ -57,11 +57,11 @@ export class OpenStreams {
     for (const open of this.#open.all()) open.end();
   }
 
-  /** Ends the streams about leaving rows. Streams without a known place end too. */
+  /** Ends the streams about rows that leave this node, and streams without a known destination. */
   release(isLeaving: IsLeaving): void {
     for (const open of this.#open.all()) {
-      const place = this.#destinations.get(open);
-      if (place === undefined || (typeof place === "number" && isLeaving(place))) open.end();
+      const destination = this.#byStream.get(open);
+      if (destination === undefined || (typeof destination === "number" && isLeaving(destination))) open.end();
     }
   }
 }

@@ -90,8 +90,9 @@ export class Requests {
   }
 
   /** Sets which rows the request may write; its writes are rejected once another node owns them. */
-  assign(request: Request, place: Destination): void {
-    if (typeof place === "number") this.#tracked.set(request, new TrackedRequest(place, () => this.#change()));
+  assign(request: Request, destination: Destination): void {
+    if (typeof destination === "number")
+      this.#tracked.set(request, new TrackedRequest(destination, () => this.#change()));
   }
 
   /**

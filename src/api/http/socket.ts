@@ -103,7 +103,7 @@ type Data = {
   visits?: string | undefined;
   /** The holder of an app's socket. */
   holder?: string | undefined;
-  place?: Destination | undefined;
+  destination?: Destination | undefined;
 };
 /** The `part` of the rows it is about, or any node. */
 type Destination = number | "here";
@@ -204,8 +204,8 @@ export class Socket {
   }
 
   /** Returns the shard the socket belongs to; undefined if it was not set. */
-  get place(): Destination | undefined {
-    return this.#raw.data.place;
+  get destination(): Destination | undefined {
+    return this.#raw.data.destination;
   }
 
   get holder(): string | undefined {
@@ -287,7 +287,7 @@ export class Sockets {
   readonly #closedVisitors: VisitorLimits;
   /** Sockets of apps, by workspace for visitors without an account and else by user. */
   readonly #apps: MemoryGuard<Socket>;
-  readonly #places = new WeakMap<Request, Destination>();
+  readonly #destinations = new WeakMap<Request, Destination>();
   readonly #isHere: (part: number) => boolean;
   #server: Server<Data> | undefined;
   /** Number of clients closed for being too slow, since the start. */
@@ -330,9 +330,9 @@ export class Sockets {
     this.#server = server;
   }
 
-  /** Sets the place of a request; its socket closes when that leaves this node. */
-  assign(request: Request, place: Destination): void {
-    this.#places.set(request, place);
+  /** Sets the destination of a request; its socket closes when that shard leaves this node. */
+  assign(request: Request, destination: Destination): void {
+    this.#destinations.set(request, destination);
   }
 
   /**
@@ -358,7 +358,7 @@ export class Sockets {
     if (!compressed) request.headers.delete("sec-websocket-extensions");
     if (
       !this.#server?.upgrade(request, {
-        data: { handler, who, owner, agent, app, visits, holder, place: this.#places.get(request) },
+        data: { handler, who, owner, agent, app, visits, holder, destination: this.#destinations.get(request) },
         headers,
       })
     ) {
@@ -448,11 +448,11 @@ export class Sockets {
     for (const socket of this.#open.all()) socket.close(CLOSE.goingAway, reason);
   }
 
-  /** Closes the sockets of leaving rows (1001); clients reconnect at another node. Sockets without a known place close too. */
+  /** Closes the sockets of leaving rows (1001); clients reconnect at another node. Sockets without a known destination close too. */
   release(isLeaving: IsLeaving): void {
     for (const socket of this.#open.all()) {
-      const { place } = socket;
-      if (place === undefined || (typeof place === "number" && isLeaving(place)))
+      const { destination } = socket;
+      if (destination === undefined || (typeof destination === "number" && isLeaving(destination)))
         socket.close(CLOSE.goingAway, HANDED_OVER);
     }
   }
@@ -473,8 +473,8 @@ export class Sockets {
       if (raw.data.holder !== undefined) this.#apps.add(raw.data.holder, socket);
       raw.data.handler.open?.(socket);
       // It may have moved away while the request was in progress, so this socket would receive nothing more.
-      const { place } = raw.data;
-      if (typeof place === "number" && !this.#isHere(place)) socket.close(CLOSE.goingAway, HANDED_OVER);
+      const { destination } = raw.data;
+      if (typeof destination === "number" && !this.#isHere(destination)) socket.close(CLOSE.goingAway, HANDED_OVER);
     },
     message: (raw: Raw, data: string | Buffer): void => {
       const { socket, app, handler } = raw.data;

@@ -54,7 +54,7 @@ const startNodes = () => {
     shards: {
       here: () => here,
       has: () => state.isOwn,
-      placeOf: () => (state.isOwn ? undefined : other),
+      addressOf: () => (state.isOwn ? undefined : other),
       lifeAt: (place) => (place === other ? state.life : undefined),
       shardOf: async () => 7,
     },

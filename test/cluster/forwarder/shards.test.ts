@@ -58,7 +58,7 @@ const startNodesWithLookup = (shardOf: ((path: string) => number | undefined) | 
         has: (shard) => own.has(shard),
         lifeAt: () => 1,
         shardOf: shardOf && (async (request) => shardOf(new URL(request.url).pathname)),
-        placeOf(shard) {
+        addressOf(shard) {
           const at = ownedShards.findIndex((one) => one.has(shard));
           return at < 0 || at === i ? undefined : address.print({ host: "127.0.0.1", port: ports[at] as number });
         },

@@ -44,7 +44,7 @@ test("[CP-55] a socket that opens after its shard has left is closed immediately
     await Promise.all([before.ready, any.ready]);
     const late = open("late");
     expect(await Promise.all([before.closed, late.closed])).toEqual([1001, 1001]);
-    expect(opened.filter(({ closing }) => !closing).map(({ place }) => place)).toEqual(["here"]);
+    expect(opened.filter(({ closing }) => !closing).map(({ destination }) => destination)).toEqual(["here"]);
   } finally {
     await server.stop(true);
   }

@@ -7,15 +7,15 @@ const WORDS = "must not contain NUL";
 /** Throws 400 and names the first text or member name that contains NUL. `text`: the JSON the value was parsed from. */
 export const refuseNul = (text: string, value: unknown): void => {
   if (!text.includes("\\u0000")) return;
-  const left: { readonly place: string; readonly value: unknown }[] = [{ place: "", value }];
+  const left: { readonly field: string; readonly value: unknown }[] = [{ field: "", value }];
   // Iterative, because a sender can nest a body arbitrarily deep.
   for (let one = left.shift(); one; one = left.shift()) {
-    const { place, value: found } = one;
-    if (typeof found === "string" && found.includes("\0")) throw refusal(place);
+    const { field, value: found } = one;
+    if (typeof found === "string" && found.includes("\0")) throw refusal(field);
     if (typeof found !== "object" || found === null) continue;
     for (const [name, member] of Object.entries(found)) {
-      if (name.includes("\0")) throw refusal(place);
-      left.push({ place: place === "" ? name : `${place}.${name}`, value: member });
+      if (name.includes("\0")) throw refusal(field);
+      left.push({ field: field === "" ? name : `${field}.${name}`, value: member });
     }
   }
 };
@@ -25,4 +25,4 @@ export const refuseNulIn = (url: string): void => {
   if (url.includes("%00")) throw invalid("Validation failed.", [{ field: "url", detail: WORDS }]);
 };
 
-const refusal = (place: string) => invalid("Validation failed.", [{ field: place.slice(0, 200), detail: WORDS }]);
+const refusal = (field: string) => invalid("Validation failed.", [{ field: field.slice(0, 200), detail: WORDS }]);

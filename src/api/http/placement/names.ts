@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { isUuid } from "#base/ids.ts";
 import { FIRST_SHARD, toShard } from "#base/shards.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { ShardIndex } from "#db/shard-index.ts";
 import { findTaskByName } from "#db/tasks/tasks.ts";
@@ -24,7 +24,7 @@ type Deps = {
 };
 type CachedShard = { readonly part: number; readonly until: number };
 
-export class NamedPlaces {
+export class NamedShards {
   readonly #deps: Deps;
   /** User by API key. A key belongs to one user permanently; its validity is not checked here. */
   readonly #users = new Map<string, string>();
@@ -57,7 +57,7 @@ export class NamedPlaces {
   /** Returns the shard of the workspace that a chat uses now, or the chat's own shard if it has none. */
   async workspaceOfChat(id: string): Promise<number> {
     const { store, index } = this.#deps;
-    const workspace_id = (await store.get(findChatPlace({ id })))?.workspace_id;
+    const workspace_id = (await store.get(findChatAccessRow({ id })))?.workspace_id;
     return (
       (await (workspace_id ? index.findShardOf("workspace", workspace_id) : index.findShardOf("chat", id))) ??
       FIRST_SHARD

@@ -31,26 +31,27 @@ export const ownRequests = (
 ) => {
   const { shards } = ctx;
   /** While this node accepts no new work, requests that any node can handle go to the first node. */
-  const isHere = (place: Destination): boolean => !isClosed() && (place === "here" || shards.has(place));
+  const isHere = (destination: Destination): boolean =>
+    !isClosed() && (destination === "here" || shards.has(destination));
   return async (request: Request): Promise<Response> => {
     const client = takeNamed(request);
     if (client === undefined) return new Response(null, { status: 403 });
-    const place = isProbe(request) ? undefined : await placement.shardOf(request);
-    if (place !== undefined) {
-      if (!isHere(place)) return await elsewhere(request, place === "here" ? FIRST_SHARD : place);
-      ctx.requests.assign(request, place);
-      ctx.sockets.assign(request, place);
-      ctx.streams.assign(request, place);
+    const destination = isProbe(request) ? undefined : await placement.shardOf(request);
+    if (destination !== undefined) {
+      if (!isHere(destination)) return await elsewhere(request, destination === "here" ? FIRST_SHARD : destination);
+      ctx.requests.assign(request, destination);
+      ctx.sockets.assign(request, destination);
+      ctx.streams.assign(request, destination);
     }
     ctx.requests.setPeer(request, client);
     const response = await handle(request);
     // The shard moved away in the meantime, so this stream would receive nothing more; the shard's new owner opens it again.
     const isAgain = isStream(request, response) || ctx.streams.isPoll(request);
-    const isLate = isAgain && typeof place === "number" && !shards.has(place);
+    const isLate = isAgain && typeof destination === "number" && !shards.has(destination);
     // Or the first write was rejected because the shard had moved, and nothing else was done.
-    if (typeof place === "number" && (isLate || ctx.requests.belongsElsewhere(request))) {
+    if (typeof destination === "number" && (isLate || ctx.requests.belongsElsewhere(request))) {
       await response.body?.cancel();
-      return await elsewhere(request, place);
+      return await elsewhere(request, destination);
     }
     // Each connection carries one request, even when an upgrade was rejected. The header tells the client not to send a second one.
     response.headers.set("connection", "close");

@@ -12,7 +12,7 @@ import { isAppPath, makeAppHosts, parseAppPath } from "#domain/applications/name
 import { getPath } from "../errors.ts";
 import { findCredential } from "../identify.ts";
 import { type Operations, parseVariables } from "../operations.ts";
-import { NamedPlaces, type Owner } from "./names.ts";
+import { NamedShards, type Owner } from "./names.ts";
 import { findPlacement, type RequestPlacement } from "./strategies.ts";
 
 /** A shard; or `here`: any node handles it and reports its own state. */
@@ -30,13 +30,13 @@ export type PlacementDeps = {
 
 export class Placement {
   readonly #deps: PlacementDeps;
-  readonly #named: NamedPlaces;
+  readonly #named: NamedShards;
   /** By operation. */
   readonly #placements = new WeakMap<object, RequestPlacement>();
 
   constructor(deps: PlacementDeps) {
     this.#deps = deps;
-    this.#named = new NamedPlaces(deps);
+    this.#named = new NamedShards(deps);
   }
 
   /** Returns a promise only when a lookup is needed. */
