@@ -22,7 +22,7 @@ import { listAgentScripts } from "#db/agents/scripts.ts";
 import { deleteSubAgent, listSubAgents } from "#db/agents/sub-agents.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
 import type { AgentResources } from "#schema/agents/resources.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
@@ -341,7 +341,7 @@ export class AgentActor extends Actor<AgentState> {
       const report = make(agent.resources);
       if (!report) return { state: now, reply: undefined };
       const resources = mergeResources(agent.resources, report, at);
-      const workspace = await store.get(findWorkspacePlace({ id: agent.workspace_id }));
+      const workspace = await store.get(findWorkspaceAccessRow({ id: agent.workspace_id }));
       const hasOwner = workspace !== undefined && workspace.owner_id !== PREBUILDS_USER_ID;
       const notices = hasOwner ? buildResourceNotices(workspace, agent.resources, resources, report, at) : [];
       return {

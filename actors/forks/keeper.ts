@@ -6,7 +6,7 @@ import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { clearTimer, setTimer, type Timer } from "#db/engine/timers.ts";
 import { ALL_ROWS, type IsLeaving, type OwnRows } from "#db/own-rows.ts";
@@ -188,7 +188,7 @@ export class ForkKeeper implements Service {
   async #copyChats({ owner_id }: ForkRow, { workspace_id, chats }: PlannedCopy): Promise<void> {
     const { store, chats: actors } = this.#deps;
     for (const { from_chat_id: source_id, chat_id, ...copy } of chats) {
-      if (await store.get(findChatPlace({ id: chat_id }))) continue;
+      if (await store.get(findChatAccessRow({ id: chat_id }))) continue;
       actors.expect(chat_id, owner_id);
       await actors.ask(chat_id, "fork", { source_id, workspace_id, ...copy }).catch((error) => {
         // It was deleted concurrently.

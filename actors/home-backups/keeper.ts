@@ -33,7 +33,7 @@ import { findSnapshot, type SnapshotRow } from "#db/workspaces/snapshots.ts";
 import { HomeBackupError } from "#src/home-backups/error.ts";
 import type { HomeBackupStore } from "#src/home-backups/store.ts";
 import { isForBuiltIn } from "#src/provisioners/external/tags.ts";
-import type { CaptureResult, Homes, SnapshotPlace } from "#src/provisioners/homes.ts";
+import type { CaptureResult, Homes, SnapshotRef } from "#src/provisioners/homes.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import type { Chore } from "../runtime/chore.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -133,15 +133,15 @@ export class HomeBackupKeeper implements Chore {
   }
 
   /** Creates a provisioner's copy of the files of a backup. Rejects with ProvisionError. */
-  async fetch(homes: Homes, place: SnapshotPlace, id: string, signal: AbortSignal): Promise<CaptureResult> {
+  async fetch(homes: Homes, ref: SnapshotRef, id: string, signal: AbortSignal): Promise<CaptureResult> {
     const { backups, store } = this.#deps;
     const row = await store.get(findHomeBackup({ id }));
     if (!backups) throw new ProvisionError(NOT_CONFIGURED);
     if (!row) throw new ProvisionError("The backup was deleted.");
-    if (row.location !== backups.place.url) throw new ProvisionError(formatWrongLocation(row, backups));
+    if (row.location !== backups.storage.url) throw new ProvisionError(formatWrongLocation(row, backups));
     try {
       const manifest = await backups.find(row.workspace_id, id);
-      return await homes.unpack(place, { volumes: manifest.volumes, stream: backups.read(manifest, signal) }, signal);
+      return await homes.unpack(ref, { volumes: manifest.volumes, stream: backups.read(manifest, signal) }, signal);
     } catch (error) {
       if (error instanceof HomeBackupError) throw new ProvisionError(error.message);
       throw error;
@@ -198,7 +198,7 @@ export class HomeBackupKeeper implements Chore {
   async #findUnverified(backups: HomeBackupStore, own: OwnRows): Promise<DueOperation[]> {
     if (this.#verifying !== undefined) return [];
     const before = this.#deps.clock.now() - VERIFY_INTERVAL_MS;
-    const unverified = listUnverifiedHomeBackups({ location: backups.place.url, before }, own);
+    const unverified = listUnverifiedHomeBackups({ location: backups.storage.url, before }, own);
     const row = (await this.#deps.store.scan(unverified)).find(
       ({ id, owner_id }) => !this.#isPostponed(id) && !this.#turns.isBusy(owner_id),
     );
@@ -216,12 +216,12 @@ export class HomeBackupKeeper implements Chore {
     if (interval === undefined) return [];
     const now = clock.now();
     const times = { since: now - interval, tried_since: now - Math.min(interval, HOUR_MS) };
-    const homes = await store.scan(listDueHomes({ location: backups.place.url, ...times }, own));
+    const homes = await store.scan(listDueHomes({ location: backups.storage.url, ...times }, own));
     return homes
       .filter(({ tags }) => isForBuiltIn(tags))
       .map(({ id: workspace_id, owner_id, part }) => {
-        const place = { workspace_id, owner_id, part };
-        return toDue(place, () => this.#start(backups, place));
+        const workspace = { workspace_id, owner_id, part };
+        return toDue(workspace, () => this.#start(backups, workspace));
       });
   }
 
@@ -247,10 +247,10 @@ export class HomeBackupKeeper implements Chore {
   }
 
   /** Stores a pending backup and begins it. */
-  async #start(backups: HomeBackupStore, place: OwnedWorkspace): Promise<void> {
+  async #start(backups: HomeBackupStore, workspace: OwnedWorkspace): Promise<void> {
     const { store, clock } = this.#deps;
-    const { workspace_id, part } = place;
-    const row = toPendingBackup(workspace_id, backups.place.url, clock.now());
+    const { workspace_id, part } = workspace;
+    const row = toPendingBackup(workspace_id, backups.storage.url, clock.now());
     try {
       await store.commit([insertHomeBackup(row)], { of: part });
     } catch (error) {
@@ -258,13 +258,13 @@ export class HomeBackupKeeper implements Chore {
       if (error instanceof CommitError && error.reason === "constraint") return;
       throw error;
     }
-    this.#begin(place, (signal) => this.#resumeOperation(backups, row.id, signal));
+    this.#begin(workspace, (signal) => this.#resumeOperation(backups, row.id, signal));
   }
 
-  #begin(place: OwnedWorkspace, work: (signal: AbortSignal) => Promise<Outcome>): void {
-    const { workspace_id, part } = place;
+  #begin(workspace: OwnedWorkspace, work: (signal: AbortSignal) => Promise<Outcome>): void {
+    const { workspace_id, part } = workspace;
     if (this.#isStopped) return;
-    this.#turns.begin(place);
+    this.#turns.begin(workspace);
     const end = new AbortController();
     const timer = this.#deps.clock.after(OPERATION_TIMEOUT_MS, () => end.abort(new HomeBackupError(TIMED_OUT)));
     const done = work(end.signal)
@@ -276,7 +276,7 @@ export class HomeBackupKeeper implements Chore {
       .then((outcome) => {
         timer.cancel();
         this.#running.delete(workspace_id);
-        this.#turns.end(place);
+        this.#turns.end(workspace);
         if (outcome === "done") this.sweep();
       });
     this.#running.set(workspace_id, { done, end, part });
@@ -294,7 +294,7 @@ export class HomeBackupKeeper implements Chore {
   }
 
   async #createBackup(backups: HomeBackupStore, row: HomeBackupRow, home: Home, signal: AbortSignal): Promise<Outcome> {
-    const location = backups.place.url;
+    const location = backups.storage.url;
     let base: HomeBackupRow | undefined;
     try {
       const homes = this.#requireHomes(home);
@@ -317,8 +317,8 @@ export class HomeBackupKeeper implements Chore {
         owner_name: home.owner_name,
         provisioner: home.provisioner,
       };
-      const place = { workspace_id: home.id, snapshot_id: row.id };
-      const { engine, bytes, added_bytes, created_at } = await homes.pack(place, signal, ({ volumes, stream }) =>
+      const ref = { workspace_id: home.id, snapshot_id: row.id };
+      const { engine, bytes, added_bytes, created_at } = await homes.pack(ref, signal, ({ volumes, stream }) =>
         backups.write({ ...facts, id: row.id, volumes, stream, created_at: snapshot.created_at }, base?.id, signal),
       );
       const ready = { status: "ready", engine, bytes, added_bytes, created_at, location } as const;
@@ -385,7 +385,7 @@ export class HomeBackupKeeper implements Chore {
     const { store, config } = this.#deps;
     const { home_backup_keep_daily: daily, home_backup_keep_weekly: weekly } = config;
     const known = await store.all(listHomeBackups({ workspace_id: home.id }));
-    const here = known.filter(({ status, location }) => status === "ready" && location === backups.place.url);
+    const here = known.filter(({ status, location }) => status === "ready" && location === backups.storage.url);
     const fetched = new Set((await store.all(listFetchedNow({}))).map(({ id }) => id));
     const outdated = chooseOutdated(
       here.map(({ id, created_at, error }) => ({ id, created_at, isDamaged: error !== "" })),
@@ -404,7 +404,7 @@ export class HomeBackupKeeper implements Chore {
     const known = await this.#deps.store.all(listHomeBackups({ workspace_id: home.id }));
     const marked = known.filter(({ status }) => status === "deleting");
     // A location that is no longer configured is unreachable; only the row is deleted.
-    const here = marked.filter(({ location }) => location === backups.place.url).map(({ id }) => id);
+    const here = marked.filter(({ location }) => location === backups.storage.url).map(({ id }) => id);
     try {
       if (here.length > 0) await backups.remove(home.id, here, signal);
     } catch (error) {
@@ -512,8 +512,8 @@ export const toPendingBackup = (workspace_id: string, location: string, now: num
   verified_at: null,
 });
 
-const formatWrongLocation = ({ location }: HomeBackupRow, { place }: HomeBackupStore): string =>
-  `The backup is stored in ${location}, but the server is configured to use ${place.url}.`;
+const formatWrongLocation = ({ location }: HomeBackupRow, { storage }: HomeBackupStore): string =>
+  `The backup is stored in ${location}, but the server is configured to use ${storage.url}.`;
 
 const toWords = (error: unknown): string => {
   if (error instanceof HomeBackupError || error instanceof ProvisionError) return error.message;

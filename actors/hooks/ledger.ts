@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { runOutsideRequest } from "#base/network/current-request.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deleteOldHookDispatches, findOldHookDispatch, insertHookDispatch } from "#db/hook-dispatches.ts";
 import { type AuditEntry, insertAudit } from "#db/reports/audit/audit.ts";
@@ -46,7 +46,7 @@ export class HookLedger extends PeriodicChore {
   /** Attributes a chat that does not exist yet, and may never exist, to its owner. */
   async #entry({ id, chat_id, owner_id, event, result, tool_name, mode, source }: DispatchRecord): Promise<AuditEntry> {
     const { store, clock } = this.#deps;
-    const place = await store.get(findChatPlace({ id: chat_id }));
+    const chat = await store.get(findChatAccessRow({ id: chat_id }));
     return {
       now: clock.now(),
       action: "write",
@@ -54,7 +54,7 @@ export class HookLedger extends PeriodicChore {
       resource_id: chat_id,
       user_id: owner_id,
       target: chat_id.slice(0, 8),
-      organization_id: place?.organization_id ?? null,
+      organization_id: chat?.organization_id ?? null,
       status_code: toStatus(result, mode),
       additional: {
         hook_event: event,

@@ -318,7 +318,7 @@ export class ModelSettings {
         base_url,
         enabled,
         has_api_key: sealed_api_key !== "",
-        key: () => (sealed_api_key === "" ? "" : encryption.open(sealed_api_key, toKeyPlace(id))),
+        key: () => (sealed_api_key === "" ? "" : encryption.open(sealed_api_key, toKeyContext(id))),
       })),
     };
   }
@@ -328,7 +328,7 @@ export class ModelSettings {
     const { providers } = await this.list();
     return providers.flatMap(({ id, sealed_api_key }) => {
       try {
-        return sealed_api_key === "" ? [] : [this.#deps.encryption.open(sealed_api_key, toKeyPlace(id))];
+        return sealed_api_key === "" ? [] : [this.#deps.encryption.open(sealed_api_key, toKeyContext(id))];
       } catch {
         return [];
       }
@@ -336,14 +336,14 @@ export class ModelSettings {
   }
 
   #seal(id: string, key: string): string {
-    return key === "" ? "" : this.#deps.encryption.seal(key, toKeyPlace(id));
+    return key === "" ? "" : this.#deps.encryption.seal(key, toKeyContext(id));
   }
 }
 
 const PROVIDER_EXISTS = "A provider of this kind and name already exists.";
 const MODEL_EXISTS = "The provider already has this model.";
 
-const toKeyPlace = (id: string): string => `model_provider:${id}`;
+const toKeyContext = (id: string): string => `model_provider:${id}`;
 
 const unusable = (): AppError => new AppError("precondition_failed", "The provider is missing or disabled.");
 

@@ -2,7 +2,7 @@
 // and moves the chat. Each step checks whether it is already done, so a crash repeats none.
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { StoredKeep, TrialRow } from "#db/trials/trials.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
@@ -121,7 +121,7 @@ export const dropCopy = async (
 };
 
 const moveChat = async ({ store, chats }: KeepingDeps, chat_id: string, workspace_id: string): Promise<void> => {
-  const chat = await store.get(findChatPlace({ id: chat_id }));
+  const chat = await store.get(findChatAccessRow({ id: chat_id }));
   if (!chat || chat.workspace_id === workspace_id) return;
   await chats.ask(chat_id, "change", { patch: { workspace_id }, pin: null });
 };

@@ -5,7 +5,7 @@ import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { clearTimer, setTimer, type Timer } from "#db/engine/timers.ts";
@@ -179,7 +179,7 @@ export class TrialKeeper implements Service {
     this.#endOthers(trial);
     const isWaiting = trial.status === "running" || trial.status === "ready";
     // The owner was deleted or suspended.
-    if (isWaiting && !(await store.get(findChatPlace({ id: chat_id })))) {
+    if (isWaiting && !(await store.get(findChatAccessRow({ id: chat_id })))) {
       await this.applyEvent(id, { type: "discard", now: this.#deps.clock.now() });
       return;
     }
@@ -259,7 +259,7 @@ export class TrialKeeper implements Service {
   async #end(id: string, trial: TrialRow | undefined, part: number | undefined): Promise<void> {
     const { store } = this.#deps;
     this.#untrack(id);
-    const isForgotten = trial && !(await store.get(findChatPlace({ id: trial.chat_id })));
+    const isForgotten = trial && !(await store.get(findChatAccessRow({ id: trial.chat_id })));
     const forgotten = isForgotten ? deleteTrials(trial.chat_id) : [];
     await store.commit([clearTimer(TRIAL, id, TRIAL_CHECK_TIMER), ...forgotten], { of: part });
   }

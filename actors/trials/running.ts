@@ -2,7 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError, type ErrorKind } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
-import { findChat, findChatPlace } from "#db/chats/chats.ts";
+import { findChat, findChatAccessRow } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { StoredWay, TrialRow } from "#db/trials/trials.ts";
 import { type ForkRow, listBuildsOfFork } from "#db/workspaces/forks.ts";
@@ -68,7 +68,7 @@ const checkFork = async (
   if (workspace.deleted) return toBrokenEvent("Its workspace was deleted.");
   if (workspace.status === "failed" || workspace.status === "canceled")
     return toBrokenEvent(await findBuildError(store, fork, way));
-  if (!(await store.get(findChatPlace({ id: chat_id })))) {
+  if (!(await store.get(findChatAccessRow({ id: chat_id })))) {
     return fork?.status === "ready" ? toBrokenEvent("The chat was deleted before it was copied.") : undefined;
   }
   if (!(await isWorkspaceReady(store, workspace_id, now))) return undefined;

@@ -105,19 +105,19 @@ export class UsageCollector {
   }
 
   async #write(subjects: readonly Subject[], latencies: readonly Latency[]): Promise<void> {
-    const places = await this.#loadWorkspaces([...subjects, ...latencies].map(({ workspace_id }) => workspace_id));
+    const workspaces = await this.#loadWorkspaces([...subjects, ...latencies].map(({ workspace_id }) => workspace_id));
     const names = await this.#appNames(subjects);
     const work = subjects.flatMap((subject) => {
-      const place = places.get(subject.workspace_id);
-      const user = subject.user_id ?? place?.owner_id;
-      return place && user && user !== PREBUILDS_USER_ID
-        ? [{ masks: subject.masks, user, template: place.template_id, app: names.get(appKey(subject)) }]
+      const workspace = workspaces.get(subject.workspace_id);
+      const user = subject.user_id ?? workspace?.owner_id;
+      return workspace && user && user !== PREBUILDS_USER_ID
+        ? [{ masks: subject.masks, user, template: workspace.template_id, app: names.get(appKey(subject)) }]
         : [];
     });
     const seen = latencies.flatMap(({ workspace_id, bucket, ms }) => {
-      const place = places.get(workspace_id);
-      return place && place.owner_id !== PREBUILDS_USER_ID
-        ? [{ user: place.owner_id, template: place.template_id, bucket, ms }]
+      const workspace = workspaces.get(workspace_id);
+      return workspace && workspace.owner_id !== PREBUILDS_USER_ID
+        ? [{ user: workspace.owner_id, template: workspace.template_id, bucket, ms }]
         : [];
     });
     const keys = await this.#loadKeys([

@@ -97,13 +97,16 @@ export const buildAgentRows = (input: AgentRowsInput): CreatedAgents => {
     for (const agent of resource.agents ?? []) {
       const created = { name: agent.name, id: input.uuid(), token: (agent.token ?? input.uuid()).toLowerCase() };
       agents.push(created);
-      const place = { resource_id: id, key: keys.agent++, display_order: order++ };
+      const keysAndOrder = { resource_id: id, key: keys.agent++, display_order: order++ };
       // A token set by the template always belongs to the newest agent.
       const kept = input.kept?.get(agent.name);
       if (kept ?? agent.token) rows.push(releaseToken(kept ?? sha256(created.token)));
       const isPrivate = agent.repository !== undefined && parsePlan(agent.repository) !== undefined;
       const seal = sealSecretTexts(input.encryption, created.id, isPrivate ? "all" : secrets);
-      rows.push(toAgentRow(agent, created, place, input, seal), ...toAgentItems(agent, created.id, keys, input, seal));
+      rows.push(
+        toAgentRow(agent, created, keysAndOrder, input, seal),
+        ...toAgentItems(agent, created.id, keys, input, seal),
+      );
     }
   }
   return { rows, agents, daily_cost: sumDailyCost(input.manifest) };
@@ -169,12 +172,12 @@ const toResourceRow = (
 const toAgentRow = (
   agent: ManifestAgent,
   { id, token }: { id: string; token: string },
-  place: { resource_id: string; key: number; display_order: number },
+  keysAndOrder: { resource_id: string; key: number; display_order: number },
   { workspace_id, build_id, now, machine, kept, uuid, no_user_data }: AgentRowsInput,
   seal: TextChange,
 ): Statement =>
   insertAgent({
-    ...place,
+    ...keysAndOrder,
     id,
     workspace_id,
     build_id,

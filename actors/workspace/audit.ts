@@ -27,10 +27,10 @@ export const buildWorkspaceEntries = (
   if (was && !isNewBuild && !isCancelled && !ends && !isChanged) return [];
   const requested =
     getCurrentOrigin() === undefined && !AUTOMATIC.has(build.reason) ? { user_id: build.initiator_id } : {};
-  const place = { now, organization_id: workspace.organization_id, workspace_id: workspace.id };
-  const about = { ...place, resource_type: "workspace", resource_id: workspace.id, target: workspace.name } as const;
+  const common = { now, organization_id: workspace.organization_id, workspace_id: workspace.id };
+  const about = { ...common, resource_type: "workspace", resource_id: workspace.id, target: workspace.name } as const;
   const ofBuild = {
-    ...place,
+    ...common,
     resource_type: "workspace_build" as const,
     resource_id: build.id,
     target: workspace.name,

@@ -2,7 +2,7 @@
 // builds are planned.
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import type { SnapshotPlace } from "#src/provisioners/homes.ts";
+import type { SnapshotRef } from "#src/provisioners/homes.ts";
 import type { Urgency } from "../runtime/remote-queues.ts";
 import type { NewBuild } from "./decision.ts";
 
@@ -20,7 +20,7 @@ export interface Snapshots {
   clean(snapshot: SubmittedSnapshot): void;
 }
 
-export type SubmittedSnapshot = SnapshotPlace & {
+export type SubmittedSnapshot = SnapshotRef & {
   /** The workspace's owner. Copies of the same person run one at a time. */
   readonly owner_id: string;
   readonly provisioner: string;

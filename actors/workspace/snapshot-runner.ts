@@ -5,7 +5,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import type { IsLeaving } from "#db/own-rows.ts";
-import type { CaptureResult, Homes, SnapshotPlace } from "#src/provisioners/homes.ts";
+import type { CaptureResult, Homes, SnapshotRef } from "#src/provisioners/homes.ts";
 import { type ModuleWork, ProvisionError, type SnapshotModule } from "#src/provisioners/provisioner.ts";
 import { askWithRetries, isServerStopping } from "../job/report-retries.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -23,7 +23,7 @@ type Deps = {
   /** Creates a copy of a home backup's files in these homes. Rejects with ProvisionError. */
   readonly fetch: (
     homes: Homes,
-    place: SnapshotPlace,
+    ref: SnapshotRef,
     home_backup_id: string,
     signal: AbortSignal,
   ) => Promise<CaptureResult>;
@@ -33,11 +33,9 @@ type Deps = {
 /** Loads what a module of the template needs for a snapshot. Both reject with ProvisionError. */
 export type ModuleLoads = {
   /** Also returns how to store the resulting state. */
-  readonly load: (
-    place: SnapshotPlace,
-  ) => Promise<{ readonly work: ModuleWork; readonly seal: (state: string) => string }>;
+  readonly load: (ref: SnapshotRef) => Promise<{ readonly work: ModuleWork; readonly seal: (state: string) => string }>;
   /** Returns undefined if the module has created nothing. */
-  readonly loadMade: (place: SnapshotPlace) => Promise<ModuleWork | undefined>;
+  readonly loadMade: (ref: SnapshotRef) => Promise<ModuleWork | undefined>;
 };
 
 /** Creating the snapshot failed, and part of it could not be deleted. */
@@ -150,18 +148,18 @@ export class SnapshotRunner implements Snapshots {
   async #capture(submitted: SubmittedSnapshot, end: AbortSignal): Promise<void> {
     const { clock, fetch } = this.#deps;
     const { workspace_id, snapshot_id, provisioner, home_backup_id } = submitted;
-    const place = { workspace_id, snapshot_id };
+    const ref = { workspace_id, snapshot_id };
     const limit = new AbortController();
     const late = new ProvisionError("The copy took too long. Stop the workspace, and try again.");
     const timer = clock.after(home_backup_id === null ? CAPTURE_TIMEOUT_MS : FETCH_TIMEOUT_MS, () => limit.abort(late));
     const signal = AbortSignal.any([end, limit.signal]);
     try {
       const module = this.#module(provisioner);
-      if (module) return await this.#captureByModule(module, place, { signal, end });
+      if (module) return await this.#captureByModule(module, ref, { signal, end });
       const homes = this.#homes(provisioner);
       const created = await (home_backup_id === null
-        ? homes.capture(place, signal)
-        : fetch(homes, place, home_backup_id, signal));
+        ? homes.capture(ref, signal)
+        : fetch(homes, ref, home_backup_id, signal));
       await this.#report(end, () => this.#ask(workspace_id, "snapshotCaptured", { snapshot_id, ...created }));
     } catch (error) {
       if (isServerStopping(signal)) return;
@@ -172,7 +170,7 @@ export class SnapshotRunner implements Snapshots {
       const failed = { snapshot_id, error: words, ...left };
       const reply = await this.#report(end, () => this.#ask(workspace_id, "snapshotFailed", failed));
       const module = this.#module(provisioner);
-      if (module && reply === "done") await module.releaseState(place);
+      if (module && reply === "done") await module.releaseState(ref);
       // The cause of the failure may also have prevented the copy from being deleted and the workspace from being unpaused.
       if (!module && !end.aborted) this.#removeLater("clean", submitted, 0);
     } finally {
@@ -182,22 +180,22 @@ export class SnapshotRunner implements Snapshots {
 
   async #captureByModule(
     module: SnapshotModule,
-    place: SnapshotPlace,
+    ref: SnapshotRef,
     { signal, end }: { readonly signal: AbortSignal; readonly end: AbortSignal },
   ): Promise<void> {
-    const { workspace_id, snapshot_id } = place;
-    const { work, seal } = await this.#deps.module.load(place);
-    const state = await module.make(place, work, signal).catch(async (error) => {
+    const { workspace_id, snapshot_id } = ref;
+    const { work, seal } = await this.#deps.module.load(ref);
+    const state = await module.make(ref, work, signal).catch(async (error) => {
       if (end.aborted || !(error instanceof ProvisionError)) throw error;
-      const left = await removePart(module, place, { ...work, state: error.left?.state ?? null }, end);
+      const left = await removePart(module, ref, { ...work, state: error.left?.state ?? null }, end);
       throw left === null ? error : new PartlyMade(`${error.message} ${LEFTOVER_HINT}`, seal(left));
     });
     const created = { snapshot_id, method: "module", bytes: 0, sealed_state: seal(state) } as const;
     const reply = await this.#report(end, () => this.#ask(workspace_id, "snapshotCaptured", created));
     failpoint("module_stored");
     // Another node was faster, so its result is stored.
-    if (reply === "stale" && work.state === null) await module.remove(place, { ...work, state }, end);
-    if (reply !== undefined) await module.releaseState(place);
+    if (reply === "stale" && work.state === null) await module.remove(ref, { ...work, state }, end);
+    if (reply !== undefined) await module.releaseState(ref);
   }
 
   #remove(kind: Removal, submitted: SubmittedSnapshot, failures: number): void {
@@ -223,15 +221,15 @@ export class SnapshotRunner implements Snapshots {
     await this.#report(end, () => this.#ask(workspace_id, "snapshotDropped", { snapshot_id }));
   }
 
-  async #discardNow(kind: Removal, provisioner: string, place: SnapshotPlace, end: AbortSignal): Promise<void> {
+  async #discardNow(kind: Removal, provisioner: string, ref: SnapshotRef, end: AbortSignal): Promise<void> {
     const module = this.#module(provisioner);
-    if (!module) return this.#homes(provisioner).discard(place);
+    if (!module) return this.#homes(provisioner).discard(ref);
     // A module's remains were already deleted when it failed, or are deleted with the snapshot.
     if (kind === "clean") return;
-    const work = await this.#deps.module.loadMade(place);
-    if (work) await module.remove(place, work, end);
+    const work = await this.#deps.module.loadMade(ref);
+    if (work) await module.remove(ref, work, end);
     failpoint("module_removed");
-    await module.releaseState(place);
+    await module.releaseState(ref);
   }
 
   #removeLater(kind: Removal, submitted: SubmittedSnapshot, failures: number): void {
@@ -269,12 +267,12 @@ export class SnapshotRunner implements Snapshots {
 /** Deletes what a module created before it failed. Returns the state of anything that could not be deleted. */
 const removePart = async (
   module: SnapshotModule,
-  place: SnapshotPlace,
+  ref: SnapshotRef,
   work: ModuleWork,
   end: AbortSignal,
 ): Promise<string | null> => {
   try {
-    await module.remove(place, work, end);
+    await module.remove(ref, work, end);
     return null;
   } catch (error) {
     if (end.aborted) throw error;

@@ -87,7 +87,7 @@ export const agentIdentity = {
 };
 
 /** What decides who may see or use an agent, whether its build is still the latest, and whether its token is valid (1 or 0). */
-export const findAgentPlace = query(
+export const findAgentAccessRow = query(
   build
     .select({
       ...agentIdentity,

@@ -140,8 +140,8 @@ export const readAt = async (file: FileHandle, into: Uint8Array, at: number): Pr
 /** Writes all bytes, at an offset or after the last write. */
 export const writeAll = async (file: FileHandle, bytes: Uint8Array, position?: number): Promise<void> => {
   for (let done = 0; done < bytes.byteLength; ) {
-    const place = position === undefined ? null : position + done;
-    done += (await file.write(bytes, done, bytes.byteLength - done, place)).bytesWritten;
+    const offset = position === undefined ? null : position + done;
+    done += (await file.write(bytes, done, bytes.byteLength - done, offset)).bytesWritten;
   }
 };
 

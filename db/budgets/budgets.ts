@@ -6,7 +6,7 @@ import { budgets } from "../schema/budgets.ts";
 export type BudgetRow = typeof budgets.$inferSelect;
 
 /** What a model call is charged to. Strings are empty where not applicable. */
-export type CallPlace = {
+export type CallScope = {
   readonly user_id: string;
   /**
    * Where the call is made; for a person's token, the person's home organization. Budgets of other organizations and their groups do not
@@ -45,10 +45,10 @@ export const limitsCall = ([user, organization, template, chat]: readonly [strin
     or (b.scope = 'chat' and b.scope_id = ${chat}))`;
 
 /** Returns the budgets that limit a call, oldest first. */
-export const listBudgetsOn = (place: CallPlace): Query<BudgetRow> => ({
+export const listBudgetsOn = (scope: CallScope): Query<BudgetRow> => ({
   sql: `select id, scope, scope_id, period, unit, amount, created_at, updated_at from budgets b
     where ${limitsCall(["?1", "?2", "?3", "?4"])} order by created_at, id`,
-  params: [place.user_id, place.organization_id, place.template_id, place.root_chat_id],
+  params: [scope.user_id, scope.organization_id, scope.template_id, scope.root_chat_id],
   map: ([id, scope, scope_id, period, unit, amount, created_at, updated_at]) => ({
     id: String(id),
     scope: String(scope) as BudgetRow["scope"],

@@ -2,7 +2,7 @@
 // reservations of running calls. All writes are exclusive, so that two nodes cannot spend the same remainder.
 import type { BudgetScope, BudgetUnit } from "#schema/ai/budget.ts";
 import type { Query, Statement } from "../engine/sql.ts";
-import { type CallPlace, limitsCall } from "./budgets.ts";
+import { type CallScope, limitsCall } from "./budgets.ts";
 
 /** Whose calls an account sums up. `person`: a person's spend limit. */
 export type AccountScope = BudgetScope | "person";
@@ -112,13 +112,13 @@ export const markWarned = (account: Account, now: number): Statement => ({
 export type CallUsage = { readonly cost_micros: number; readonly tokens: number };
 
 /** Adds a call to every open period that it counts for, in the batch of its ledger row. */
-export const addSpent = (place: CallPlace, { cost_micros, tokens }: CallUsage, now: number): Statement => ({
+export const addSpent = (scope: CallScope, { cost_micros, tokens }: CallUsage, now: number): Statement => ({
   touches: [],
   alone: "spending",
   sql: `update budget_periods set spent = spent + case when unit = 'tokens' then cast(?5 as bigint) else cast(?6 as bigint) end
     where begins_at <= ?7 and ends_at > ?7
       and (budget_id = 'person:' || cast(?1 as text) or budget_id in (select b.id from budgets b where ${limitsCall(["?1", "?2", "?3", "?4"])}))`,
-  rows: [[place.user_id, place.organization_id, place.template_id, place.root_chat_id, tokens, cost_micros, now]],
+  rows: [[scope.user_id, scope.organization_id, scope.template_id, scope.root_chat_id, tokens, cost_micros, now]],
 });
 
 /** Deletes the usage of a deleted budget. */

@@ -52,15 +52,15 @@ const placementColumns = {
 } as const;
 
 /** What decides who may see a chat: {id}. */
-export const findChatPlace = query(build.select(placementColumns).from(chats).where(eqParam(chats.id)));
+export const findChatAccessRow = query(build.select(placementColumns).from(chats).where(eqParam(chats.id)));
 /** The same of several: {ids} is a JSON array. For `scan`. */
-export const listChatPlaces = query(
+export const listChatAccessRows = query(
   build
     .select(placementColumns)
     .from(chats)
     .where(sql`${chats.id} in (select value from json_each(${sql.placeholder("ids")}))`),
 );
-export type ChatPlace = Pick<
+export type ChatAccessRow = Pick<
   ChatRow,
   "id" | "key" | "owner_id" | "organization_id" | "parent_chat_id" | "workspace_id" | "coding_agent" | "archived"
 >;

@@ -1,6 +1,6 @@
 // Reservations of running model calls: a call's expected usage is reserved before it begins and settled in the ledger when it ends.
 import { asc, lt, sql } from "drizzle-orm";
-import type { CallPlace } from "../budgets/budgets.ts";
+import type { CallScope } from "../budgets/budgets.ts";
 import { addSpent } from "../budgets/periods.ts";
 import { build, deleteBy, insertInto, query, type Statement } from "../engine/sql.ts";
 import { type CallOutcome, model_reservations, model_spend } from "../schema/model-spend.ts";
@@ -53,7 +53,7 @@ export const recordCall = (call: LedgerCall, settlement: Settlement, now: number
   const tokens = input_tokens + output_tokens + cache_read_tokens + cache_creation_tokens;
   return [
     insertLedgerRow({ ...call, ...settlement, created_at: now }),
-    addSpent(call satisfies CallPlace, { cost_micros: cost_micros ?? 0, tokens }, now),
+    addSpent(call satisfies CallScope, { cost_micros: cost_micros ?? 0, tokens }, now),
   ];
 };
 

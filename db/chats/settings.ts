@@ -101,18 +101,18 @@ export const deleteCompactionThreshold = (user_id: string, model_id: string): St
   deleteSetting(toThresholdKey(user_id, model_id));
 
 /** A user's model for a purpose in an organization. */
-export type OverridePlace = {
+export type OverrideScope = {
   readonly organization_id: string;
   readonly user_id: string;
   readonly context: OverrideContext;
 };
 export type SetOverride = Omit<ModelOverride, "context">;
 
-export const readModelOverride = (store: Store, place: OverridePlace): Promise<SetOverride | undefined> =>
-  readValue<SetOverride>(store, toOverrideKey(place));
+export const readModelOverride = (store: Store, scope: OverrideScope): Promise<SetOverride | undefined> =>
+  readValue<SetOverride>(store, toOverrideKey(scope));
 
-export const upsertModelOverride = (place: OverridePlace, set: SetOverride): Statement =>
-  upsertSetting({ key: toOverrideKey(place), value: JSON.stringify(set) });
+export const upsertModelOverride = (scope: OverrideScope, set: SetOverride): Statement =>
+  upsertSetting({ key: toOverrideKey(scope), value: JSON.stringify(set) });
 
 /** Returns an organization's model for a purpose. */
 export const readOrganizationModel = (
@@ -131,7 +131,7 @@ export const upsertOrganizationModel = (
 const toOrganizationKey = (organization_id: string, context: OrganizationContext): string =>
   `chats.organization_model.${organization_id}.${context}`;
 
-const toOverrideKey = ({ organization_id, user_id, context }: OverridePlace): string =>
+const toOverrideKey = ({ organization_id, user_id, context }: OverrideScope): string =>
   `chats.model_override.${organization_id}.${user_id}.${context}`;
 
 const toThresholdKey = (user_id: string, model_id: string): string => `chats.compaction.${user_id}.${model_id}`;

@@ -99,9 +99,10 @@ export const listForbiddenShares = async (
   store: Pick<Store, "get" | "all" | "scan">,
   organization_id: string | null,
 ): Promise<string[]> => {
-  const places = organization_id === null ? await store.scan(listOrganizationIds()) : [{ id: organization_id }];
+  const organizationIds =
+    organization_id === null ? await store.scan(listOrganizationIds()) : [{ id: organization_id }];
   const chatIds: string[] = [];
-  for (const { id } of places) {
+  for (const { id } of organizationIds) {
     if (!(await store.get(findSharingDisabled({ organization_id: id })))) continue;
     chatIds.push(...(await store.scan(sharedIn({ organization_id: id }))).map((chat) => chat.id));
   }

@@ -48,7 +48,7 @@ export const describeUndecryptable = async (
 };
 
 /** Where the key is: its digits, or else the data directory. `shared`: nodes of a cluster must have the same key. */
-export type KeyPlace = {
+export type KeyLocation = {
   readonly directory: string;
   readonly digits?: string | undefined;
   readonly shared?: boolean | undefined;
@@ -58,16 +58,16 @@ export type KeyPlace = {
  * Returns the key. If no key exists, creates one in the directory, but only if nothing was encrypted yet. Closes the store on any error;
  * throws `EncryptionKeyError` if the key is lost or is not the cluster's.
  */
-export const openKey = async (store: Store, place: KeyPlace): Promise<Encryption> => {
+export const openKey = async (store: Store, location: KeyLocation): Promise<Encryption> => {
   try {
-    return await openChecked(store, place);
+    return await openChecked(store, location);
   } catch (error) {
     await store.close();
     throw error;
   }
 };
 
-const openChecked = async (store: Store, { directory, digits, shared = false }: KeyPlace): Promise<Encryption> => {
+const openChecked = async (store: Store, { directory, digits, shared = false }: KeyLocation): Promise<Encryption> => {
   const get = (requested: Query<number[]>) => store.get(requested);
   const known = shared ? (await store.get(findSetting({ key: KEY_NAME })))?.value : undefined;
   if (known !== undefined) return loadSharedKey({ directory, digits }, known);
@@ -83,13 +83,13 @@ const openChecked = async (store: Store, { directory, digits, shared = false }: 
 };
 
 /** Validates the key's format before anything is read or written. Throws `EncryptionKeyError`. */
-export const checkKeyForm = ({ directory, digits }: KeyPlace): void => {
+export const checkKeyForm = ({ directory, digits }: KeyLocation): void => {
   if (digits !== undefined) parseEncryptionKey(digits);
   else if (hasKey(directory)) openEncryption(directory);
 };
 
 /** Returns a node's key, which must match the cluster's fingerprint. Throws `EncryptionKeyError`. */
-export const loadSharedKey = ({ directory, digits }: KeyPlace, fingerprint: string): Encryption => {
+export const loadSharedKey = ({ directory, digits }: KeyLocation, fingerprint: string): Encryption => {
   if (digits === undefined && !hasKey(directory)) throw new EncryptionKeyError(MISSING_HERE);
   const encryption = digits === undefined ? openEncryption(directory) : parseEncryptionKey(digits);
   if (fingerprint !== encryption.prefix) throw new EncryptionKeyError(OTHER_NODES);

@@ -27,9 +27,13 @@ export class Readers {
   constructor(file: string, options: { workers?: number; rows?: number } = {}) {
     this.#file = file;
     this.#rows = options.rows ?? MAX_ROWS;
-    const places = options.workers ?? WORKER_COUNT;
-    this.#readers = Array.from({ length: places }, () => ({ worker: undefined, asked: undefined }));
-    this.#turns = new FairScheduler({ slots: places, maxPerUser: places - 1, limit: places * MAX_WAITING_PER_WORKER });
+    const workerCount = options.workers ?? WORKER_COUNT;
+    this.#readers = Array.from({ length: workerCount }, () => ({ worker: undefined, asked: undefined }));
+    this.#turns = new FairScheduler({
+      slots: workerCount,
+      maxPerUser: workerCount - 1,
+      limit: workerCount * MAX_WAITING_PER_WORKER,
+    });
   }
 
   /** Runs the query on a Worker when it is the turn of the person it is for. 503 when too many are waiting. */

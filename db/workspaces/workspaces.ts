@@ -10,7 +10,7 @@ export type WorkspaceRow = typeof workspaces.$inferSelect;
 export const findWorkspace = findBy(workspaces, workspaces.id);
 
 /** What decides who may see a workspace: {id}. */
-export const findWorkspacePlace = query(
+export const findWorkspaceAccessRow = query(
   build
     .select({
       id: workspaces.id,
@@ -28,8 +28,8 @@ export const findWorkspacePlace = query(
     .from(workspaces)
     .where(eqParam(workspaces.id)),
 );
-const toWorkspacePlace = findWorkspacePlace({ id: "" }).map;
-export type WorkspacePlace = ReturnType<typeof toWorkspacePlace>;
+const toWorkspaceAccessRow = findWorkspaceAccessRow({ id: "" }).map;
+export type WorkspaceAccessRow = ReturnType<typeof toWorkspaceAccessRow>;
 
 /**
  * The ID of an owner's workspace by name, case-insensitive: {owner_id, name}. Prefers a workspace that is not deleted, then the one deleted

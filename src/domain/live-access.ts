@@ -1,5 +1,5 @@
 // The access that an open connection depends on in addition to its key: the connection ends when its caller can no longer see the resource.
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { WorkspaceTarget } from "./access.ts";
 import type { DomainContext } from "./context.ts";
@@ -26,7 +26,7 @@ export const workspaceAccess = (
   topic: workspace_id,
   lost: "you no longer have access to the workspace",
   holds: async (caller) => {
-    const workspace = await store.get(findWorkspacePlace({ id: workspace_id }));
+    const workspace = await store.get(findWorkspaceAccessRow({ id: workspace_id }));
     return workspace !== undefined && may(caller, workspace);
   },
 });

@@ -91,20 +91,20 @@ const toFiles = (
   { instructions_file = "", skills_folder = "" }: Forms,
 ): Omit<PreparedContext, "key"> => {
   const inFolder = skills_folder !== "";
-  const places = inFolder ? skills : [];
+  const linkable = inFolder ? skills : [];
   const list = inFolder ? "" : describeSkills(skills);
   const text = [instructions, list].filter((one) => one !== "").join("\n\n");
   const hasFile = instructions_file !== "";
   return {
     home_files: [
       ...(hasFile && text !== "" ? [{ path: instructions_file, text: `${text}\n` }] : []),
-      ...places.flatMap((skill) =>
+      ...linkable.flatMap((skill) =>
         skill.folder === null
           ? [{ path: join(skills_folder, toFolder(skill), "SKILL.md"), text: toSkillFile(skill) }]
           : [],
       ),
     ],
-    home_links: places.flatMap((skill) =>
+    home_links: linkable.flatMap((skill) =>
       skill.folder === null ? [] : [{ path: join(skills_folder, toFolder(skill)), target: skill.folder }],
     ),
     introduction: hasFile ? "" : text,

@@ -34,8 +34,8 @@ export const decideAgentCall = (
   const of = toToolScope(chat_id, about);
   if (about.plan_mode !== null && !isOffered && canChangeFiles(tool_name, args, of))
     return { action: "deny", why: PLANNING };
-  const place = { use: findToolUse(tool_name, of), folder };
-  return { action: decidePermission(permissions, { tool_name, args }, place), why: DENIED };
+  const context = { use: findToolUse(tool_name, of), folder };
+  return { action: decidePermission(permissions, { tool_name, args }, context), why: DENIED };
 };
 
 const canChangeFiles = (tool_name: string, args: ChatTool["args"], of: ReturnType<typeof toToolScope>): boolean => {

@@ -404,8 +404,8 @@ const toTouchedFiles = (calls: readonly MessagePart[]): TouchedFiles => ({
   commands: calls
     .flatMap(({ tool_name, args }) => {
       const { workdir } = (args ?? {}) as { readonly workdir?: unknown };
-      const place = typeof workdir === "string" && workdir !== "" ? { directory: workdir } : {};
-      return tool_name === "execute" ? [{ command: getCommand(args), ...place }] : [];
+      const directory = typeof workdir === "string" && workdir !== "" ? { directory: workdir } : {};
+      return tool_name === "execute" ? [{ command: getCommand(args), ...directory }] : [];
     })
     .slice(0, MAX_COMMANDS),
 });

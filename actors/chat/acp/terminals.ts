@@ -53,8 +53,8 @@ export class Terminals {
     const variables = (env ?? []).map(({ name, value }) => `${name}=${value}`);
     // Rules and people must see the variables, because they can change which program a command runs.
     const line = variables.length === 0 ? plain : quoteWords(["env", ...variables, "sh", "-c", plain]);
-    const place = cwd ? { workdir: cwd } : {};
-    const call = { tool_call_id: `terminal-${id}`, tool_name: "execute", args: { command: line, ...place } };
+    const options = cwd ? { workdir: cwd } : {};
+    const call = { tool_call_id: `terminal-${id}`, tool_name: "execute", args: { command: line, ...options } };
     if (!(await ask(call))) throw new Error("The chat's rules or its owner did not allow this command.");
     const directory = cwd ? { directory: cwd } : {};
     await startProcess(this.#deps.agent, { id, command: line, ...directory });

@@ -4,7 +4,7 @@
 import { isUuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
-import { type ChatPlace, findChatPlace } from "#db/chats/chats.ts";
+import { type ChatAccessRow, findChatAccessRow } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { ToolServices, ToolServicesFor } from "#src/tools/services.ts";
 import type { Directory } from "../../runtime/directory.ts";
@@ -43,11 +43,11 @@ export const endWorkOnLostAccess = (deps: Deps): void => {
 /** `changed`: the ID that the event names; null when any chat may be affected. */
 const endWorkIfAccessLost = async (deps: Deps, chat_id: string, changed: string | null): Promise<void> => {
   const { store, findTurnRefusal, generations, chats } = deps;
-  const place = await store.get(findChatPlace({ id: chat_id }));
-  if (!place) return;
-  const { owner_id, organization_id, workspace_id } = place;
+  const chat = await store.get(findChatAccessRow({ id: chat_id }));
+  if (!chat) return;
+  const { owner_id, organization_id, workspace_id } = chat;
   if (changed !== null && ![owner_id, organization_id, workspace_id].includes(changed)) return;
-  if ((await findTurnRefusal(chat_id)) === undefined && (await canUseWorkspaceOf(deps, place))) return;
+  if ((await findTurnRefusal(chat_id)) === undefined && (await canUseWorkspaceOf(deps, chat))) return;
   // A turn that has ended by now rejects the interrupt.
   if (generations.hasTurn(chat_id)) await chats.ask(chat_id, "interrupt", {}).catch(() => {});
   generations.endAgent(chat_id);
@@ -56,7 +56,7 @@ const endWorkIfAccessLost = async (deps: Deps, chat_id: string, changed: string 
 /** Returns true for a chat without a workspace. */
 const canUseWorkspaceOf = async (
   { toolServices }: Deps,
-  { id: chat_id, owner_id, organization_id, workspace_id }: ChatPlace,
+  { id: chat_id, owner_id, organization_id, workspace_id }: ChatAccessRow,
 ): Promise<boolean> =>
   workspace_id === null ||
   toolServices({ chat_id, owner_id, organization_id, workspace_id, run_id: chat_id }).canUseWorkspace();

@@ -24,7 +24,7 @@ import { HookAgent, type HookAgentDeps, HookProblem, isProblem, RUN_TIMEOUT_MS, 
 const EVENT_TIMEOUT_MS = 10_000;
 
 /** The agent that runs the hooks, and the secrets to mask in what they say. */
-type HookPlace = NonNullable<Awaited<ReturnType<HookAgent["find"]>>>;
+type FoundHookAgent = NonNullable<Awaited<ReturnType<HookAgent["find"]>>>;
 
 type Deps = HookAgentDeps & { readonly recordsContents: boolean };
 
@@ -74,7 +74,7 @@ export class WorkspaceHooks {
 
   /** Asks each hook about the input as the previous hooks have changed it. Stops at the first denial. */
   async #askEach(
-    agent: HookPlace,
+    agent: FoundHookAgent,
     revision: string,
     names: readonly string[],
     request: HookRequest,
@@ -94,7 +94,7 @@ export class WorkspaceHooks {
   }
 
   async #askOne(
-    hook: HookPlace & { readonly revision: string; readonly name: string; readonly left: number },
+    hook: FoundHookAgent & { readonly revision: string; readonly name: string; readonly left: number },
     request: HookRequest,
     keep: StoreRecord,
     signal: AbortSignal | undefined,

@@ -25,9 +25,9 @@ export class AgentBudgets {
   async findUsedUp({ chat_key, owner_id }: PayingChat): Promise<BudgetUsedUp | undefined> {
     const { store, ledger } = this.#deps;
     try {
-      const place = await store.get(findLedgerFields({ chat: chat_key }));
-      if (!place) return undefined;
-      const call = { ...place, user_id: owner_id };
+      const fields = await store.get(findLedgerFields({ chat: chat_key }));
+      if (!fields) return undefined;
+      const call = { ...fields, user_id: owner_id };
       const reached = await ledger.findUsedUp(call);
       return reached && new BudgetUsedUp(await loadPause(store, reached), () => ledger.isStillReached(call));
     } catch (error) {

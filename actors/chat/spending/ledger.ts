@@ -6,7 +6,7 @@ import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { runOutsideRequest } from "#base/network/current-request.ts";
 import { type RetryPolicy, retry } from "#base/retry.ts";
-import type { CallPlace } from "#db/budgets/budgets.ts";
+import type { CallScope } from "#db/budgets/budgets.ts";
 import { deleteOldAccounts, guardAccount, openAccount } from "#db/budgets/periods.ts";
 import {
   insertReservation,
@@ -121,22 +121,22 @@ export class ModelLedger {
   }
 
   /** Returns whether a limit in dollars applies to such calls. Rejects when the limits cannot be read. */
-  async hasDollarLimit(place: CallPlace): Promise<boolean> {
-    return (await loadLimits(this.#deps, place)).some(({ unit }) => unit === "usd");
+  async hasDollarLimit(scope: CallScope): Promise<boolean> {
+    return (await loadLimits(this.#deps, scope)).some(({ unit }) => unit === "usd");
   }
 
   /** Returns whether a limit on such calls is used up; true if that cannot be read. */
-  async isStillReached(place: CallPlace): Promise<boolean> {
+  async isStillReached(scope: CallScope): Promise<boolean> {
     try {
-      return (await this.findUsedUp(place)) !== undefined;
+      return (await this.findUsedUp(scope)) !== undefined;
     } catch {
       return true;
     }
   }
 
   /** Returns the used-up limit on such calls. Rejects when the limits cannot be read. */
-  async findUsedUp(place: CallPlace): Promise<ReachedLimit | undefined> {
-    const reached = await this.#findReached(await loadLimits(this.#deps, place));
+  async findUsedUp(scope: CallScope): Promise<ReachedLimit | undefined> {
+    const reached = await this.#findReached(await loadLimits(this.#deps, scope));
     return reached?.isReserved === false ? reached : undefined;
   }
 

@@ -1,7 +1,7 @@
 // The limits on a model call: the spend limit of the person who pays, which is their own, else the lowest of their groups, else the general
 // one (rule SP-5), and every budget that applies to the call (rule BU-1).
 import type { Clock } from "#base/clock.ts";
-import { type BudgetRow, type CallPlace, listBudgetsOn } from "#db/budgets/budgets.ts";
+import { type BudgetRow, type CallScope, listBudgetsOn } from "#db/budgets/budgets.ts";
 import { type Account, type AccountFigures, personBudgetId, readAccount } from "#db/budgets/periods.ts";
 import { sumCost } from "#db/chats/spend.ts";
 import { readLimitsOn } from "#db/chats/usage-limits.ts";
@@ -63,10 +63,10 @@ const toPersonLimit = (user_id: string, limit: number, period: UsagePeriod, now:
 };
 
 /** Returns all limits on a call that begins now. Rejects when they cannot be read; then nothing may be spent. */
-export const loadLimits = async (deps: Deps, place: CallPlace): Promise<readonly Limit[]> => {
+export const loadLimits = async (deps: Deps, scope: CallScope): Promise<readonly Limit[]> => {
   const [person, rows] = await Promise.all([
-    loadPersonLimit(deps, place.user_id),
-    deps.store.all(listBudgetsOn(place)),
+    loadPersonLimit(deps, scope.user_id),
+    deps.store.all(listBudgetsOn(scope)),
   ]);
   const now = deps.clock.now();
   return [...(person ? [person] : []), ...rows.map((row) => toLimit(row, now))];

@@ -181,13 +181,13 @@ export class MeteredModels implements LanguageModels {
   }
 
   async #buildLedgerCall({ payer, model_id }: ModelRequest): Promise<LedgerCall> {
-    const place = await this.#deps.store.get(findLedgerFields({ chat: payer.chat_key }));
+    const fields = await this.#deps.store.get(findLedgerFields({ chat: payer.chat_key }));
     return {
       user_id: payer.user_id,
-      chat_id: place?.chat_id ?? "",
-      root_chat_id: place?.root_chat_id ?? "",
-      organization_id: place?.organization_id ?? "",
-      template_id: place?.template_id ?? "",
+      chat_id: fields?.chat_id ?? "",
+      root_chat_id: fields?.root_chat_id ?? "",
+      organization_id: fields?.organization_id ?? "",
+      template_id: fields?.template_id ?? "",
       kind: payer.kind,
       model_config_id: model_id,
       workspace_id: "",

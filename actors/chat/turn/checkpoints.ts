@@ -3,7 +3,7 @@
 // also deletes the home of its coding agent in the workspace.
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
 import type { CheckpointTaken, CopyCheckpoints, RestoreResult } from "#schema/agents/checkpoint.ts";
 import type { ToolServicesFor } from "#src/tools/services.ts";
@@ -116,7 +116,9 @@ const deleteOrphanedCheckpoints = async (
   chats: readonly string[],
 ): Promise<void> => {
   try {
-    const found = await Promise.all(chats.map(async (id) => ((await store.get(findChatPlace({ id }))) ? [] : [id])));
+    const found = await Promise.all(
+      chats.map(async (id) => ((await store.get(findChatAccessRow({ id }))) ? [] : [id])),
+    );
     await deleteChatData(agent, found.flat().slice(0, MAX_DELETED));
   } catch (error) {
     log("chats").debug("cannot delete the workspace's data about deleted chats: {error}", { error });

@@ -65,9 +65,9 @@ export const failingCalls = async (
     mapConcurrently(MAX_CONCURRENT, callsIn(content), async (part) => {
       const { tool_name = "" } = part;
       const { agent, args } = findAgentOfCall({ tool_name, args: part.args });
-      const place = { use: findToolUse(tool_name, of), folder: undefined };
+      const context = { use: findToolUse(tool_name, of), folder: undefined };
       const tool = listTools(of).find(({ name }) => name === tool_name) ?? mcp.get(tool_name)?.tool;
-      if (!tool || decidePermission(permissions, { tool_name, args }, place) !== "ask") return undefined;
+      if (!tool || decidePermission(permissions, { tool_name, args }, context) !== "ask") return undefined;
       const edit = findArgumentsProblem(tool, args) === undefined ? toPreviewFiles({ tool_name, args }) : undefined;
       if (edit === undefined) return findArgumentsProblem(tool, args);
       const workspace = new WorkspaceAgent(deps, { ...about, chat_id, run_id: chat_id }, false, { name: agent });

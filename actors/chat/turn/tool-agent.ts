@@ -7,7 +7,7 @@ import { pause } from "#base/retry.ts";
 import { AnswerMemory, LARGE_ANSWER_BYTES } from "#base/system/answer-memory.ts";
 import type { MemoryShare } from "#base/system/memory-share.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { CHAT_HEADER } from "#schema/agents/git-message.ts";
@@ -157,8 +157,8 @@ export class WorkspaceAgent implements ToolAgent {
 
   /** Returns the IDs of the chat and its parent, because a sub-chat's work counts as its root's, too. */
   async #family(): Promise<string> {
-    const place = await this.#deps.store.get(findChatPlace({ id: this.#chat_id }));
-    return [this.#chat_id, ...(place?.parent_chat_id ? [place.parent_chat_id] : [])].join(",");
+    const chat = await this.#deps.store.get(findChatAccessRow({ id: this.#chat_id }));
+    return [this.#chat_id, ...(chat?.parent_chat_id ? [chat.parent_chat_id] : [])].join(",");
   }
 
   /** Returns the agent of the latest build. Throws `ToolError` when none exists, since waiting would not help. */

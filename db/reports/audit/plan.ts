@@ -57,7 +57,7 @@ const selectOrganizations = ({ organization_id, within }: AuditFilter): readonly
 };
 
 /** Returns the index that has the conditions on person, organization and kind before the time. */
-export const toPlace = (filter: AuditFilter): IndexRange => {
+export const toIndexRange = (filter: AuditFilter): IndexRange => {
   const { resource_type, action, build_reason, user_ids } = filter;
   const kind: WantedKind = [resource_type, action, build_reason];
   const organizations = selectOrganizations(filter);
@@ -74,7 +74,7 @@ export const toPlace = (filter: AuditFilter): IndexRange => {
 /** Returns the conditions, other than the time, that these runs do not cover. */
 export const toConditions = (filter: AuditFilter, runs: readonly IndexRun[]): Condition[] => {
   const known = new Set(runs.flatMap(({ where }) => where.map(([column]) => column)));
-  const { leading, kind = [] } = toPlace(filter);
+  const { leading, kind = [] } = toIndexRange(filter);
   const all = [
     ...listThingRuns(filter).flatMap(({ where }) => where.map(([column, value]) => ({ column, values: [value] }))),
     ...leading.flatMap(({ column, values }) => (values ? [{ column, values }] : [])),

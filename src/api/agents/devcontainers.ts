@@ -76,7 +76,7 @@ export const agentDevcontainers = (ctx: ApiContext) =>
  * only use it.
  */
 const findChangeableAgent = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<string> => {
-  const place = await loadUsableAgent(ctx.store, id, caller);
-  if (!canUpdateWorkspace(caller, toWorkspace(place))) throw forbidden();
-  return place.agent_id;
+  const agent = await loadUsableAgent(ctx.store, id, caller);
+  if (!canUpdateWorkspace(caller, toWorkspace(agent))) throw forbidden();
+  return agent.agent_id;
 };

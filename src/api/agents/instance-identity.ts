@@ -93,8 +93,8 @@ const signIn = async (
     throw new AppError("unauthenticated", `The cloud-${cloud} instance identity is not valid.`, { detail });
   });
   const agent_id = await findAgent(ctx, instance_id, agent_name);
-  const place = await findAgentById(ctx.store, agent_id);
-  const session_token = makeAgentToken(ctx, agent_id, place?.token_generation ?? 0);
+  const agent = await findAgentById(ctx.store, agent_id);
+  const session_token = makeAgentToken(ctx, agent_id, agent?.token_generation ?? 0);
   await ctx.agents.ask(agent_id, "signIn", { token_hash: sha256(session_token) });
   return { session_token };
 };

@@ -23,8 +23,8 @@ export const agentKeys = (ctx: ApiContext) =>
     .post(
       "/:workspaceagent/keys",
       async ({ caller, params, status }) => {
-        const place = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
-        return status(201, await createWorkspaceKey(ctx, caller, place, "editor"));
+        const agent = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
+        return status(201, await createWorkspaceKey(ctx, caller, agent, "editor"));
       },
       {
         user,
@@ -45,8 +45,8 @@ export const agentKeys = (ctx: ApiContext) =>
     .post(
       "/:workspaceagent/apps/:app/link",
       async ({ caller, params, status }) => {
-        const place = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
-        return status(201, await createExternalLink(ctx, caller, place, params.app));
+        const agent = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
+        return status(201, await createExternalLink(ctx, caller, agent, params.app));
       },
       {
         user,

@@ -2,7 +2,7 @@
 // Closes the connection of a client that sends anything.
 import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { type AgentPlace, findAgentById, isSignedIn } from "#domain/agents/find.ts";
+import { type AgentAccessRow, findAgentById, isSignedIn } from "#domain/agents/find.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
@@ -19,7 +19,7 @@ const MAX_BUFFERED_CHARS = 128 * 1024;
 
 /** State a follower needs until it is live. Kept separate because ten thousand live followers need none of it. */
 type Reading = {
-  readonly place: AgentPlace;
+  readonly agent: AgentAccessRow;
   readonly request: LogRequest;
   live: AgentLog[];
   chars: number;
@@ -37,12 +37,12 @@ export class LogFollower implements SocketHandler {
   readonly #agent_id: string;
   #reading: Reading | undefined;
 
-  constructor(ctx: ApiContext, followers: LogFollowers, place: AgentPlace, request: LogRequest) {
+  constructor(ctx: ApiContext, followers: LogFollowers, agent: AgentAccessRow, request: LogRequest) {
     this.#ctx = ctx;
     this.#followers = followers;
-    this.#agent_id = followers.internId(place.agent_id);
+    this.#agent_id = followers.internId(agent.agent_id);
     this.#reading = {
-      place,
+      agent,
       request,
       live: [],
       chars: 0,
@@ -58,7 +58,7 @@ export class LogFollower implements SocketHandler {
     if (!reading) return;
     const { topics } = this.#ctx;
     reading.stops = [
-      this.#followers.history.hold(reading.place.agent_key),
+      this.#followers.history.hold(reading.agent.agent_key),
       topics.subscribe("agent_logs", this.#agent_id, ({ logs }) => bufferLines(reading, logs)),
       topics.subscribe("agent_logs_missed", this.#agent_id, () => {
         reading.missed = true;
@@ -91,7 +91,7 @@ export class LogFollower implements SocketHandler {
   }
 
   async #run(socket: Socket, reading: Reading): Promise<void> {
-    const { agent_id, agent_key } = reading.place;
+    const { agent_id, agent_key } = reading.agent;
     const { history } = this.#followers;
     const { after } = reading.request;
     let cursor = after;
@@ -107,8 +107,8 @@ export class LogFollower implements SocketHandler {
       cursor = last ?? cursor;
       if (isFull) continue;
       if (isLastPass) return socket.close(CLOSE.normal, "the agent is no longer in use");
-      const place = await findAgentById(this.#ctx.store, agent_id);
-      if (!place || !isSignedIn(place)) reading.ending = true;
+      const agent = await findAgentById(this.#ctx.store, agent_id);
+      if (!agent || !isSignedIn(agent)) reading.ending = true;
       if (!reading.ending && !reading.missed)
         return this.#goLive(socket, reading, { cursor, isRead: isStored || cursor !== after });
     }

@@ -1,7 +1,7 @@
 // The plain response of `GET {agent}/logs`: stored lines as one JSON array or as text, read and sent page by page.
 import { toRfc3339 } from "#base/clock.ts";
 import type { AgentLogRow } from "#db/agents/logs.ts";
-import type { AgentPlace } from "#domain/agents/find.ts";
+import type { AgentAccessRow } from "#domain/agents/find.ts";
 import { DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
 import { LOG_LEVELS } from "#schema/log-level.ts";
 import { type LogPages, PAGE_LINES } from "./log-pages.ts";
@@ -14,19 +14,19 @@ const MAX_CHARS = 16 * 1024 * 1024;
 /** Returns the stored lines between the cursors. Upstream clients get text without Slipway's colors. */
 export const readLogs = async (
   pages: LogPages,
-  place: AgentPlace,
+  agent: AgentAccessRow,
   request: LogRequest,
   plain: boolean,
 ): Promise<Response> => {
   const parts: string[] = [];
-  const text = request.format === "text" ? makeFormatter(await pages.sources(place.agent_id), place, plain) : undefined;
+  const text = request.format === "text" ? makeFormatter(await pages.sources(agent.agent_id), agent, plain) : undefined;
   let after = request.after;
   let chars = 0;
   for (let lines = 0; lines < MAX_LINES && chars < MAX_CHARS; lines += PAGE_LINES) {
-    const rows = await pages.read(place.agent_key, after, request.before);
+    const rows = await pages.read(agent.agent_key, after, request.before);
     for (const { output } of rows) chars += output.length;
     if (text) parts.push(...rows.map(text));
-    else if (rows.length > 0) parts.push(JSON.stringify(await pages.toLogs(place.agent_id, rows)).slice(1, -1));
+    else if (rows.length > 0) parts.push(JSON.stringify(await pages.toLogs(agent.agent_id, rows)).slice(1, -1));
     if (rows.length < PAGE_LINES) break;
     after = (rows.at(-1) as AgentLogRow).id;
   }
@@ -41,13 +41,13 @@ const RESET = "\x1b[0m";
 
 const makeFormatter = (
   sources: ReadonlyMap<number, { display_name: string }>,
-  place: AgentPlace,
+  agent: AgentAccessRow,
   plain: boolean,
 ): ((row: AgentLogRow) => string) => {
   return ({ created_at, level, source, output }) => {
     const name = LOG_LEVELS[level] as string;
     const shown = plain ? name : `${COLOURS[level]}${name}${RESET}`;
-    const from = `agent.${place.agent_name}|${sources.get(source)?.display_name ?? DEFAULT_SOURCE.display_name}`;
+    const from = `agent.${agent.agent_name}|${sources.get(source)?.display_name ?? DEFAULT_SOURCE.display_name}`;
     return `${toRfc3339(created_at)} [${shown}] [${from}] ${output}\n`;
   };
 };

@@ -27,10 +27,10 @@ export const agentLogs = (ctx: ApiContext) => {
       "/:workspaceagent/logs",
       async ({ caller, params, query, request }) => {
         const requested = logRequest(query);
-        const place = await loadAgent(ctx.store, params.workspaceagent, caller);
-        if (!requested.follow) return await readLogs(followers.pages, place, requested, caller.compat);
-        const access = workspaceAccess(ctx, place.workspace_id, canSeeWorkspace);
-        const follower = closeWhenAccessLost(ctx, caller, access, new LogFollower(ctx, followers, place, requested));
+        const agent = await loadAgent(ctx.store, params.workspaceagent, caller);
+        if (!requested.follow) return await readLogs(followers.pages, agent, requested, caller.compat);
+        const access = workspaceAccess(ctx, agent.workspace_id, canSeeWorkspace);
+        const follower = closeWhenAccessLost(ctx, caller, access, new LogFollower(ctx, followers, agent, requested));
         return ctx.sockets.upgrade(request, follower, { who: caller.user_id, compressed: requested.compress });
       },
       {

@@ -137,16 +137,16 @@ class Claim {
   /** Uses the latest build of the workspace, because the claim may just have replaced the caller's build. */
   async #findState(): Promise<ClaimState> {
     const { store } = this.#ctx;
-    const place = await findAgentById(store, this.#caller.agent_id);
-    if (!place || place.deleted) return { phase: "none" };
-    if (place.owner_id === PREBUILDS_USER_ID) return { phase: isLatest(place) ? "waiting" : "none" };
-    const build = await store.get(findBuild({ id: place.latest_build_id }));
+    const current = await findAgentById(store, this.#caller.agent_id);
+    if (!current || current.deleted) return { phase: "none" };
+    if (current.owner_id === PREBUILDS_USER_ID) return { phase: isLatest(current) ? "waiting" : "none" };
+    const build = await store.get(findBuild({ id: current.latest_build_id }));
     const job = build && (await store.get(findJob({ id: build.job_id })));
-    if (!build || !job || !(await isClaim(store, place, build))) return { phase: "none" };
+    if (!build || !job || !(await isClaim(store, current, build))) return { phase: "none" };
     if (isActive(job)) return { phase: "waiting" };
     if (toJobStatus(job) !== "succeeded") return { phase: "none" };
-    const agent = isLatest(place) ? await store.get(findAgent({ id: place.agent_id })) : undefined;
-    return { phase: "done", owner_id: place.owner_id, unheard: !agent || agent.lifecycle_state === "created" };
+    const agent = isLatest(current) ? await store.get(findAgent({ id: current.agent_id })) : undefined;
+    return { phase: "done", owner_id: current.owner_id, unheard: !agent || agent.lifecycle_state === "created" };
   }
 
   #onClaimed(owner_id: string): void {

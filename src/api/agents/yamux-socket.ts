@@ -76,9 +76,9 @@ export class YamuxSocket {
 
   /** Checks the build and the token again, because they may have changed between authentication and the subscription. */
   async checkSignedIn(): Promise<void> {
-    const place = await findAgentById(this.#ctx.store, this.#agent_id);
-    if (!place || !isSignedIn(place)) this.goAway(TAKEN_OVER);
-    else if (place.token_generation !== this.#token_generation) this.goAway(TOKEN_RENEWED);
+    const agent = await findAgentById(this.#ctx.store, this.#agent_id);
+    if (!agent || !isSignedIn(agent)) this.goAway(TAKEN_OVER);
+    else if (agent.token_generation !== this.#token_generation) this.goAway(TOKEN_RENEWED);
   }
 
   /** Called when the socket has closed. */

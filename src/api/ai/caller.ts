@@ -5,7 +5,7 @@ import { isWorkspaceToken } from "#base/secrets/workspace-token.ts";
 import { findSignedInAgent } from "#db/agents/tokens.ts";
 import { findChatPayer } from "#db/chats/spend.ts";
 import { findHomeOrganization, readMemberships } from "#db/users/members.ts";
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import { canUseWorkspace, canWorkIn } from "#domain/access.ts";
 import { isChatToken, matchesChatToken, parseChatToken } from "#domain/ai/chat-token.ts";
 import type { Payer } from "#domain/ai/ledger.ts";
@@ -144,8 +144,8 @@ const identifyChat = async (token: string, who: CallerDeps): Promise<GatewayCall
   if (chat.owner_id !== agent.owner_id) {
     if (!BUSY.has(chat.status)) return CHAT_IDLE;
     const guest = await loadCaller(who.store, chat.owner_id);
-    const place = await who.store.get(findWorkspacePlace({ id: agent.workspace_id }));
-    if (!guest || !place || !canUseWorkspace(guest, place)) return WORKSPACE_DENIED;
+    const workspace = await who.store.get(findWorkspaceAccessRow({ id: agent.workspace_id }));
+    if (!guest || !workspace || !canUseWorkspace(guest, workspace)) return WORKSPACE_DENIED;
   }
   return {
     payer: {
@@ -194,7 +194,7 @@ const membershipAccess = (user_id: string): Access => ({
 });
 
 const identifyPerson = async (token: string, request: Request, who: CallerDeps): Promise<GatewayCaller | Refusal> => {
-  const identity = await identify({ token, place: "header", compat: false }, request, who);
+  const identity = await identify({ token, source: "header", compat: false }, request, who);
   if (identity instanceof AppError) {
     const words = [identity.message, identity.detail].filter((part) => part !== "").join(" ");
     return identity.kind === "unauthenticated"

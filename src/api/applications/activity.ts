@@ -1,7 +1,7 @@
 // Records use of apps and ports as use of their workspace, at most once a minute, so that traffic does not become messages (facts/platform
 // 2.7). App traffic marks the workspace as used; a person who uses one of its ports also extends its deadline (rule AX-14).
 import { log } from "#base/log.ts";
-import type { AppPlace } from "#domain/applications/find.ts";
+import type { ResolvedApp } from "#domain/applications/find.ts";
 import { toActivityUser } from "#domain/workspaces/find.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -18,7 +18,7 @@ export class AppActivity {
   }
 
   /** Cheap enough to call for every chunk. */
-  note({ workspace_id, agent_id, isPort, slug }: AppPlace, caller: UserCaller | undefined): void {
+  note({ workspace_id, agent_id, isPort, slug }: ResolvedApp, caller: UserCaller | undefined): void {
     const { clock, workspaces, usage } = this.#ctx;
     // Insights cover only signed-in users.
     if (caller) usage.note({ workspace_id, agent_id, user_id: caller.user_id, app: slug });

@@ -4,7 +4,7 @@
 import type { AppName } from "#base/links/app-label.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { readMemberships } from "#db/users/members.ts";
-import { type AppPlace, findApp } from "#domain/applications/find.ts";
+import { findApp, type ResolvedApp } from "#domain/applications/find.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 import { watchKey } from "../http/revocation.ts";
@@ -12,14 +12,14 @@ import type { AppCaller } from "./hand-over.ts";
 
 const LOST = "you may no longer open this app";
 
-export type OpenedApp = { readonly name: AppName; readonly place: AppPlace; readonly by: AppCaller | undefined };
+export type OpenedApp = { readonly name: AppName; readonly app: ResolvedApp; readonly by: AppCaller | undefined };
 
 /**
  * Calls `end` once, with a reason, including when access was lost while the connection was being set up. Returns a function that stops
  * listening.
  */
 export const watchAppAccess = (ctx: ApiContext, opened: OpenedApp, end: (reason: string) => void): (() => void) => {
-  const { name, place, by } = opened;
+  const { name, app, by } = opened;
   const { topics } = ctx;
   const stops: (() => void)[] = [];
   let isOver = false;
@@ -36,13 +36,13 @@ export const watchAppAccess = (ctx: ApiContext, opened: OpenedApp, end: (reason:
   const recheck = async (): Promise<void> => {
     const caller = by && (await reloadPerson(ctx, by.caller));
     const now = by && !caller ? undefined : await findApp(ctx, name, caller);
-    const isSame = typeof now === "object" && now.agent_id === place.agent_id && now.port === place.port;
+    const isSame = typeof now === "object" && now.agent_id === app.agent_id && now.port === app.port;
     if (!isSame) onLost();
   };
   const onChange = (): void => void recheck().catch(onLost);
   stops.push(
-    topics.subscribe("access_changed", place.workspace_id, onChange),
-    topics.subscribe("agent_gone", place.agent_id, onLost),
+    topics.subscribe("access_changed", app.workspace_id, onChange),
+    topics.subscribe("agent_gone", app.agent_id, onLost),
     topics.subscribe("missed", "", onChange),
   );
   if (by) {

@@ -105,7 +105,7 @@ export class HandOver {
 /** Returns the user of an API key; undefined if the key is invalid, not a user's, or lacks the scope for apps. */
 export const loadPerson = async (token: string, request: Request, who: CallerDeps): Promise<UserCaller | undefined> => {
   if (!API_KEY_FORMAT.test(token)) return undefined;
-  const identity: Identity = await identify({ token, place: "header", compat: false }, request, who);
+  const identity: Identity = await identify({ token, source: "header", compat: false }, request, who);
   if (identity instanceof AppError || identity.kind !== "user") return undefined;
   return hasScope(identity.scopes, "workspace:application_connect") ? identity : undefined;
 };

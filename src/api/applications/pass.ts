@@ -54,7 +54,7 @@ export const forwardRequest = async (ctx: ApiContext, request: Request, passing:
   try {
     if (headers.get("upgrade")?.toLowerCase() === "websocket") return await upgrade(ctx, request, passing, flow);
     const requested = flow.appRequest(hasBody ? flow.takeBody() : {});
-    return await flow.answer(await ctx.agentHttp.request(passing.place.agent_id, requested));
+    return await flow.answer(await ctx.agentHttp.request(passing.app.agent_id, requested));
   } catch (error) {
     flow.end();
     if (flow.isSlow) throw slowBodyError();
@@ -82,10 +82,10 @@ const upgrade = async (ctx: ApiContext, request: Request, passing: Passing, flow
   const names = ["sec-websocket-extensions", "connection", "upgrade"];
   const kept = [...requested.headers].filter(([name]) => !names.includes(name));
   const headers = [...kept, ["connection", "Upgrade"] as const, ["upgrade", "websocket"] as const];
-  const answer = await ctx.agentHttp.upgrade(passing.place.agent_id, { ...requested, headers });
+  const answer = await ctx.agentHttp.upgrade(passing.app.agent_id, { ...requested, headers });
   if ("response" in answer) return await flow.answer(answer.response);
   const protocol = answer.head.headers.get("sec-websocket-protocol");
-  const held = messages.open(passing.place.workspace_id);
+  const held = messages.open(passing.app.workspace_id);
   const frames = new WebSocketFrames(answer.stream, ctx.config.app_message_mb * 1024 * 1024, held);
   const bridge = new AppBridge(frames, {
     used: passing.used,
@@ -95,7 +95,7 @@ const upgrade = async (ctx: ApiContext, request: Request, passing: Passing, flow
   try {
     flow.end();
     const message: Record<string, string> = protocol === null ? {} : { "sec-websocket-protocol": protocol };
-    const visits = passing.by ? undefined : passing.place.workspace_id;
+    const visits = passing.by ? undefined : passing.app.workspace_id;
     return ctx.sockets.upgrade(request, bridge, { headers: message, who: flow.who, app: true, visits });
   } catch (error) {
     frames.reset("The client has gone.");
@@ -150,9 +150,9 @@ class Flow {
     const { headers } = this.#request;
     const length = headers.has("transfer-encoding") ? undefined : Number(headers.get("content-length"));
     const { clock, addresses } = this.#ctx;
-    const { place, by } = this.#passing;
+    const { app, by } = this.#passing;
     const reserved = reserveStreamedBody(this.#request, {
-      workspace_id: place.workspace_id,
+      workspace_id: app.workspace_id,
       user_id: by?.caller.user_id,
       address: addresses.of(this.#request),
     });
@@ -172,7 +172,7 @@ class Flow {
 
   /** Returns the request as sent to the app. */
   appRequest(body: { body?: AsyncIterable<Uint8Array>; length?: number }) {
-    const { prefix, path, place, used } = this.#passing;
+    const { prefix, path, app, used } = this.#passing;
     used();
     const { headers, method } = this.#request;
     const protocol = this.#ctx.accessUrl.protocol;
@@ -180,8 +180,8 @@ class Flow {
     return {
       method,
       path,
-      port: place.port,
-      tls: place.tls,
+      port: app.port,
+      tls: app.tls,
       signal: this.#abort.signal,
       ...body,
       headers: toAppHeaders(headers, forwarded),

@@ -4,7 +4,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { type AppName, formatLabel } from "#base/links/app-label.ts";
-import { type AppPlace, findApp } from "#domain/applications/find.ts";
+import { findApp, type ResolvedApp } from "#domain/applications/find.ts";
 import { type AppHosts, getFirstSignInOrigin, makeAppHosts, parseAppPath } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
 import { toConnectedBy } from "../http/connected-by.ts";
@@ -93,8 +93,8 @@ export class AppProxy {
    * user's workspace, and for the viewer's own only if an administrator accepts that everything running there can take over its owner's
    * account.
    */
-  #sharesOrigin(place: AppPlace, by: AppCaller | undefined): boolean {
-    return this.#ctx.config.path_apps_same_origin && by?.caller.user_id === place.owner_id;
+  #sharesOrigin(app: ResolvedApp, by: AppCaller | undefined): boolean {
+    return this.#ctx.config.path_apps_same_origin && by?.caller.user_id === app.owner_id;
   }
 
   #hostsFor({ headers }: Request): AppHosts {
@@ -116,44 +116,44 @@ export class AppProxy {
     const { accessUrl } = this.#ctx;
     const from = { hosts: this.#hostsFor(request), name, accessUrl, hasOwnHost: prefix === "" };
     const asPreflight = isWorkspacePreflight(request, from);
-    const place = await findApp(this.#ctx, name, by?.caller, { asPreflight });
+    const app = await findApp(this.#ctx, name, by?.caller, { asPreflight });
     const opening = { name, by, here: `${normalizeSlashes(`${prefix}${rest}`)}${query}` };
-    const waits = await this.#waiting.answer(request, opening, place);
+    const waits = await this.#waiting.answer(request, opening, app);
     if (waits) return waits;
-    if (place === "signed_out" && acceptsPage(request)) return this.#signIn(request, requested, query);
-    if (typeof place === "string") return this.#troublePage(request, place);
-    const isGuarded = byCookie && !place.isPublic;
+    if (app === "signed_out" && acceptsPage(request)) return this.#signIn(request, requested, query);
+    if (typeof app === "string") return this.#troublePage(request, app);
+    const isGuarded = byCookie && !app.isPublic;
     if ((byCookie && !isFromOwnPage(request, from)) || (isGuarded && isForeignSubresource(request, from)))
       return this.#troublePage(request, "foreign");
     if (request.method === "GET" || request.method === "HEAD") {
       // Relative links of an app resolve below its own folder.
       if (rest === "") return redirect(`${prefix}/${query}`);
-      if (rest === "/" && query === "" && place.base.query !== "") return redirect(`${prefix}/${place.base.query}`);
+      if (rest === "/" && query === "" && app.base.query !== "") return redirect(`${prefix}/${app.base.query}`);
     }
-    const instead = prefix === "" ? undefined : this.#findRedirect(request, requested, place, query);
+    const instead = prefix === "" ? undefined : this.#findRedirect(request, requested, app, query);
     if (instead) return instead;
     const visitor = toConnectedBy(this.#ctx, by?.caller, request);
     const passing: Passing = {
       name,
-      place,
+      app,
       by,
       prefix,
-      path: `${place.base.path.replace(/\/$/, "")}${rest || "/"}${query}`,
-      sandboxed: prefix !== "" && !this.#sharesOrigin(place, by),
+      path: `${app.base.path.replace(/\/$/, "")}${rest || "/"}${query}`,
+      sandboxed: prefix !== "" && !this.#sharesOrigin(app, by),
       subresources: !isGuarded ? "open" : isSubresourceOfSibling(request, from) ? "workspace" : "own",
       used: throttlePerSecond(this.#ctx.clock, () => {
-        this.#activity.note(place, by?.caller);
-        this.#visits.recordTraffic(place, visitor);
+        this.#activity.note(app, by?.caller);
+        this.#visits.recordTraffic(app, visitor);
       }),
       trouble: async (trouble) => {
         const comes = TRANSIENT_TROUBLES.has(trouble)
-          ? await this.#waiting.findWaitingPage(request, opening, place)
+          ? await this.#waiting.findWaitingPage(request, opening, app)
           : undefined;
         return comes ?? this.#troublePage(request, trouble);
       },
     };
     const answer = await forwardRequest(this.#ctx, request, passing);
-    this.#visits.recordResponse(place, visitor, answer.status);
+    this.#visits.recordResponse(app, visitor, answer.status);
     return answer;
   }
 
@@ -172,19 +172,19 @@ export class AppProxy {
   #findRedirect(
     request: Request,
     { rest, prefix, by, byCookie }: AppRequest,
-    place: AppPlace,
+    app: ResolvedApp,
     query: string,
   ): Response | undefined {
     const isProgram = by !== undefined && !byCookie;
-    if (isProgram || !isNavigation(request) || this.#sharesOrigin(place, by)) return undefined;
+    if (isProgram || !isNavigation(request) || this.#sharesOrigin(app, by)) return undefined;
     const hosts = this.#hostsFor(request);
-    if (hosts.exist && place.label !== "") {
-      const url = new URL(`${hosts.toOrigin(place.label)}${rest || "/"}${query}`);
-      if (by && byCookie) url.search = withPair(query, KEY_PARAMETER, this.#handOver.offer(by.caller, place.label));
+    if (hosts.exist && app.label !== "") {
+      const url = new URL(`${hosts.toOrigin(app.label)}${rest || "/"}${query}`);
+      if (by && byCookie) url.search = withPair(query, KEY_PARAMETER, this.#handOver.offer(by.caller, app.label));
       return redirect(url.href);
     }
     // The parts of a public app load without a cookie, too.
-    if (place.isPublic || readCookie(request, BY_PATH) !== undefined) return undefined;
+    if (app.isPublic || readCookie(request, BY_PATH) !== undefined) return undefined;
     const here = `${prefix}${rest || "/"}${query}`;
     if (hasPair(getQuery(request.url), BY_PATH)) {
       const answer = redirect(here);

@@ -1,7 +1,7 @@
 // Groups requests to apps and ports into visits for the connection log: many requests of one browser are one connection, which ends after a
 // period of silence (rule CG-3).
 import type { Timer } from "#base/clock.ts";
-import type { AppPlace } from "#domain/applications/find.ts";
+import type { ResolvedApp } from "#domain/applications/find.ts";
 import type { ConnectedBy, End } from "#domain/connections/log.ts";
 import type { ApiContext } from "../context.ts";
 
@@ -24,10 +24,10 @@ export class AppVisits {
   }
 
   /** Records a response with its status. */
-  recordResponse(place: AppPlace, by: ConnectedBy, status_code: number): void {
-    const key = toKey(place, by);
-    if (this.recordTraffic(place, by)) return;
-    const { agent_id, isPort, slug, port } = place;
+  recordResponse(app: ResolvedApp, by: ConnectedBy, status_code: number): void {
+    const key = toKey(app, by);
+    if (this.recordTraffic(app, by)) return;
+    const { agent_id, isPort, slug, port } = app;
     const end = this.#ctx.connections.begin({
       ...by,
       agent_id,
@@ -42,8 +42,8 @@ export class AppVisits {
   }
 
   /** Records traffic; returns false when no visit is open. Cheap enough to call for every chunk. */
-  recordTraffic(place: AppPlace, by: ConnectedBy): boolean {
-    const key = toKey(place, by);
+  recordTraffic(app: ResolvedApp, by: ConnectedBy): boolean {
+    const key = toKey(app, by);
     const visit = this.#open.get(key);
     if (!visit) return false;
     visit.last = this.#ctx.clock.now();
@@ -68,5 +68,5 @@ export class AppVisits {
   }
 }
 
-const toKey = ({ agent_id, slug, port }: AppPlace, { user_id, ip, user_agent }: ConnectedBy): string =>
+const toKey = ({ agent_id, slug, port }: ResolvedApp, { user_id, ip, user_agent }: ConnectedBy): string =>
   JSON.stringify([agent_id, slug ?? port, user_id, ip, user_id === null ? "" : user_agent]);

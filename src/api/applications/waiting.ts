@@ -4,7 +4,7 @@
 import { AppError } from "#base/errors.ts";
 import type { AppName } from "#base/links/app-label.ts";
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
-import type { AppPlace, Refusal } from "#domain/applications/find.ts";
+import type { Refusal, ResolvedApp } from "#domain/applications/find.ts";
 import {
   type AgentStage,
   type AwaitedWorkspace,
@@ -36,10 +36,10 @@ export class AppWaiting {
   }
 
   /** Returns the waiting page or a redirect to the app; undefined when the request is handled normally. */
-  async answer(request: Request, opening: Opening, place: AppPlace | Refusal): Promise<Response | undefined> {
+  async answer(request: Request, opening: Opening, app: ResolvedApp | Refusal): Promise<Response | undefined> {
     const waits = new URL(request.url).searchParams.get(WAIT_PARAMETER) ?? undefined;
     if (!isPage(request)) return undefined;
-    if (typeof place !== "string") return waits === undefined ? undefined : this.#continueWaiting(place, opening);
+    if (typeof app !== "string") return waits === undefined ? undefined : this.#continueWaiting(app, opening);
     const awaited = await findAwaited(this.#ctx, opening.name, opening.by?.caller);
     if (!awaited) return undefined;
     const { standing, build_id } = awaited;
@@ -56,7 +56,7 @@ export class AppWaiting {
   async findWaitingPage(
     request: Request,
     { here }: Opening,
-    { agent_id, build_id }: AppPlace,
+    { agent_id, build_id }: ResolvedApp,
   ): Promise<Response | undefined> {
     if (!isPage(request)) return undefined;
     return (await findAgentStage(this.#ctx, agent_id)) === "open" ? undefined : redirectToWait(here, build_id);
@@ -76,7 +76,7 @@ export class AppWaiting {
   }
 
   /** Handles a running workspace: redirects to the app once its port accepts connections, and shows the waiting page until then. */
-  async #continueWaiting({ agent_id, port }: AppPlace, { here, name }: Opening): Promise<Response> {
+  async #continueWaiting({ agent_id, port }: ResolvedApp, { here, name }: Opening): Promise<Response> {
     const stage = await findAgentStage(this.#ctx, agent_id);
     if (stage === "open") return redirect(here);
     if (stage !== "connecting" && (await this.#acceptsConnections(agent_id, port))) return redirect(here);

@@ -2,7 +2,7 @@
 // route's `operation` names one. It finds the resource in the path, without checking access. Undefined means that it does not exist
 // and no entry is written (rule AU-16). test/api/audit/table.ts lists the operations without a target, with the reason (rule AU-17).
 import { isUuid, NIL_UUID } from "#base/ids.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findMcpServer } from "#db/models/mcp-servers.ts";
 import { findOAuth2App, findOAuth2Secret } from "#db/oauth2/apps.ts";
@@ -24,7 +24,7 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import { findHomeBackup } from "#db/workspaces/home-backups.ts";
 import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { findSnapshot } from "#db/workspaces/snapshots.ts";
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { AuditAction } from "#schema/audit.ts";
 import { findNoticeKind } from "#schema/notifications/kinds.ts";
 import { EVERYONE } from "#schema/workspaces/acl.ts";
@@ -91,7 +91,7 @@ const findPathOrganization = ({ store, params: { organization = "" } }: TargetRe
 };
 
 const findWorkspaceTarget = async (store: Store, id: string) => {
-  const found = await store.get(findWorkspacePlace({ id }));
+  const found = await store.get(findWorkspaceAccessRow({ id }));
   if (!found || found.deleted) return undefined;
   const { name, organization_id } = found;
   return { name, about: { organization_id, workspace_id: id, resource_id: id, target: name } };
@@ -184,12 +184,12 @@ export const group: FindTarget = async (requested) => {
 
 /** A user who would become a member; both the user and the organization exist. */
 export const newMember: FindTarget = async (requested) => {
-  const [place, who] = [await findPathOrganization(requested), await findPathUser(requested)];
-  if (!place || !who) return undefined;
+  const [organization, who] = [await findPathOrganization(requested), await findPathUser(requested)];
+  if (!organization || !who) return undefined;
   return {
     resource_type: "organization_member",
     resource_id: who.id,
-    organization_id: place.id,
+    organization_id: organization.id,
     target: who.username,
   };
 };
@@ -323,7 +323,7 @@ export const task: FindTarget = async (requested) => {
 };
 
 export const chat: FindTarget = async ({ store, params }) => {
-  const found = await store.get(findChatPlace({ id: getPathId(params, "chat") }));
+  const found = await store.get(findChatAccessRow({ id: getPathId(params, "chat") }));
   if (!found) return undefined;
   const { id, organization_id } = found;
   return { resource_type: "chat", resource_id: id, target: id.slice(0, 8), organization_id };

@@ -64,8 +64,8 @@ export const buildState = (ctx: ApiContext) =>
         const row = await ctx.store.get(findBuild({ id: build.id }));
         if (!row) throw notFound();
         checkPushed(ctx.encryption, { provisioner, text: state, before: row, isForced });
-        const place = { workspace_id: workspace.id, provisioner };
-        const sealed = sealState(ctx.encryption, place, state || null);
+        const target = { workspace_id: workspace.id, provisioner };
+        const sealed = sealState(ctx.encryption, target, state || null);
         await ctx.workspaces.ask(workspace.id, "putBuildState", {
           build_id: build.id,
           before: row.state,

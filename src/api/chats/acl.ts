@@ -1,7 +1,7 @@
 // Sharing of a chat (facts/chats 4.17): users and groups on the list can read the chat and its sub-chats. The chat's owner and site owners
 // edit the list; if the organization forbids sharing, every edit is rejected with 403.
 import { AppError, forbidden, invalid, type Validation } from "#base/errors.ts";
-import type { ChatPlace } from "#db/chats/chats.ts";
+import type { ChatAccessRow } from "#db/chats/chats.ts";
 import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
 import { listMinimalUsers } from "#db/users/users.ts";
@@ -46,22 +46,22 @@ export const chatAcl = (ctx: ApiContext) =>
     .patch(
       "/:chat/acl",
       async ({ caller, params, body, status }) => {
-        const place = await findShareable(ctx, params.chat, caller);
+        const chat = await findShareable(ctx, params.chat, caller);
         const problems: Validation[] = [];
         const user_roles = readRoleChanges("user_roles", body.user_roles, CHAT_ROLES, problems);
         const group_roles = readRoleChanges("group_roles", body.group_roles, CHAT_ROLES, problems);
         const users = toShareChanges("user", user_roles);
         const groups = toShareChanges("group", group_roles);
         const isShared = [...users, ...groups].some(({ role }) => role !== null);
-        if (isShared && !canShareChat(caller, place))
+        if (isShared && !canShareChat(caller, chat))
           throw forbidden("You are not a member of the chat's organization, so you can only stop sharing the chat.");
         if (users.length + groups.length > MAX_CHANGES) {
           problems.push({ field: "user_roles", detail: `must be at most ${MAX_CHANGES} per request` });
-        } else await checkUsers(ctx, place, caller, users, problems);
-        await checkGroups(ctx.store, place.organization_id, "group_roles", group_roles, problems);
+        } else await checkUsers(ctx, chat, caller, users, problems);
+        await checkGroups(ctx.store, chat.organization_id, "group_roles", group_roles, problems);
         if (problems.length > 0) throw invalid("Validation failed.", problems);
-        await ctx.chats.ask(place.id, "share", { changes: [...users, ...groups], by: caller.username });
-        ctx.topics.publish("notified", place.id, {});
+        await ctx.chats.ask(chat.id, "share", { changes: [...users, ...groups], by: caller.username });
+        ctx.topics.publish("notified", chat.id, {});
         return status(204, undefined);
       },
       {
@@ -89,24 +89,24 @@ export const chatAcl = (ctx: ApiContext) =>
  * Rejects with 404 for callers without access, with 403 for callers who can only read and where sharing is disabled, and with 400 for
  * sub-chats.
  */
-const findShareable = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
-  const place = await findVisibleChat(ctx, id, caller);
-  if (!canUpdateChat(caller, place)) throw forbidden("Only the owner of a chat can share it.");
-  if (place.parent_chat_id !== null) throw new AppError("invalid", "Sub-chats are shared with their root chat.");
-  if (await ctx.store.get(findSharingDisabled({ organization_id: place.organization_id }))) {
+const findShareable = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<ChatAccessRow> => {
+  const chat = await findVisibleChat(ctx, id, caller);
+  if (!canUpdateChat(caller, chat)) throw forbidden("Only the owner of a chat can share it.");
+  if (chat.parent_chat_id !== null) throw new AppError("invalid", "Sub-chats are shared with their root chat.");
+  if (await ctx.store.get(findSharingDisabled({ organization_id: chat.organization_id }))) {
     throw forbidden("Chats of this organization can't be shared.");
   }
-  return place;
+  return chat;
 };
 
-const presentAcl = async ({ store }: ApiContext, place: ChatPlace): Promise<ChatAcl> => {
-  const shares = await store.all(listChatShares({ chat: place.key }));
+const presentAcl = async ({ store }: ApiContext, chat: ChatAccessRow): Promise<ChatAcl> => {
+  const shares = await store.all(listChatShares({ chat: chat.key }));
   const filterShares = (kind: "user" | "group") => shares.filter((one) => one.kind === kind);
   const toRoles = (kind: "user" | "group") =>
     Object.fromEntries(filterShares(kind).map((one) => [one.subject, one.role]));
   const ids = JSON.stringify(filterShares("user").map(({ subject }) => subject));
   const people = await store.all(listMinimalUsers({ ids }));
-  const organization = await getOrganization(store, place.organization_id);
+  const organization = await getOrganization(store, chat.organization_id);
   return {
     users: people.map((one) => ({ ...one, role: "read" })),
     groups: await presentGroupRoles(store, organization, toRoles("group")),
@@ -120,7 +120,7 @@ const toShareChanges = (kind: "user" | "group", changes: RoleChanges<"read">): C
 
 const checkUsers = async (
   { store }: ApiContext,
-  { organization_id, owner_id }: ChatPlace,
+  { organization_id, owner_id }: ChatAccessRow,
   caller: UserCaller,
   changes: readonly ChatShareChange[],
   problems: Validation[],

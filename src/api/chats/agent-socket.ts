@@ -4,7 +4,7 @@ import { t } from "elysia";
 import { findChosenAgent, formatUnknownAgent } from "#actors/chat/turn/agent-choice.ts";
 import { forbidden, invalid, invalidField } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
-import type { ChatPlace } from "#db/chats/chats.ts";
+import type { ChatAccessRow } from "#db/chats/chats.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { canUseWorkspace } from "#domain/access.ts";
 import { chatAccess } from "#domain/chats/find.ts";
@@ -31,12 +31,12 @@ export const agentQuery = t.Object({
  */
 export const findAgentOfChat = async (
   { store }: Pick<ApiContext, "store">,
-  place: ChatPlace,
+  chat: ChatAccessRow,
   caller: UserCaller,
   name?: string,
 ): Promise<{ agent_id: string; workspace_id: string }> => {
-  if (place.workspace_id === null) throw invalid("The chat has no workspace.");
-  const workspace = await store.get(findWorkspace({ id: place.workspace_id }));
+  if (chat.workspace_id === null) throw invalid("The chat has no workspace.");
+  const workspace = await store.get(findWorkspace({ id: chat.workspace_id }));
   if (!workspace || workspace.deleted) throw invalid("The workspace of the chat was deleted.");
   if (!canUseWorkspace(caller, workspace)) throw forbidden("You may not use the workspace of this chat.");
   if (workspace.dormant_at !== null) throw invalid("The workspace of the chat is dormant. Wake it up first.");
@@ -51,11 +51,11 @@ export const findAgentOfChat = async (
 export const closeWhenChatUnusable = (
   ctx: ApiContext,
   caller: UserCaller,
-  place: ChatPlace,
+  chat: ChatAccessRow,
   handler: SocketHandler,
 ): SocketHandler => {
-  const used = workspaceAccess(ctx, place.workspace_id ?? "", canUseWorkspace);
-  return closeWhenAccessLost(ctx, caller, chatAccess(ctx, place), closeWhenAccessLost(ctx, caller, used, handler));
+  const used = workspaceAccess(ctx, chat.workspace_id ?? "", canUseWorkspace);
+  return closeWhenAccessLost(ctx, caller, chatAccess(ctx, chat), closeWhenAccessLost(ctx, caller, used, handler));
 };
 
 /** Upgrades the request to `stream` for as long as the chat is usable. Closes a stream that fails to start. */
@@ -63,11 +63,11 @@ export const upgradeToStream = (
   ctx: ApiContext,
   request: Request,
   caller: UserCaller,
-  place: ChatPlace,
+  chat: ChatAccessRow,
   stream: SocketHandler & { close(): void },
 ): Response | undefined => {
   try {
-    return ctx.sockets.upgrade(request, closeWhenChatUnusable(ctx, caller, place, stream), { who: caller.user_id });
+    return ctx.sockets.upgrade(request, closeWhenChatUnusable(ctx, caller, chat, stream), { who: caller.user_id });
   } catch (error) {
     stream.close();
     throw error;

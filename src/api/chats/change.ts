@@ -5,7 +5,7 @@ import type { NewMessage, ToolResult } from "#actors/chat/machine/decision.ts";
 import type { ChangeChat, ChatPatch } from "#actors/chat/messages.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import { type ChatPlace, findChat } from "#db/chats/chats.ts";
+import { type ChatAccessRow, findChat } from "#db/chats/chats.ts";
 import { resolveWorkspace } from "#domain/chats/create.ts";
 import { findChangeableChat, loadOwnChat, readChat } from "#domain/chats/find.ts";
 import { IDEMPOTENCY_HEADERS, isRepeated, requestKey } from "#domain/chats/idempotency.ts";
@@ -32,7 +32,7 @@ const queuedPath = t.Object({
 const buildPatch = async (
   ctx: ApiContext,
   caller: UserCaller,
-  chat: ChatPlace,
+  chat: ChatAccessRow,
   body: UpdateChat,
 ): Promise<Pick<ChangeChat, "patch" | "permission_mode" | "asks" | "pin">> => {
   const { title, labels, permission_mode, plan_mode, workspace_id, pin_order } = body;
@@ -118,12 +118,12 @@ export const changeChat = (ctx: ApiContext) =>
     .patch(
       "/:chat",
       async ({ caller, params, body, set }) => {
-        const place = await findChangeableChat(ctx, params.chat, caller);
-        const change = await buildPatch(ctx, caller, place, body);
+        const chat = await findChangeableChat(ctx, params.chat, caller);
+        const change = await buildPatch(ctx, caller, chat, body);
         const { archived, permission_mode, agent_options } = body;
         const asks = [archived, permission_mode, agent_options].some((one) => one !== undefined) || change.pin !== null;
         if (asks || Object.keys(change.patch).length > 0) {
-          await ctx.chats.ask(place.id, "change", {
+          await ctx.chats.ask(chat.id, "change", {
             ...(archived === undefined ? {} : { archived }),
             ...(agent_options === undefined ? {} : { agent_options }),
             ...change,

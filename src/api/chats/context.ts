@@ -1,7 +1,7 @@
 // Pins a chat's context again: the workspace's current context replaces the pinned one (facts/chats 5.5, rule CX-8).
 import { AppError, forbidden } from "#base/errors.ts";
 import { findWorkspaceContext } from "#db/chats/context.ts";
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import { canUseWorkspace } from "#domain/access.ts";
 import { loadOwnChat, readChat } from "#domain/chats/find.ts";
 import type { ApiContext } from "../context.ts";
@@ -18,7 +18,7 @@ export const chatContext = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const { id, workspace_id } = await loadOwnChat(ctx, params.chat, caller);
         if (workspace_id === null) throw new AppError("invalid", "The chat is not bound to a workspace.");
-        const workspace = await ctx.store.get(findWorkspacePlace({ id: workspace_id }));
+        const workspace = await ctx.store.get(findWorkspaceAccessRow({ id: workspace_id }));
         if (!workspace || !canUseWorkspace(caller, workspace)) {
           throw forbidden("You may no longer use the workspace of this chat.");
         }

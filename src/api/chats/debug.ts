@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { toRfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
-import type { ChatPlace } from "#db/chats/chats.ts";
+import type { ChatAccessRow } from "#db/chats/chats.ts";
 import { type ChatRunRow, type ChatRunStepRow, findRun, listRuns, listSteps } from "#db/chats/runs.ts";
 import { findChangeableChat } from "#domain/chats/find.ts";
 import { ChatRun, type ChatRunStep, ChatRunWithSteps } from "#schema/chats/chat-debug.ts";
@@ -21,9 +21,9 @@ export const chatDebug = (ctx: ApiContext) =>
     .get(
       "/:chat/debug/runs",
       async ({ caller, params }) => {
-        const place = await findChangeableChat(ctx, params.chat, caller);
-        const rows = await ctx.store.scan(listRuns({ chat: place.key }));
-        return rows.map((row) => presentRun(place, row));
+        const chat = await findChangeableChat(ctx, params.chat, caller);
+        const rows = await ctx.store.scan(listRuns({ chat: chat.key }));
+        return rows.map((row) => presentRun(chat, row));
       },
       {
         user,
@@ -44,11 +44,11 @@ export const chatDebug = (ctx: ApiContext) =>
     .get(
       "/:chat/debug/runs/:run",
       async ({ caller, params }) => {
-        const place = await findChangeableChat(ctx, params.chat, caller);
+        const chat = await findChangeableChat(ctx, params.chat, caller);
         const row = await ctx.store.get(findRun({ id: params.run.toLowerCase() }));
-        if (!row || row.chat !== place.key) throw notFound();
+        if (!row || row.chat !== chat.key) throw notFound();
         const steps = await ctx.store.scan(listSteps({ run: row.key }));
-        return { ...presentRun(place, row), steps: steps.map((step) => presentStep(row.id, step)) };
+        return { ...presentRun(chat, row), steps: steps.map((step) => presentStep(row.id, step)) };
       },
       {
         user,
@@ -68,12 +68,12 @@ export const chatDebug = (ctx: ApiContext) =>
       },
     );
 
-const presentRun = (place: ChatPlace, row: ChatRunRow): ChatRun => {
+const presentRun = (chat: ChatAccessRow, row: ChatRunRow): ChatRun => {
   const { id, kind, status, provider, model, summary, trigger_message_id, history_tip_message_id } = row;
-  const { parent_chat_id } = place;
+  const { parent_chat_id } = chat;
   return {
     id,
-    chat_id: place.id,
+    chat_id: chat.id,
     kind,
     status,
     provider,

@@ -27,8 +27,8 @@ export const chatDesktop = (ctx: ApiContext) =>
     .get(
       "/:chat/stream/desktop",
       async ({ caller, params, query, request }) => {
-        const place = await findVisibleChat(ctx, params.chat, caller);
-        const { agent_id, workspace_id } = await findAgentOfChat(ctx, place, caller, query.agent);
+        const chat = await findVisibleChat(ctx, params.chat, caller);
+        const { agent_id, workspace_id } = await findAgentOfChat(ctx, chat, caller, query.agent);
         const path = "/api/v0/desktop/vnc";
         const frames = await dialAgentSocket(ctx, agent_id, path, MAX_MESSAGE_BYTES, caller.user_id).catch(
           rethrowDesktopError,
@@ -36,7 +36,7 @@ export const chatDesktop = (ctx: ApiContext) =>
         const onUse = () =>
           void noteUse(ctx, workspace_id, { reason: "terminal", agent_id, by: toActivityUser(caller) });
         const stream = new DesktopStream(ctx, frames, onUse);
-        return upgradeToStream(ctx, request, caller, place, stream);
+        return upgradeToStream(ctx, request, caller, chat, stream);
       },
       {
         user: true,

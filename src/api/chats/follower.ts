@@ -5,7 +5,7 @@
 import type { ChatNotice } from "#actors/chat/messages.ts";
 import type { PartBatch } from "#actors/chat/turn/stream-buffer.ts";
 import { log } from "#base/log.ts";
-import type { ChatPlace } from "#db/chats/chats.ts";
+import type { ChatAccessRow } from "#db/chats/chats.ts";
 import { isFullPage, listMessages } from "#db/chats/messages.ts";
 import { presentMessage } from "#domain/chats/present.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
@@ -61,7 +61,7 @@ const flattenIds = (event: string): string => {
 
 export class ChatFollower {
   readonly #ctx: ApiContext;
-  readonly #place: ChatPlace;
+  readonly #chat: ChatAccessRow;
   readonly #sink: Sink;
   readonly #options: FollowOptions;
   readonly #waiting: Item[] = [];
@@ -73,9 +73,9 @@ export class ChatFollower {
   #isBusy = true;
   #isOver = false;
 
-  constructor(ctx: ApiContext, place: ChatPlace, requested: FollowOptions, sink: Sink) {
+  constructor(ctx: ApiContext, chat: ChatAccessRow, requested: FollowOptions, sink: Sink) {
     this.#ctx = ctx;
-    this.#place = place;
+    this.#chat = chat;
     this.#options = requested;
     this.#sink = sink;
   }
@@ -83,10 +83,10 @@ export class ChatFollower {
   start(): void {
     const { topics } = this.#ctx;
     this.#unsubscribes = [
-      topics.subscribe("chat", this.#place.id, (notice) => this.#enqueue({ notice })),
-      topics.subscribe("chat_parts", this.#place.id, (batch) => this.#enqueue({ batch })),
-      topics.subscribe("chat_warnings", this.#place.id, ({ warnings }) => this.#enqueue({ warnings })),
-      topics.subscribe("chat_waits", this.#place.id, ({ isWaiting }) => this.#enqueue({ isWaiting })),
+      topics.subscribe("chat", this.#chat.id, (notice) => this.#enqueue({ notice })),
+      topics.subscribe("chat_parts", this.#chat.id, (batch) => this.#enqueue({ batch })),
+      topics.subscribe("chat_warnings", this.#chat.id, ({ warnings }) => this.#enqueue({ warnings })),
+      topics.subscribe("chat_waits", this.#chat.id, ({ isWaiting }) => this.#enqueue({ isWaiting })),
     ];
     this.#begin().catch((error) => this.#fail(error));
   }
@@ -98,13 +98,13 @@ export class ChatFollower {
   }
 
   async #begin(): Promise<void> {
-    const { picture, buffer } = await this.#ctx.chats.ask(this.#place.id, "snapshot", {});
+    const { picture, buffer } = await this.#ctx.chats.ask(this.#chat.id, "snapshot", {});
     this.#snapshot = picture.snapshot_version;
     await this.#sendHistory(this.#options.after_id, picture.snapshot_version);
     this.#sendState(picture);
     this.#sendExternal({
-      warnings: this.#ctx.warnings.list(this.#place.id),
-      isWaiting: this.#ctx.generations.isWaiting(this.#place.id),
+      warnings: this.#ctx.warnings.list(this.#chat.id),
+      isWaiting: this.#ctx.generations.isWaiting(this.#chat.id),
     });
     if (buffer) this.#sendParts(buffer);
     this.#isBusy = false;
@@ -138,7 +138,7 @@ export class ChatFollower {
 
   /** Sends the whole history again, because something was removed from it. */
   async #sendAll(notice: ChatNotice): Promise<void> {
-    this.#send([{ type: "history_reset", chat_id: this.#place.id }]);
+    this.#send([{ type: "history_reset", chat_id: this.#chat.id }]);
     await this.#sendHistory(0, notice.snapshot_version);
     this.#sendState(notice);
     this.#isBusy = false;
@@ -148,7 +148,7 @@ export class ChatFollower {
   /** Sends the messages after `after` as of that snapshot, page by page with backpressure. */
   async #sendHistory(after: number, revision: number): Promise<void> {
     for (let cursor = after; !this.#isOver; ) {
-      const page = { chat: this.#place.key, after: cursor, before: Number.MAX_SAFE_INTEGER };
+      const page = { chat: this.#chat.key, after: cursor, before: Number.MAX_SAFE_INTEGER };
       const { rows, hasRoom } = await this.#sendPage({ ...page, revision, limit: FRAME_EVENTS });
       const last = rows.at(-1);
       if (!last || !hasRoom || (rows.length < FRAME_EVENTS && !isFullPage(rows))) return;
@@ -170,13 +170,13 @@ export class ChatFollower {
   }
 
   #toMessageEvent(message: Parameters<typeof presentMessage>[1]): ChatEvent {
-    const chat_id = this.#place.id;
+    const chat_id = this.#chat.id;
     return { type: "message", chat_id, message: presentMessage(chat_id, message, this.#options.compat) };
   }
 
   #sendState(picture: Parameters<typeof listStateEvents>[2]): void {
     const { history_version, generation_attempt } = this.#synced;
-    const { events, synced } = listStateEvents(this.#place.id, this.#synced, picture, this.#options.compat);
+    const { events, synced } = listStateEvents(this.#chat.id, this.#synced, picture, this.#options.compat);
     if (synced.history_version !== history_version || synced.generation_attempt !== generation_attempt) {
       this.#nextSeq = 1;
     }
@@ -195,7 +195,7 @@ export class ChatFollower {
       warnings: isWaiting ? [...warnings, WAITING_WARNING] : warnings,
       ...(before.isWaiting === isWaiting ? {} : { queued_for_capacity: isWaiting }),
     };
-    this.#send([{ type: "status", chat_id: this.#place.id, status }]);
+    this.#send([{ type: "status", chat_id: this.#chat.id, status }]);
   }
 
   /** Skips parts of other attempts and parts that were already sent. */
@@ -229,13 +229,13 @@ export class ChatFollower {
 
   #fail(error: unknown): void {
     if (this.#isOver) return;
-    log("chats").error("following chat {id} failed: {error}", { id: this.#place.id, error });
+    log("chats").error("following chat {id} failed: {error}", { id: this.#chat.id, error });
     const failure = {
       kind: "generic",
       message: "The chat could not be read. Connect again.",
       retryable: true,
     } as const;
-    this.#send([{ type: "error", chat_id: this.#place.id, error: failure }]);
+    this.#send([{ type: "error", chat_id: this.#chat.id, error: failure }]);
     this.#giveUp("failed");
   }
 

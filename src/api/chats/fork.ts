@@ -19,22 +19,21 @@ export const forkChat = (ctx: ApiContext) =>
     .post(
       "/:chat/fork",
       async ({ caller, params, body, request, status }) => {
-        const place = await findVisibleChat(ctx, params.chat, caller);
-        if (!canDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
-        if (!canCreateChat(caller, place.organization_id))
-          throw forbidden("You are not a member of this organization.");
-        if (place.parent_chat_id !== null) throw new AppError("invalid", "Only root chats can be copied.");
+        const chat = await findVisibleChat(ctx, params.chat, caller);
+        if (!canDriveChat(caller, chat)) throw forbidden("Only the owner of a chat can do this.");
+        if (!canCreateChat(caller, chat.organization_id)) throw forbidden("You are not a member of this organization.");
+        if (chat.parent_chat_id !== null) throw new AppError("invalid", "Only root chats can be copied.");
         const { message_id } = body;
         if (message_id !== undefined && message_id < 1) throw invalidField("message_id", "must be positive");
         const title = body.title === undefined ? undefined : parseTitle(body.title);
-        const key = requestKey(request, `fork ${place.id}`, body);
+        const key = requestKey(request, `fork ${chat.id}`, body);
         const id = key === undefined ? uuid() : toChatId(caller.user_id, key.key);
         if (!(await isCreatedByRequest(ctx, id, key))) {
           // The new chat is in its owner's shard.
-          ctx.chats.expect(id, place.owner_id);
+          ctx.chats.expect(id, chat.owner_id);
           // If two identical requests race, the second returns what the first created.
           await ctx.chats
-            .ask(id, "fork", { source_id: place.id, message_id, title, request: key })
+            .ask(id, "fork", { source_id: chat.id, message_id, title, request: key })
             .catch(async (error) => {
               if (!(await isCreatedByRequest(ctx, id, key))) throw error;
             });

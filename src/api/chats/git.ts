@@ -3,7 +3,7 @@
 
 import { Value } from "@sinclair/typebox/value";
 import { parseJson, tryParseJson } from "#base/json/read.ts";
-import type { ChatPlace } from "#db/chats/chats.ts";
+import type { ChatAccessRow } from "#db/chats/chats.ts";
 import { findVisibleChat } from "#domain/chats/find.ts";
 import { loadKnownSecrets } from "#domain/chats/known-secrets.ts";
 import { GitMessage, type GitRepository, GitRequest } from "#schema/agents/git-message.ts";
@@ -29,12 +29,12 @@ export const chatGit = (ctx: ApiContext) =>
     .get(
       "/:chat/stream/git",
       async ({ caller, params, query, request }) => {
-        const place = await findVisibleChat(ctx, params.chat, caller);
-        const { agent_id } = await findAgentOfChat(ctx, place, caller, query.agent);
-        const path = `/api/v0/git/watch?chat=${place.id}`;
+        const chat = await findVisibleChat(ctx, params.chat, caller);
+        const { agent_id } = await findAgentOfChat(ctx, chat, caller, query.agent);
+        const path = `/api/v0/git/watch?chat=${chat.id}`;
         const frames = await dialAgentSocket(ctx, agent_id, path, MAX_MESSAGE_BYTES, caller.user_id);
-        const stream = new GitStream(ctx, place, frames);
-        return upgradeToStream(ctx, request, caller, place, stream);
+        const stream = new GitStream(ctx, chat, frames);
+        return upgradeToStream(ctx, request, caller, chat, stream);
       },
       {
         user: true,
@@ -61,12 +61,12 @@ export const chatGit = (ctx: ApiContext) =>
 
 class GitStream implements SocketHandler {
   readonly #ctx: ApiContext;
-  readonly #chat: ChatPlace;
+  readonly #chat: ChatAccessRow;
   readonly #relay: Relay;
   readonly #frames: WebSocketFrames;
   #isRefreshing = false;
 
-  constructor(ctx: ApiContext, chat: ChatPlace, frames: WebSocketFrames) {
+  constructor(ctx: ApiContext, chat: ChatAccessRow, frames: WebSocketFrames) {
     this.#ctx = ctx;
     this.#chat = chat;
     this.#frames = frames;

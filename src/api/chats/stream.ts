@@ -4,7 +4,7 @@ import { t } from "elysia";
 import type { Timer } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import type { ChatPlace } from "#db/chats/chats.ts";
+import type { ChatAccessRow } from "#db/chats/chats.ts";
 import { chatAccess, findVisibleChat } from "#domain/chats/find.ts";
 import { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ApiContext } from "../context.ts";
@@ -32,22 +32,22 @@ export const chatStream = (ctx: ApiContext) =>
         const { after_id = 0 } = query;
         const { compat } = caller;
         if (after_id < 0) throw invalidField("after_id", "must be 0 or more");
-        const place = await findVisibleChat(ctx, params.chat, caller);
-        const access = chatAccess(ctx, place);
-        const onSeen = () => markRead(ctx, place, caller);
+        const chat = await findVisibleChat(ctx, params.chat, caller);
+        const access = chatAccess(ctx, chat);
+        const onSeen = () => markRead(ctx, chat, caller);
         if (!request.headers.get("accept")?.includes("text/event-stream")) {
           const handler = closeWhenAccessLost(
             ctx,
             caller,
             access,
-            new ChatSocket(ctx, place, { after_id, compat, user_id: caller.user_id }, onSeen),
+            new ChatSocket(ctx, chat, { after_id, compat, user_id: caller.user_id }, onSeen),
           );
           return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
         }
         return eventStream(ctx, request, (stream) => {
           const follower = new ChatFollower(
             ctx,
-            place,
+            chat,
             { after_id, compat, user_id: caller.user_id },
             {
               send: (frame) => void stream.send("data", frame),
@@ -95,7 +95,7 @@ export const chatStream = (ctx: ApiContext) =>
       },
     );
 
-const markRead = (ctx: ApiContext, { id, owner_id }: ChatPlace, caller: UserCaller): void => {
+const markRead = (ctx: ApiContext, { id, owner_id }: ChatAccessRow, caller: UserCaller): void => {
   if (caller.user_id !== owner_id) return;
   ctx.chats.ask(id, "markRead", {}).catch((error) => {
     log("chats").warn("cannot move the read cursor of chat {id}: {error}", { id, error });
@@ -109,11 +109,11 @@ class ChatSocket implements SocketHandler {
   #follower: ChatFollower | undefined;
   #onRoom: (() => void) | undefined;
 
-  constructor(ctx: ApiContext, place: ChatPlace, requested: FollowOptions, seen: () => void) {
+  constructor(ctx: ApiContext, chat: ChatAccessRow, requested: FollowOptions, seen: () => void) {
     this.#ctx = ctx;
     this.#onSeen = seen;
     this.#make = (socket) =>
-      new ChatFollower(ctx, place, requested, {
+      new ChatFollower(ctx, chat, requested, {
         send: (frame) => void socket.send(frame),
         room: () => this.#waitForRoom(socket),
         end: (why) => {

@@ -3,7 +3,7 @@
 import { notFound } from "#base/errors.ts";
 import { answerTo, approve, findRequestedApp, resolveScopes, toProblemRedirect } from "#domain/oauth2/authorize.ts";
 import { OAuth2Problem } from "#domain/oauth2/problem.ts";
-import { formatPlace } from "#domain/oauth2/redirects.ts";
+import { formatDestination } from "#domain/oauth2/redirects.ts";
 import {
   AuthorizationAnswer,
   AuthorizationParameters,
@@ -34,7 +34,7 @@ export const oauth2Authorize = (ctx: ApiContext) => {
         requireEnabled();
         const { id, name, icon, ...app } = await findRequestedApp(ctx, query);
         const known = { id, name, icon, self_registered: app.self_registered };
-        const about = { app: known, sends_to: formatPlace(query.redirect_uri) };
+        const about = { app: known, sends_to: formatDestination(query.redirect_uri) };
         try {
           return { ...about, scopes: resolveScopes(ctx, { id, name, icon, ...app }, query) };
         } catch (error) {

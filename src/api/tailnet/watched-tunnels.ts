@@ -60,10 +60,10 @@ export class WatchedTunnels {
   async #refuse(agent_id: string): Promise<string | undefined> {
     if (this.#only !== undefined && agent_id !== this.#only) return "this connection is for one agent only";
     if (this.#watches.has(agent_id)) return undefined;
-    const place = await findAgentById(this.#ctx.store, agent_id);
-    if (!place || place.deleted || !canUseWorkspace(this.#caller, toWorkspace(place))) return REFUSED;
+    const agent = await findAgentById(this.#ctx.store, agent_id);
+    if (!agent || agent.deleted || !canUseWorkspace(this.#caller, toWorkspace(agent))) return REFUSED;
     if (this.#isOver || this.#watches.has(agent_id)) return undefined;
-    const access = workspaceAccess(this.#ctx, place.workspace_id, canUseWorkspace);
+    const access = workspaceAccess(this.#ctx, agent.workspace_id, canUseWorkspace);
     const stop = watchAccess(this.#ctx, this.#caller, access, () => {
       this.#watches.delete(agent_id);
       this.#peer?.closeTunnel(agent_id);

@@ -2,7 +2,7 @@
 import { forbidden, invalid, type Validation } from "#base/errors.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
 import { findSharingDisabled } from "#db/workspaces/sharing.ts";
-import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { WorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import { canShareWorkspace } from "#domain/access.ts";
 import { checkGroups, presentGroupRoles, type RoleChanges, readRoleChanges } from "#domain/groups/acl.ts";
 import { getOrganization } from "#domain/organizations/find.ts";
@@ -22,17 +22,17 @@ const user = true;
 const params = workspacePath;
 
 export const acl = (ctx: ApiContext) => {
-  const findShareable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-    const place = await findExistingWorkspace(ctx, id, caller);
-    if (await ctx.store.get(findSharingDisabled({ organization_id: place.organization_id }))) {
+  const findShareable = async (id: string, caller: UserCaller): Promise<WorkspaceAccessRow> => {
+    const workspace = await findExistingWorkspace(ctx, id, caller);
+    if (await ctx.store.get(findSharingDisabled({ organization_id: workspace.organization_id }))) {
       throw forbidden("Workspaces of this organization can't be shared.");
     }
-    return place;
+    return workspace;
   };
-  const shareable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-    const place = await findShareable(id, caller);
-    if (!canShareWorkspace(caller, place)) throw forbidden("Only the owner of a workspace can share it.");
-    return place;
+  const shareable = async (id: string, caller: UserCaller): Promise<WorkspaceAccessRow> => {
+    const workspace = await findShareable(id, caller);
+    if (!canShareWorkspace(caller, workspace)) throw forbidden("Only the owner of a workspace can share it.");
+    return workspace;
   };
   return routes()
     .use(callers)
@@ -56,15 +56,15 @@ export const acl = (ctx: ApiContext) => {
     .patch(
       "/:workspace/acl",
       async ({ caller, params, body, status }) => {
-        const place = await shareable(params.workspace, caller);
+        const workspace = await shareable(params.workspace, caller);
         const problems: Validation[] = [];
         const user_roles = readRoleChanges("user_roles", body.user_roles, WORKSPACE_ROLES, problems);
         const group_roles = readRoleChanges("group_roles", body.group_roles, WORKSPACE_ROLES, problems);
-        await checkUsers(ctx, place, caller, user_roles, problems);
-        await checkGroups(ctx.store, place.organization_id, "group_roles", group_roles, problems);
+        await checkUsers(ctx, workspace, caller, user_roles, problems);
+        await checkGroups(ctx.store, workspace.organization_id, "group_roles", group_roles, problems);
         if (problems.length > 0) throw invalid("Validation failed.", problems);
-        await ctx.workspaces.ask(place.id, "edit", { type: "share", user_roles, group_roles, by: caller.username });
-        ctx.topics.publish("notified", place.id, {});
+        await ctx.workspaces.ask(workspace.id, "edit", { type: "share", user_roles, group_roles, by: caller.username });
+        ctx.topics.publish("notified", workspace.id, {});
         return status(204, undefined);
       },
       {
@@ -90,8 +90,8 @@ export const acl = (ctx: ApiContext) => {
     .delete(
       "/:workspace/acl",
       async ({ caller, params, status }) => {
-        const place = await shareable(params.workspace, caller);
-        await ctx.workspaces.ask(place.id, "edit", { type: "unshare" });
+        const workspace = await shareable(params.workspace, caller);
+        await ctx.workspaces.ask(workspace.id, "edit", { type: "unshare" });
         return status(204, undefined);
       },
       {
@@ -112,10 +112,10 @@ export const acl = (ctx: ApiContext) => {
     );
 };
 
-const presentAcl = async ({ store }: ApiContext, place: WorkspacePlace): Promise<WorkspaceAcl> => {
-  const { user_acl, group_acl } = place;
+const presentAcl = async ({ store }: ApiContext, workspace: WorkspaceAccessRow): Promise<WorkspaceAcl> => {
+  const { user_acl, group_acl } = workspace;
   const people = await loadPeople(store, [user_acl]);
-  const organization = await getOrganization(store, place.organization_id);
+  const organization = await getOrganization(store, workspace.organization_id);
   return {
     users: [...people.values()].flatMap((one) => {
       const role = user_acl[one.id];
@@ -129,7 +129,7 @@ const presentAcl = async ({ store }: ApiContext, place: WorkspacePlace): Promise
 
 const checkUsers = async (
   { store }: ApiContext,
-  { organization_id, owner_id }: WorkspacePlace,
+  { organization_id, owner_id }: WorkspaceAccessRow,
   caller: UserCaller,
   changes: RoleChanges<WorkspaceRole>,
   problems: Validation[],

@@ -16,6 +16,6 @@ export const activeAt = async (ctx: ApiContext, id: string, request: Request) =>
     return { id: workspace_id, build_id, user_id, by: { kind: caller.kind, id: agent_id, name } };
   }
   const user = getUser(request);
-  const place = await findChangeableWorkspace(ctx, id, user);
-  return { id: place.id, build_id: place.latest_build_id, user_id: user.user_id, by: toActivityUser(user) };
+  const workspace = await findChangeableWorkspace(ctx, id, user);
+  return { id: workspace.id, build_id: workspace.latest_build_id, user_id: user.user_id, by: toActivityUser(user) };
 };

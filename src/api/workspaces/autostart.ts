@@ -18,9 +18,12 @@ export const autostart = (ctx: ApiContext) =>
       async ({ caller, params, body, status }) => {
         const schedule = body.schedule?.trim() || null;
         const find = schedule === null ? loadStoppableWorkspace : findChangeableWorkspace;
-        const place = await find(ctx, params.workspace, caller);
-        if (schedule !== null) await checkOwnerBelongs(ctx.store, place);
-        await ctx.workspaces.ask(place.id, "setAutostart", { schedule, no_user_data: !canUseWorkspace(caller, place) });
+        const workspace = await find(ctx, params.workspace, caller);
+        if (schedule !== null) await checkOwnerBelongs(ctx.store, workspace);
+        await ctx.workspaces.ask(workspace.id, "setAutostart", {
+          schedule,
+          no_user_data: !canUseWorkspace(caller, workspace),
+        });
         return status(204, undefined);
       },
       {

@@ -25,11 +25,11 @@ export const autoupdates = (ctx: ApiContext) =>
     .put(
       "/:workspace/autoupdates",
       async ({ caller, params, body, status }) => {
-        const place = await findExistingWorkspace(ctx, params.workspace, caller);
-        if (!canUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
-        if (body.automatic_updates === "always" && !canFollowTemplate(caller, place))
+        const workspace = await findExistingWorkspace(ctx, params.workspace, caller);
+        if (!canUpdateWorkspace(caller, workspace)) throw forbidden("You may not change this workspace.");
+        if (body.automatic_updates === "always" && !canFollowTemplate(caller, workspace))
           throw forbidden("Only people who can use the workspace can turn on automatic updates.");
-        await ctx.workspaces.ask(place.id, "edit", { type: "follow", ...body });
+        await ctx.workspaces.ask(workspace.id, "edit", { type: "follow", ...body });
         return status(204, undefined);
       },
       {
@@ -54,8 +54,8 @@ export const autoupdates = (ctx: ApiContext) =>
     .get(
       "/:workspace/resolve-autostart",
       async ({ caller, params }) => {
-        const place = await findExistingWorkspace(ctx, params.workspace, caller);
-        return { parameter_mismatch: await hasMismatch(ctx, place.id) };
+        const workspace = await findExistingWorkspace(ctx, params.workspace, caller);
+        return { parameter_mismatch: await hasMismatch(ctx, workspace.id) };
       },
       {
         user: true,

@@ -94,16 +94,16 @@ export const workspaceBuilds = (ctx: ApiContext) =>
     .get(
       "/:workspace/builds",
       async ({ caller, params, query, request }) => {
-        const place = await loadWorkspace(ctx, params.workspace, caller);
+        const workspace = await loadWorkspace(ctx, params.workspace, caller);
         const after = query.after_id && (await ctx.store.get(findBuild({ id: query.after_id.toLowerCase() })));
-        if (query.after_id && (!after || after.workspace_id !== place.id)) {
+        if (query.after_id && (!after || after.workspace_id !== workspace.id)) {
           throw new AppError("invalid", "Query parameters have invalid values.", {
             validations: [{ field: "after_id", detail: "is not a build of this workspace" }],
           });
         }
         const ids = await ctx.store.scan(
           listBuildIds({
-            workspace_id: place.id,
+            workspace_id: workspace.id,
             below: after ? after.build_number : Number.MAX_SAFE_INTEGER,
             since: query.since === undefined ? -1 : Date.parse(query.since),
             ...toPage(query),
@@ -111,7 +111,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
         );
         const present = async (some: readonly string[]): Promise<Map<string, string>> => {
           const build_ids = JSON.stringify(some);
-          const views = await ctx.store.scan(listBuildViews({ workspace_id: place.id, build_ids }));
+          const views = await ctx.store.scan(listBuildViews({ workspace_id: workspace.id, build_ids }));
           const builds = await presentBuilds(ctx, views, caller.compat, { all: (one) => ctx.store.scan(one) });
           return new Map(builds.map((build) => [build.id, JSON.stringify(build)]));
         };
@@ -142,9 +142,9 @@ export const workspaceBuilds = (ctx: ApiContext) =>
     .get(
       "/:workspace/timings",
       async ({ caller, params, query }) => {
-        const place = await loadWorkspace(ctx, params.workspace, caller);
-        if (place.deleted && !parseFlag(query.include_deleted)) throw workspaceGone();
-        const view = await ctx.store.get(findBuildView({ id: place.latest_build_id }));
+        const workspace = await loadWorkspace(ctx, params.workspace, caller);
+        if (workspace.deleted && !parseFlag(query.include_deleted)) throw workspaceGone();
+        const view = await ctx.store.get(findBuildView({ id: workspace.latest_build_id }));
         if (!view) throw notFound();
         return loadTimings(ctx.store, view);
       },

@@ -23,10 +23,10 @@ export const dormant = (ctx: ApiContext) =>
       "/:workspace/dormant",
       async ({ caller, params, body }) => {
         const find = body.dormant ? loadStoppableWorkspace : findChangeableWorkspace;
-        const place = await find(ctx, params.workspace, caller);
+        const found = await find(ctx, params.workspace, caller);
         const input = { dormant: body.dormant ?? false, by: toActivityUser(caller), initiator_id: caller.user_id };
-        await ctx.workspaces.ask(place.id, "setDormant", input);
-        const workspace = await readWorkspace(ctx, place.id, caller);
+        await ctx.workspaces.ask(found.id, "setDormant", input);
+        const workspace = await readWorkspace(ctx, found.id, caller);
         if (!workspace) throw notFound();
         return workspace;
       },

@@ -18,9 +18,9 @@ export const externalAgent = (ctx: ApiContext) =>
     .get(
       "/:workspace/external-agent/:agent/credentials",
       async ({ caller, params }) => {
-        const place = await findExistingWorkspace(ctx, params.workspace, caller);
-        if (!canUseWorkspace(caller, place)) throw forbidden("You may not enter this workspace.");
-        return await findExternalAgentCredentials(ctx, place.id, params.agent);
+        const workspace = await findExistingWorkspace(ctx, params.workspace, caller);
+        if (!canUseWorkspace(caller, workspace)) throw forbidden("You may not enter this workspace.");
+        return await findExternalAgentCredentials(ctx, workspace.id, params.agent);
       },
       {
         user: true,

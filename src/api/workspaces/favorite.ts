@@ -27,10 +27,10 @@ const marking = (operationId: string, summary: string) => ({
 
 export const favorite = (ctx: ApiContext) => {
   const mark = async (id: string, caller: UserCaller, favorite: boolean): Promise<void> => {
-    const place = await loadWorkspace(ctx, id, caller);
-    if (place.deleted) throw workspaceGone();
-    if (!canFavorite(caller, place)) throw forbidden("Only the owner of a workspace can mark it as a favorite.");
-    await ctx.workspaces.ask(place.id, "favor", { favorite });
+    const workspace = await loadWorkspace(ctx, id, caller);
+    if (workspace.deleted) throw workspaceGone();
+    if (!canFavorite(caller, workspace)) throw forbidden("Only the owner of a workspace can mark it as a favorite.");
+    await ctx.workspaces.ask(workspace.id, "favor", { favorite });
   };
   return routes()
     .use(callers)

@@ -71,9 +71,9 @@ export const homeBackups = (ctx: ApiContext) =>
     .post(
       "/:workspace/home-backups/:backup/fetch",
       async ({ caller, params, status }) => {
-        const place = await findWorkspaceToReplaceFiles(ctx, params.workspace, caller);
-        const backup = await loadHomeBackup(ctx, place, params.backup);
-        return status(201, await fetchHomeBackup(ctx, place, backup, caller));
+        const workspace = await findWorkspaceToReplaceFiles(ctx, params.workspace, caller);
+        const backup = await loadHomeBackup(ctx, workspace, params.backup);
+        return status(201, await fetchHomeBackup(ctx, workspace, backup, caller));
       },
       {
         user,
@@ -95,8 +95,8 @@ export const homeBackups = (ctx: ApiContext) =>
     .delete(
       "/:workspace/home-backups/:backup",
       async ({ caller, params }) => {
-        const place = await findWorkspaceToReplaceFiles(ctx, params.workspace, caller);
-        await deleteHomeBackup(ctx, place, await loadHomeBackup(ctx, place, params.backup));
+        const workspace = await findWorkspaceToReplaceFiles(ctx, params.workspace, caller);
+        await deleteHomeBackup(ctx, workspace, await loadHomeBackup(ctx, workspace, params.backup));
         return new Response(null, { status: 204 });
       },
       {

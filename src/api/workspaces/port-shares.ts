@@ -1,7 +1,7 @@
 // Ports of a workspace that others can open (specification "Port sharing", facts/platform 3.5).
 import { forbidden } from "#base/errors.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
-import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { WorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import { canStartStop, canUseWorkspace } from "#domain/access.ts";
 import { checkOwnerBelongs } from "#domain/builds/new-build.ts";
 import { findExistingWorkspace, workspacePath } from "#domain/workspaces/find.ts";
@@ -18,10 +18,10 @@ const user = true;
 const params = workspacePath;
 
 export const portShares = (ctx: ApiContext) => {
-  const findChangeable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-    const place = await findExistingWorkspace(ctx, id, caller);
-    if (!canStartStop(caller, place)) throw forbidden("You may not share ports of this workspace.");
-    return place;
+  const findChangeable = async (id: string, caller: UserCaller): Promise<WorkspaceAccessRow> => {
+    const workspace = await findExistingWorkspace(ctx, id, caller);
+    if (!canStartStop(caller, workspace)) throw forbidden("You may not share ports of this workspace.");
+    return workspace;
   };
   return routes()
     .use(callers)
@@ -48,15 +48,15 @@ export const portShares = (ctx: ApiContext) => {
     .post(
       "/:workspace/port-share",
       async ({ caller, params, body }) => {
-        const place = await findChangeable(params.workspace, caller);
+        const workspace = await findChangeable(params.workspace, caller);
         // Sharing a port gives access to it, so administrators without access to the workspace can only unshare.
-        if (!canUseWorkspace(caller, place)) throw forbidden("You may not share ports of this workspace.");
-        await checkOwnerBelongs(ctx.store, place);
-        const { id } = place;
+        if (!canUseWorkspace(caller, workspace)) throw forbidden("You may not share ports of this workspace.");
+        await checkOwnerBelongs(ctx.store, workspace);
+        const { id } = workspace;
         const { agent_name, port, protocol, share_level } = body;
-        const by = caller.user_id === place.owner_id ? null : { id: caller.user_id, username: caller.username };
+        const by = caller.user_id === workspace.owner_id ? null : { id: caller.user_id, username: caller.username };
         await ctx.workspaces.ask(id, "sharePort", { agent_name, port, protocol, share_level, by });
-        if (by) ctx.topics.publish("notified", place.owner_id, {});
+        if (by) ctx.topics.publish("notified", workspace.owner_id, {});
         return { workspace_id: id, agent_name, port, share_level, protocol };
       },
       {

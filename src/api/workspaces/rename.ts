@@ -18,18 +18,18 @@ export const rename = (ctx: ApiContext) =>
     .patch(
       "/:workspace",
       async ({ caller, params, body, status }) => {
-        const place = await loadWorkspace(ctx, params.workspace, caller);
-        if (!canUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
-        if (place.deleted) throw new AppError("method_not_allowed", "A deleted workspace cannot be changed.");
-        const { name = place.name } = body;
+        const workspace = await loadWorkspace(ctx, params.workspace, caller);
+        if (!canUpdateWorkspace(caller, workspace)) throw forbidden("You may not change this workspace.");
+        if (workspace.deleted) throw new AppError("method_not_allowed", "A deleted workspace cannot be changed.");
+        const { name = workspace.name } = body;
         const problem = findNameProblem(name);
         if (problem !== undefined) throw invalidField("name", problem);
-        if (name !== place.name && !ctx.config.allow_workspace_renames) {
+        if (name !== workspace.name && !ctx.config.allow_workspace_renames) {
           throw new AppError("method_not_allowed", "Workspaces cannot be renamed on this server.", {
             detail: "The setting allow_workspace_renames is off.",
           });
         }
-        await ctx.workspaces.ask(place.id, "edit", { type: "rename", name });
+        await ctx.workspaces.ask(workspace.id, "edit", { type: "rename", name });
         return status(204, undefined);
       },
       {

@@ -15,10 +15,10 @@ export const ttl = (ctx: ApiContext) =>
     .put(
       "/:workspace/ttl",
       async ({ caller, params, body, status }) => {
-        const place = await findChangeableWorkspace(ctx, params.workspace, caller);
+        const workspace = await findChangeableWorkspace(ctx, params.workspace, caller);
         const broken = body.ttl_ms ? findTtlProblem(body.ttl_ms) : undefined;
         if (broken) throw invalidField("ttl_ms", broken);
-        await ctx.workspaces.ask(place.id, "setTtl", { ttl_ms: roundTtl(body.ttl_ms), by: toActivityUser(caller) });
+        await ctx.workspaces.ask(workspace.id, "setTtl", { ttl_ms: roundTtl(body.ttl_ms), by: toActivityUser(caller) });
         return status(204, undefined);
       },
       {

@@ -28,9 +28,9 @@ export const watch = (ctx: ApiContext) => {
   const heartbeat = new Heartbeat(ctx.clock);
   /** Returns the ID to watch. Rejects with 404 or 410 when there is nothing to see. */
   const findWatchableId = async (id: string, caller: UserCaller): Promise<string> => {
-    const place = await loadWorkspace(ctx, id, caller);
-    if (place.deleted) throw workspaceGone();
-    return place.id;
+    const workspace = await loadWorkspace(ctx, id, caller);
+    if (workspace.deleted) throw workspaceGone();
+    return workspace.id;
   };
   return routes()
     .use(callers)

@@ -16,11 +16,11 @@ type Deps = Pick<DomainContext, "store" | "clock" | "topics" | "agentHttp">;
 
 /** Notifies this agent's daemon of each change until the signal aborts. Changes during a notification cause one more. */
 export const notifySecretsChanges = async (deps: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
-  const place = await findAgentById(deps.store, agent_id);
-  if (!place || signal.aborted) return;
+  const agent = await findAgentById(deps.store, agent_id);
+  if (!agent || signal.aborted) return;
   const tell = coalesce(() => requestRenewal(deps, agent_id, signal));
   const leaves = [
-    deps.topics.subscribe("secrets_changed", place.owner_id, tell),
+    deps.topics.subscribe("secrets_changed", agent.owner_id, tell),
     deps.topics.subscribe("missed", "", tell),
   ];
   const undo = (): void => {

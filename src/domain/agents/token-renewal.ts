@@ -8,7 +8,7 @@ import type { Store } from "#db/engine/store.ts";
 import { insertNotification } from "#db/notifications/notifications.ts";
 import { RenewedToken } from "#schema/agents/agent-files.ts";
 import type { DomainContext } from "../context.ts";
-import { type AgentPlace, findAgentById } from "./find.ts";
+import { type AgentAccessRow, findAgentById } from "./find.ts";
 import { makeTimeout, RESPONSE_TIMEOUT_MS } from "./secrets-change.ts";
 
 /** Its tunnel may be reconnecting. */
@@ -31,11 +31,11 @@ export const makeAgentToken = (
 
 /** Renews this agent's token whenever it is older than the last loss of access, until the signal aborts. */
 export const renewTokenOnLostAccess = async (deps: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
-  const place = await findAgentById(deps.store, agent_id);
-  if (!place || signal.aborted) return;
+  const agent = await findAgentById(deps.store, agent_id);
+  if (!agent || signal.aborted) return;
   const check = coalesce(() => renewIfOld(deps, agent_id, signal));
   const leaves = [
-    deps.topics.subscribe("access_changed", place.workspace_id, check),
+    deps.topics.subscribe("access_changed", agent.workspace_id, check),
     deps.topics.subscribe("missed", "", check),
   ];
   const undo = (): void => {
@@ -68,12 +68,12 @@ const renewIfOld = async (deps: Deps, agent_id: string, signal: AbortSignal): Pr
 
 /** Returns whether people other than its owner can enter the agent's workspace. */
 export const isWorkspaceShared = async (store: Store, agent_id: string): Promise<boolean> => {
-  const place = await findAgentById(store, agent_id);
-  return place !== undefined && Object.keys({ ...place.user_acl, ...place.group_acl }).length > 0;
+  const agent = await findAgentById(store, agent_id);
+  return agent !== undefined && Object.keys({ ...agent.user_acl, ...agent.group_acl }).length > 0;
 };
 
 /** Returns whether someone has lost access since the agent's token was made. */
-const isTokenOld = ({ access_lost_at, token_made_at }: AgentPlace): boolean =>
+const isTokenOld = ({ access_lost_at, token_made_at }: AgentAccessRow): boolean =>
   access_lost_at !== null && access_lost_at > (token_made_at ?? 0);
 
 /** Resolves with whether the parent has a new token: its daemon then had the sub-agents that it did not create deleted. */
@@ -103,17 +103,17 @@ const awaitParentRenewal = async (
 
 const renewOnce = async (deps: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
   const { store, agents, dialer } = deps;
-  const place = await findAgentById(store, agent_id);
-  const made_at = place?.access_lost_at ?? null;
-  if (!place || made_at === null || !isTokenOld(place)) return;
-  const token_generation = place.token_generation + 1;
+  const agent = await findAgentById(store, agent_id);
+  const made_at = agent?.access_lost_at ?? null;
+  if (!agent || made_at === null || !isTokenOld(agent)) return;
+  const token_generation = agent.token_generation + 1;
   const token = makeAgentToken(deps, agent_id, token_generation);
   const renewal = { token_hash: sha256(token), token_generation, made_at };
-  if (dialer.isContested(agent_id) || place.daemon_replaced_at !== null) {
+  if (dialer.isContested(agent_id) || agent.daemon_replaced_at !== null) {
     // The wrong daemon may have created sub-agents.
     await agents.ask(agent_id, "renewToken", { ...renewal, sub_agents: [] });
     dialer.closeOther(agent_id, undefined);
-    return noticeRestart(deps, place);
+    return noticeRestart(deps, agent);
   }
   const tunnel = dialer.getTunnel(agent_id);
   // The daemon keeps both tokens until one of them is accepted, so a crash between these two steps does not lock it out.
@@ -125,18 +125,18 @@ const renewOnce = async (deps: Deps, agent_id: string, signal: AbortSignal): Pro
 };
 
 /** Neither daemon has got the new token, because either daemon may be the one of the person who lost access. */
-const noticeRestart = async ({ store, clock, topics }: Deps, place: AgentPlace): Promise<void> => {
-  const { workspace_id, workspace_name: workspace, owner_id } = place;
+const noticeRestart = async ({ store, clock, topics }: Deps, agent: AgentAccessRow): Promise<void> => {
+  const { workspace_id, workspace_name: workspace, owner_id } = agent;
   const now = clock.now();
   await store.commit([
     insertNotification({
       now,
       user_id: owner_id,
       kind: "workspace_agent_ended",
-      values: { workspace, agent: place.agent_name },
+      values: { workspace, agent: agent.agent_name },
       targets: [workspace_id],
       path: `/workspaces/${workspace_id}`,
-      dedupe: `workspace_agent_ended:${place.agent_id}:${now}`,
+      dedupe: `workspace_agent_ended:${agent.agent_id}:${now}`,
     }),
   ]);
   topics.publish("notified", owner_id, {});

@@ -3,9 +3,9 @@
 import { forbidden, invalid, notFound } from "#base/errors.ts";
 import { hasKeyPlaceholder, KEY_PLACEHOLDER, parseLinkTarget, withKey } from "#base/links/external-link.ts";
 import { findAgent } from "#db/agents/agents.ts";
-import { findAgentApp } from "#db/agents/app-places.ts";
+import { findAgentApp } from "#db/agents/named-apps.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import type { AgentPlace } from "../agents/find.ts";
+import type { AgentAccessRow } from "../agents/find.ts";
 import type { DomainContext } from "../context.ts";
 import { createWorkspaceKey } from "../users/workspace-key.ts";
 
@@ -22,21 +22,21 @@ type Deps = Pick<DomainContext, "store" | "clock"> & {
 export const createExternalLink = async (
   ctx: Deps,
   caller: UserCaller,
-  place: AgentPlace,
+  access: AgentAccessRow,
   slug: string,
 ): Promise<ExternalLink> => {
   const [agent, app] = await Promise.all([
-    ctx.store.get(findAgent({ id: place.agent_id })),
-    ctx.store.get(findAgentApp({ agent_id: place.agent_id, slug })),
+    ctx.store.get(findAgent({ id: access.agent_id })),
+    ctx.store.get(findAgentApp({ agent_id: access.agent_id, slug })),
   ]);
   if (!agent || !app) throw notFound();
   const target = parseLinkTarget(app.url);
   if (!hasKeyPlaceholder(app) || !target)
-    throw invalid(`The link of the app "${slug}" has no place for a key (${KEY_PLACEHOLDER}).`);
+    throw invalid(`The link of the app "${slug}" has no placeholder for a key (${KEY_PLACEHOLDER}).`);
   if (agent.parent_id !== null) {
     throw forbidden("This app can't receive a key: a program in the workspace declared it, not the template.");
   }
-  if (place.owner_id !== caller.user_id)
+  if (access.owner_id !== caller.user_id)
     throw forbidden("Only the owner of the workspace can open this app with a key.");
   const { scheme } = target;
   if (!ctx.config.external_app_schemes.includes(scheme)) {
@@ -44,6 +44,6 @@ export const createExternalLink = async (
       `Links with the scheme "${scheme}" can't receive a key. An administrator can add the scheme to external_app_schemes.`,
     );
   }
-  const { key, expires_at } = await createWorkspaceKey(ctx, caller, place, slug);
+  const { key, expires_at } = await createWorkspaceKey(ctx, caller, access, slug);
   return { url: withKey(app.url, key), expires_at };
 };

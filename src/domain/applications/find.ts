@@ -2,8 +2,8 @@
 // nothing: missing and forbidden apps get the same message.
 
 import { type AppName, formatLabel } from "#base/links/app-label.ts";
-import { findAgentApp, findNamedWorkspace, listNamedAgents, type NamedWorkspace } from "#db/agents/app-places.ts";
 import type { AgentAppRow } from "#db/agents/apps.ts";
+import { findAgentApp, findNamedWorkspace, listNamedAgents, type NamedWorkspace } from "#db/agents/named-apps.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -12,7 +12,7 @@ import { canUseWorkspace, isCoveredByKey } from "../access.ts";
 import { parsePort } from "./names.ts";
 
 /** An app or port that the caller can open. */
-export type AppPlace = {
+export type ResolvedApp = {
   readonly workspace_id: string;
   readonly owner_id: string;
   readonly agent_id: string;
@@ -35,7 +35,7 @@ export type AppPlace = {
 export type Refusal = "signed_out" | "not_found" | "dormant" | "stopped" | "starting" | "failed" | "no_address";
 
 type Deps = { readonly store: Store };
-type Target = { level: ShareLevel } & Pick<AppPlace, "port" | "tls" | "base" | "isPort">;
+type Target = { level: ShareLevel } & Pick<ResolvedApp, "port" | "tls" | "base" | "isPort">;
 
 /** `asPreflight`: for a CORS preflight, which browsers always send without cookies. */
 type Options = { readonly asPreflight?: boolean };
@@ -46,7 +46,7 @@ export const findApp = async (
   name: AppName,
   caller: UserCaller | undefined,
   { asPreflight = false }: Options = {},
-): Promise<AppPlace | Refusal> => {
+): Promise<ResolvedApp | Refusal> => {
   const refused: Refusal = caller ? "not_found" : "signed_out";
   const username = name.user === "me" ? caller?.username : name.user;
   const workspace = username && (await store.get(findNamedWorkspace({ username, name: name.workspace })));

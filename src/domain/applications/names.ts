@@ -132,8 +132,8 @@ export const isAppPath = (path: string): boolean => path.startsWith("/@") && !PA
 
 /** Parses `/@{user}/{workspace}[.{agent}]/apps/{app}/...`; undefined if it does not have this form. */
 export const parseAppPath = (path: string): AppPath | undefined => {
-  const [, prefix = "", user = "", place = "", app = "", rest = ""] = APP_PATH.exec(path) ?? [];
-  const [workspace = "", agent, ...others] = place.toLowerCase().split(".");
+  const [, prefix = "", user = "", label = "", app = "", rest = ""] = APP_PATH.exec(path) ?? [];
+  const [workspace = "", agent, ...others] = label.toLowerCase().split(".");
   const name = { user: user.toLowerCase(), workspace, agent, app: app.toLowerCase() };
   const parts = [name.user, workspace, name.app, ...(agent === undefined ? [] : [agent])];
   if (others.length > 0 || !parts.every((part) => /^[a-z0-9_-]+$/.test(part))) return undefined;

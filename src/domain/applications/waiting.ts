@@ -3,12 +3,12 @@
 import { agentStatus } from "#actors/agent/status.ts";
 import type { AppName } from "#base/links/app-label.ts";
 import { findAgent } from "#db/agents/agents.ts";
-import { findNamedWorkspace, listKnownApps, type NamedWorkspace } from "#db/agents/app-places.ts";
+import { findNamedWorkspace, listKnownApps, type NamedWorkspace } from "#db/agents/named-apps.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob, findLastJobLog } from "#db/workspaces/jobs.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { getEffectiveLevel, type ShareLevel } from "#schema/workspaces/port-share.ts";
 import { canUseWorkspace } from "../access.ts";
@@ -44,9 +44,9 @@ export const findAwaited = async (
   if (!workspace) return undefined;
   const isUser = caller !== undefined && canUseWorkspace(caller, workspace);
   if (!isUser && !(await isVisitor(deps, workspace, name, caller))) return undefined;
-  const place = await store.get(findWorkspacePlace({ id: workspace.id }));
-  if (!place) return undefined;
-  return { workspace_id: workspace.id, name: workspace.name, isUser, ...(await findStanding(deps, place)) };
+  const access = await store.get(findWorkspaceAccessRow({ id: workspace.id }));
+  if (!access) return undefined;
+  return { workspace_id: workspace.id, name: workspace.name, isUser, ...(await findStanding(deps, access)) };
 };
 
 /** True if the template lets visitors start the workspace, and this visitor could open the app when it last ran. */

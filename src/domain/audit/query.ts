@@ -13,9 +13,10 @@ import { findFilterOrganization, findFilterUsers } from "./resolve-names.ts";
 /** Returns the organizations whose entries the caller may see; undefined means all entries. */
 export const listAuditedOrganizations = (caller: UserCaller, log = "audit log"): readonly string[] | undefined => {
   if (canReadAudit(caller)) return undefined;
-  const places = Object.keys(caller.organizations).filter((id) => canReadAudit(caller, id));
-  if (places.length === 0) throw forbidden(`Only owners and auditors, of the site or an organization, see the ${log}.`);
-  return places;
+  const organizations = Object.keys(caller.organizations).filter((id) => canReadAudit(caller, id));
+  if (organizations.length === 0)
+    throw forbidden(`Only owners and auditors, of the site or an organization, see the ${log}.`);
+  return organizations;
 };
 
 /** Returns the filter for `q`, limited to what the caller may see. Throws 400 with one validation per mistake. */

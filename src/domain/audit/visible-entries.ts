@@ -1,6 +1,6 @@
 // Entries of the audit log as one reader sees them. What a chat is called, its labels and what its model may do without asking belong to people who
 // may read the chat: anyone else who reads the log, and everyone once the chat is deleted, sees that they changed (rule AU-20).
-import { type ChatPlace, listChatPlaces } from "#db/chats/chats.ts";
+import { type ChatAccessRow, listChatAccessRows } from "#db/chats/chats.ts";
 import { listSharedWith } from "#db/chats/shares.ts";
 import { toZeroValue } from "#db/reports/audit/diff.ts";
 import type { AuditEntryView } from "#db/reports/audit/search.ts";
@@ -54,23 +54,23 @@ const listReadable = async (
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> => {
   if (ids.length === 0 || !hasScope(caller.scopes, "chat:read")) return new Set();
-  const places = await store.scan(listChatPlaces({ ids: JSON.stringify(ids) }));
-  const ofOthers = places.filter((place) => !canUpdateChat(caller, place));
+  const chats = await store.scan(listChatAccessRows({ ids: JSON.stringify(ids) }));
+  const ofOthers = chats.filter((chat) => !canUpdateChat(caller, chat));
   const shareable = ofOthers.filter(({ organization_id }) => listReaderIds(caller, organization_id).length > 0);
   const shared = await listShared(store, caller, shareable);
-  const isReadable = (place: ChatPlace): boolean => canUpdateChat(caller, place) || shared.has(getRoot(place));
-  return new Set(places.filter(isReadable).map(({ id }) => id));
+  const isReadable = (chat: ChatAccessRow): boolean => canUpdateChat(caller, chat) || shared.has(getRoot(chat));
+  return new Set(chats.filter(isReadable).map(({ id }) => id));
 };
 
-const getRoot = ({ id, parent_chat_id }: ChatPlace): string => parent_chat_id ?? id;
+const getRoot = ({ id, parent_chat_id }: ChatAccessRow): string => parent_chat_id ?? id;
 
 const listShared = async (
   store: DomainContext["store"],
   { user_id, groups }: UserCaller,
-  places: readonly ChatPlace[],
+  chats: readonly ChatAccessRow[],
 ): Promise<ReadonlySet<string>> => {
-  if (places.length === 0) return new Set();
-  const roots = JSON.stringify(places.map(getRoot));
+  if (chats.length === 0) return new Set();
+  const roots = JSON.stringify(chats.map(getRoot));
   const rows = await store.scan(listSharedWith({ roots, subjects: JSON.stringify([user_id, ...groups]) }));
   return new Set(rows.map(({ id }) => id));
 };

@@ -49,12 +49,12 @@ export const createBuild = async (
   caller: UserCaller,
   { extraWrites, isOnBehalf = false, after }: BuildOptions = {},
 ): Promise<Build> => {
-  const place = await findPlace(ctx, workspace_id, body, caller);
-  if (after !== undefined && place.last.id !== after) throw conflict("Another build was started in the meantime.");
-  const build = await planBuild(ctx, place, body, caller);
-  const no_user_data = hidesUserData({ by: "server" }, place.last.no_user_data);
+  const target = await findBuildTarget(ctx, workspace_id, body, caller);
+  if (after !== undefined && target.last.id !== after) throw conflict("Another build was started in the meantime.");
+  const build = await planBuild(ctx, target, body, caller);
+  const no_user_data = hidesUserData({ by: "server" }, target.last.no_user_data);
   const onBehalf = isOnBehalf ? { no_user_data, approves_schedule: false } : {};
-  return startBuild(ctx, place, { ...build, ...onBehalf }, caller, extraWrites);
+  return startBuild(ctx, target, { ...build, ...onBehalf }, caller, extraWrites);
 };
 
 /**
@@ -68,14 +68,14 @@ export const restartWorkspace = async (
   body: RestartWorkspace,
   caller: UserCaller,
 ): Promise<Build> => {
-  const place = await findPlace(ctx, workspace_id, { transition: "start" }, caller);
-  const start = await planBuild(ctx, place, { ...body, transition: "start" }, caller);
-  const job = await ctx.store.get(findJob({ id: place.last.job_id }));
-  const isRunning = place.last.transition === "start" && job !== undefined && toJobStatus(job) === "succeeded";
-  if (!isRunning) return startBuild(ctx, place, start, caller);
+  const target = await findBuildTarget(ctx, workspace_id, { transition: "start" }, caller);
+  const start = await planBuild(ctx, target, { ...body, transition: "start" }, caller);
+  const job = await ctx.store.get(findJob({ id: target.last.job_id }));
+  const isRunning = target.last.transition === "start" && job !== undefined && toJobStatus(job) === "succeeded";
+  if (!isRunning) return startBuild(ctx, target, start, caller);
   const reason = body.reason === undefined ? {} : { reason: body.reason };
-  const stop = await planBuild(ctx, place, { transition: "stop", ...reason }, caller);
-  return startBuild(ctx, place, { ...stop, followed_by: start }, caller);
+  const stop = await planBuild(ctx, target, { transition: "stop", ...reason }, caller);
+  return startBuild(ctx, target, { ...stop, followed_by: start }, caller);
 };
 
 /**
@@ -90,13 +90,13 @@ export const restoreBuild = async (
 ): Promise<Build> => {
   if (snapshot.status !== "ready")
     throw conflict(`The snapshot is ${snapshot.status}; only a ready one can be restored.`);
-  const place = await findPlace(ctx, workspace_id, { transition: "stop" }, caller);
-  const { workspace, last } = place;
+  const target = await findBuildTarget(ctx, workspace_id, { transition: "stop" }, caller);
+  const { workspace, last } = target;
   await checkOwnerBelongs(ctx.store, workspace);
-  const stop = await planBuild(ctx, place, { transition: "stop" }, caller);
+  const stop = await planBuild(ctx, target, { transition: "stop" }, caller);
   const job = await ctx.store.get(findJob({ id: last.job_id }));
   const isRunning = last.transition === "start" && job !== undefined && toJobStatus(job) === "succeeded";
-  const follows = isRunning ? { followed_by: await planBuild(ctx, place, { transition: "start" }, caller) } : {};
+  const follows = isRunning ? { followed_by: await planBuild(ctx, target, { transition: "start" }, caller) } : {};
   const restore = { workspace_id: snapshot.workspace_id, snapshot_id: snapshot.id, once: true };
   const restored = insertAudit({
     now: ctx.clock.now(),
@@ -108,7 +108,7 @@ export const restoreBuild = async (
     workspace_id: workspace.id,
     after: { restored_by_build: stop.id },
   });
-  return startBuild(ctx, place, { ...stop, ...follows, restore }, caller, [restored]);
+  return startBuild(ctx, target, { ...stop, ...follows, restore }, caller, [restored]);
 };
 
 /**
@@ -121,12 +121,12 @@ export const restoreDeleted = async (
   name: string | undefined,
   caller: UserCaller,
 ): Promise<Build> => {
-  const place = await findPlace(ctx, workspace_id, { transition: "stop" }, caller, true);
-  const { workspace, last, template } = place;
+  const target = await findBuildTarget(ctx, workspace_id, { transition: "stop" }, caller, true);
+  const { workspace, last, template } = target;
   await checkOwnerBelongs(ctx.store, workspace);
   if (!workspace.deleted || workspace.trashed_until === null) throw conflict("The workspace is not in the trash.");
   if (template.deleted) throw conflict("The template of the workspace was deleted.");
-  const build = await planBuild(ctx, place, { transition: "stop" }, caller);
+  const build = await planBuild(ctx, target, { transition: "stop" }, caller);
   const free = name ?? (await findFreeName(ctx, workspace));
   await ctx.workspaces.ask(workspace.id, "restoreDeleted", { name: free, build, after: last.id });
   return presentBuild(ctx, build, caller);
@@ -146,16 +146,16 @@ const findFreeName = async ({ store }: DomainContext, { owner_id, name }: Worksp
   throw conflict("The name of the workspace is taken. Choose another one.");
 };
 
-type BuildPlace = { readonly workspace: WorkspaceRow; readonly last: BuildRow; readonly template: TemplateRow };
+type BuildTarget = { readonly workspace: WorkspaceRow; readonly last: BuildRow; readonly template: TemplateRow };
 
 /** Returns the workspace for a permitted build, with its previous build. */
-const findPlace = async (
+const findBuildTarget = async (
   { store }: DomainContext,
   workspace_id: string,
   body: CreateBuild,
   caller: UserCaller,
   restores = false,
-): Promise<BuildPlace> => {
+): Promise<BuildTarget> => {
   await pace.next();
   const workspace = await store.get(findWorkspace({ id: workspace_id.toLowerCase() }));
   if (!workspace || !canSeeWorkspace(caller, workspace)) throw notFound();
@@ -171,7 +171,7 @@ const findPlace = async (
 
 const planBuild = async (
   ctx: DomainContext,
-  { workspace, last, template }: BuildPlace,
+  { workspace, last, template }: BuildTarget,
   body: CreateBuild,
   caller: UserCaller,
 ): Promise<NewBuild> => {
@@ -215,7 +215,7 @@ const hasChangedInput = ({ rich_parameter_values = [], template_version_preset_i
 
 const startBuild = async (
   ctx: DomainContext,
-  { workspace, last }: BuildPlace,
+  { workspace, last }: BuildTarget,
   build: NewBuild,
   caller: UserCaller,
   extraWrites: readonly Statement[] = [],

@@ -6,7 +6,7 @@ import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findUser } from "#db/users/users.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
-import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow, type WorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateBuild } from "#schema/workspaces/build.ts";
 import { toJobStatus } from "#schema/workspaces/job.ts";
@@ -37,14 +37,14 @@ export type WakeInput = {
 /** Returns the state of a workspace. Reads by key. */
 export const findStanding = async (
   { store }: Pick<DomainContext, "store">,
-  place: Pick<WorkspacePlace, "latest_build_id" | "dormant_at" | "deleted">,
+  workspace: Pick<WorkspaceAccessRow, "latest_build_id" | "dormant_at" | "deleted">,
 ): Promise<Waking> => {
-  const build = await store.get(findBuild({ id: place.latest_build_id }));
+  const build = await store.get(findBuild({ id: workspace.latest_build_id }));
   const job = build && (await store.get(findJob({ id: build.job_id })));
   if (!build || !job) throw notFound();
   const toWaking = (standing: Standing): Waking => ({ standing, build_id: build.id });
-  if (place.deleted || build.transition === "delete") return toWaking("deleted");
-  if (isDormant(place)) return toWaking("dormant");
+  if (workspace.deleted || build.transition === "delete") return toWaking("deleted");
+  if (isDormant(workspace)) return toWaking("dormant");
   const status = toJobStatus(job);
   const isStart = build.transition === "start";
   if (status === "succeeded") return toWaking(isStart ? "running" : "stopped");
@@ -57,11 +57,11 @@ export const findStanding = async (
  * reason when this connection may not start it, and whatever error the build is rejected with.
  */
 export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeInput): Promise<Waking> => {
-  const place = await ctx.store.get(findWorkspacePlace({ id }));
-  if (!place) throw notFound();
-  const found = await findStanding(ctx, place);
+  const workspace = await ctx.store.get(findWorkspaceAccessRow({ id }));
+  if (!workspace) throw notFound();
+  const found = await findStanding(ctx, workspace);
   if (found.standing !== "stopped") return found;
-  const initiator = await checkWake(ctx, place, input);
+  const initiator = await checkWake(ctx, workspace, input);
   const { wakes } = ctx;
   const started = wakes.get(id) ?? start(ctx, { id, after: found.build_id }, initiator, input.reason);
   wakes.set(id, started);
@@ -69,7 +69,7 @@ export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeI
     const build_id = await started;
     // Another caller has started or changed it.
     if (build_id === undefined)
-      return await findStanding(ctx, (await ctx.store.get(findWorkspacePlace({ id }))) ?? place);
+      return await findStanding(ctx, (await ctx.store.get(findWorkspaceAccessRow({ id }))) ?? workspace);
     return { standing: "starting", build_id };
   } finally {
     if (wakes.get(id) === started) wakes.delete(id);
@@ -88,7 +88,7 @@ const start = async (
     // Any page can make a browser connect, so connecting does not approve what the workspace runs.
     return (await createBuild(ctx, id, body, initiator, { isOnBehalf: true, after })).id;
   } catch (error) {
-    const now = await ctx.store.get(findWorkspacePlace({ id }));
+    const now = await ctx.store.get(findWorkspaceAccessRow({ id }));
     const isOvertaken = error instanceof AppError && error.kind === "conflict" && now !== undefined;
     if (isOvertaken && (await findStanding(ctx, now)).standing !== "stopped") return undefined;
     throw error;
@@ -98,14 +98,14 @@ const start = async (
 /** Returns who starts it. Rejects with 403 for callers who may not, and with 409 when the template or the owner has disabled it. */
 const checkWake = async (
   { store }: DomainContext,
-  place: WorkspacePlace,
+  workspace: WorkspaceAccessRow,
   { caller, isVisitor = false }: WakeInput,
 ): Promise<UserCaller> => {
-  const template = await store.get(findTemplateEvenDeleted({ id: place.template_id }));
+  const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
   const level = (template?.wake_on_connect ?? "off") as WakeLevel;
-  const isPerson = caller !== undefined && canStartStop(caller, place);
+  const isPerson = caller !== undefined && canStartStop(caller, workspace);
   const visits = isVisitor && level === "public";
-  if (place.owner_id === PREBUILDS_USER_ID || (!isPerson && !visits)) {
+  if (workspace.owner_id === PREBUILDS_USER_ID || (!isPerson && !visits)) {
     throw forbidden("You may not start this workspace.");
   }
   if (level === "off") {
@@ -114,7 +114,7 @@ const checkWake = async (
     );
   }
   // A visitor starts it on the owner's behalf, if the owner allows it.
-  const initiator = isPerson ? caller : await loadCaller(store, place.owner_id);
+  const initiator = isPerson ? caller : await loadCaller(store, workspace.owner_id);
   const chooser = initiator && (await store.get(findUser({ id: initiator.user_id })));
   if (!initiator || !chooser) throw forbidden("The workspace's owner may not start it now.");
   if (!chooser.wake_on_connect)

@@ -2,7 +2,7 @@
 import type { CheckedCommand } from "#actors/chat/hooks/hook-commands.ts";
 import { type AdmittedPrompt, admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import { notFound } from "#base/errors.ts";
-import { type ChatPlace, findChat } from "#db/chats/chats.ts";
+import { type ChatAccessRow, findChat } from "#db/chats/chats.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { DomainContext } from "../context.ts";
@@ -18,7 +18,7 @@ type Submission = {
 /** Returns the content to store after hooks have seen it. Messages that would be rejected are rejected before any hook is called. */
 export const admitUserPrompt = async (
   ctx: DomainContext,
-  { id, key, owner_id }: ChatPlace,
+  { id, key, owner_id }: ChatAccessRow,
   { typed, asked, request_key }: Submission,
 ): Promise<AdmittedPrompt> => {
   const as_is = { content: typed, custom_prompt: null };

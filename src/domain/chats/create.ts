@@ -4,7 +4,7 @@ import { admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
-import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow, type WorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { Chat, CreateChat } from "#schema/chats/chat.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canCreateChat, canUseWorkspace } from "../access.ts";
@@ -135,8 +135,8 @@ export const requireUsableWorkspace = async (
   { store }: DomainContext,
   caller: UserCaller,
   id: string,
-): Promise<WorkspacePlace> => {
-  const workspace = await store.get(findWorkspacePlace({ id: id.toLowerCase() }));
+): Promise<WorkspaceAccessRow> => {
+  const workspace = await store.get(findWorkspaceAccessRow({ id: id.toLowerCase() }));
   if (workspace && !workspace.deleted && canUseWorkspace(caller, workspace)) return workspace;
   throw invalidField("workspace_id", "names no workspace you can use");
 };

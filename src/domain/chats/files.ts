@@ -1,7 +1,7 @@
 // Stores and finds files of chats (rules FL-1 to FL-6). The type is detected from the content.
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import { type ChatFileRow, findChatFile, findChatIdByKey, insertChatFile } from "#db/chats/files.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canCreateChat, isOwner } from "../access.ts";
@@ -51,6 +51,6 @@ export const findFile = async (ctx: DomainContext, caller: UserCaller, id: strin
 const canRead = async (ctx: DomainContext, caller: UserCaller, file: ChatFileRow): Promise<boolean> => {
   if (file.owner_id === caller.user_id || isOwner(caller)) return true;
   const chat = file.chat === null ? undefined : await ctx.store.get(findChatIdByKey({ key: file.chat }));
-  const place = chat && (await ctx.store.get(findChatPlace(chat)));
-  return place !== undefined && canSeeChat(ctx, caller, place);
+  const access = chat && (await ctx.store.get(findChatAccessRow(chat)));
+  return access !== undefined && canSeeChat(ctx, caller, access);
 };

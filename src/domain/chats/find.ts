@@ -1,6 +1,6 @@
 // Finds the chat of a request and checks access: hidden is 404, visible but another user's is 403 (facts/chats 4.1).
 import { conflict, forbidden, notFound } from "#base/errors.ts";
-import { type ChatPlace, findAgentSession, findChatPlace } from "#db/chats/chats.ts";
+import { type ChatAccessRow, findAgentSession, findChatAccessRow } from "#db/chats/chats.ts";
 import { findSnapshot } from "#db/chats/context.ts";
 import { listChatFiles } from "#db/chats/files.ts";
 import { isSharedWith } from "#db/chats/shares.ts";
@@ -18,47 +18,51 @@ import { presentAgentOptions, presentChat, presentContext } from "./present.ts";
 export const canSeeChat = async (
   { store }: Pick<DomainContext, "store">,
   caller: UserCaller,
-  place: ChatPlace,
+  chat: ChatAccessRow,
 ): Promise<boolean> =>
-  canUpdateChat(caller, place) || isSharedWith(store, getRoot(place), listReaderIds(caller, place.organization_id));
+  canUpdateChat(caller, chat) || isSharedWith(store, getRoot(chat), listReaderIds(caller, chat.organization_id));
 
-const getRoot = ({ id, parent_chat_id }: ChatPlace): string => parent_chat_id ?? id;
+const getRoot = ({ id, parent_chat_id }: ChatAccessRow): string => parent_chat_id ?? id;
 
 /** Returns a chat the caller can see. Rejects with 404. */
-export const findVisibleChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
-  const place = await ctx.store.get(findChatPlace({ id: id.toLowerCase() }));
-  if (!place || !(await canSeeChat(ctx, caller, place))) throw notFound();
-  return place;
+export const findVisibleChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatAccessRow> => {
+  const chat = await ctx.store.get(findChatAccessRow({ id: id.toLowerCase() }));
+  if (!chat || !(await canSeeChat(ctx, caller, chat))) throw notFound();
+  return chat;
 };
 
 /**
  * Returns the access that a stream of the chat depends on: the stream ends when the caller can no longer see the chat or it is deleted
  * (rule CS-5).
  */
-export const chatAccess = (ctx: DomainContext, place: ChatPlace): Access => ({
-  key: `chat ${place.id}`,
-  topic: getRoot(place),
+export const chatAccess = (ctx: DomainContext, chat: ChatAccessRow): Access => ({
+  key: `chat ${chat.id}`,
+  topic: getRoot(chat),
   lost: "you no longer have access to the chat",
   holds: async (caller) => {
-    const now = await ctx.store.get(findChatPlace({ id: place.id }));
+    const now = await ctx.store.get(findChatAccessRow({ id: chat.id }));
     return now !== undefined && canSeeChat(ctx, caller, now);
   },
 });
 
 /** Returns a chat the caller can change. Rejects with 404, and with 403 for users it is only shared with. */
-export const findChangeableChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
-  const place = await findVisibleChat(ctx, id, caller);
-  if (!canUpdateChat(caller, place)) throw forbidden("This chat is shared with you as read-only.");
-  return place;
+export const findChangeableChat = async (
+  ctx: DomainContext,
+  id: string,
+  caller: UserCaller,
+): Promise<ChatAccessRow> => {
+  const chat = await findVisibleChat(ctx, id, caller);
+  if (!canUpdateChat(caller, chat)) throw forbidden("This chat is shared with you as read-only.");
+  return chat;
 };
 
 /** Returns a chat the caller can send to: only its owner, while a member of its organization. Rejects with 404, 403, or 409 if archived. */
-export const loadOwnChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
-  const place = await findVisibleChat(ctx, id, caller);
-  if (!canDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
-  if (!canWorkIn(caller, place.organization_id)) throw forbidden("You are not a member of the chat's organization.");
-  if (place.archived) throw conflict("The chat is archived. Unarchive it first.");
-  return place;
+export const loadOwnChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatAccessRow> => {
+  const chat = await findVisibleChat(ctx, id, caller);
+  if (!canDriveChat(caller, chat)) throw forbidden("Only the owner of a chat can do this.");
+  if (!canWorkIn(caller, chat.organization_id)) throw forbidden("You are not a member of the chat's organization.");
+  if (chat.archived) throw conflict("The chat is archived. Unarchive it first.");
+  return chat;
 };
 
 /** Returns the chat with its children. Rejects with 404 when it no longer exists. */

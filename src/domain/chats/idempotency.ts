@@ -1,7 +1,7 @@
 // Idempotent requests: with an `Idempotency-Key`, a repeated request gets the first one's response (rule CH-40).
 import { invalidField } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import { findAnswer, type RequestKey } from "#db/chats/requests.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -48,7 +48,7 @@ export const isCreatedByRequest = async (
   id: string,
   request: RequestKey | undefined,
 ): Promise<boolean> => {
-  const created = request && (await ctx.store.get(findChatPlace({ id })));
+  const created = request && (await ctx.store.get(findChatAccessRow({ id })));
   if (created) await isRepeated(ctx, created.key, request);
   return created !== undefined;
 };

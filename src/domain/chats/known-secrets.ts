@@ -6,7 +6,7 @@ import { loadSensitiveValues } from "#db/templates/variables.ts";
 import { listKeyHashes } from "#db/users/api-keys.ts";
 import { listDeployKeys } from "#db/users/deploy-keys.ts";
 import { findGitSshKey } from "#db/users/git-ssh-keys.ts";
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { ChatSecrets } from "#src/tools/mask.ts";
 import { makeChatToken } from "../ai/chat-token.ts";
 import { makeWorkspaceToken } from "../ai/workspace-token.ts";
@@ -21,7 +21,7 @@ type Deps = Pick<DomainContext, "store" | "links" | "modelSettings" | "encryptio
 export const loadKnownSecrets = async (deps: Deps, of: SecretScope): Promise<ChatSecrets> => {
   const { store, links, modelSettings, encryption } = deps;
   const { chat_id, owner_id, workspace_id } = of;
-  const workspace = workspace_id === null ? undefined : await store.get(findWorkspacePlace({ id: workspace_id }));
+  const workspace = workspace_id === null ? undefined : await store.get(findWorkspaceAccessRow({ id: workspace_id }));
   // A shared workspace has the linked accounts of its own owner.
   const people = [...new Set([owner_id, ...(workspace ? [workspace.owner_id] : [])])];
   const [keys, tokens, linked, providers, kept, ssh, variables] = await Promise.all([

@@ -97,10 +97,10 @@ export const setCompactionThreshold = async (
 /** Sets a user's model choice; the caller's access must have been checked. Rejects with 400. */
 export const setModelOverride = async (
   { store, clock, models }: DomainContext,
-  place: { readonly organization_id: string; readonly user_id: string; readonly context: OverrideContext },
+  scope: { readonly organization_id: string; readonly user_id: string; readonly context: OverrideContext },
   { mode, model_config_id, reasoning_effort }: PutModelOverride,
 ): Promise<void> => {
-  const { organization_id, user_id, context } = place;
+  const { organization_id, user_id, context } = scope;
   if (mode === "deployment_default" && context === "root") throw invalidField("mode", "is not for root");
   const model = mode === "model" ? requireModel(models, model_config_id) : undefined;
   const effort = mode === "model" ? parseEffort(reasoning_effort) : undefined;
@@ -109,9 +109,9 @@ export const setModelOverride = async (
       ? { mode, model_config_id: model, ...(effort ? { reasoning_effort: effort } : {}) }
       : ({ mode } as { mode: Exclude<PutModelOverride["mode"], "model"> });
   const about = { now: clock.now(), organization_id, resource_id: user_id };
-  const before = await readModelOverride(store, place);
+  const before = await readModelOverride(store, scope);
   await store.commit([
-    upsertModelOverride(place, after),
+    upsertModelOverride(scope, after),
     insertAudit({
       ...about,
       action: "write",

@@ -5,7 +5,7 @@ import { readChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findUser } from "#db/users/users.ts";
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { applyPermissionMode, isLooserMode, requireAsking, toPermissionMode } from "#src/tools/permission-mode.ts";
 import { canHaveLocal, explainNoLocal, LOCAL_PROVISIONER } from "../builds/local-rule.ts";
@@ -81,7 +81,7 @@ export const shouldAskIn = async (
 
 /** Returns whether only the operating system isolates the workspace from the server or a worker. */
 const isOnServer = async (store: Store, workspace_id: string): Promise<boolean> => {
-  const place = await store.get(findWorkspacePlace({ id: workspace_id }));
-  const template = place && (await store.get(findTemplateEvenDeleted({ id: place.template_id })));
+  const workspace = await store.get(findWorkspaceAccessRow({ id: workspace_id }));
+  const template = workspace && (await store.get(findTemplateEvenDeleted({ id: workspace.template_id })));
   return template?.provisioner === LOCAL_PROVISIONER;
 };

@@ -5,10 +5,10 @@ import { AppError } from "#base/errors.ts";
 import { ANY_TYPE } from "#base/file-signature.ts";
 import { deriveUuid } from "#base/ids.ts";
 import { pause } from "#base/retry.ts";
-import { findChat, findChatPlace } from "#db/chats/chats.ts";
+import { findChat, findChatAccessRow } from "#db/chats/chats.ts";
 import { findChatFile, insertChatFile, linkChatFiles } from "#db/chats/files.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
-import { findWorkspaceByName, findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow, findWorkspaceByName } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { toPresetId } from "#src/provisioners/presets.ts";
@@ -61,15 +61,15 @@ export class ChatToolServices implements ToolServices {
     const { store } = this.#ctx;
     const id = this.#scope.workspace_id;
     const owner = await this.#owner();
-    const place = id === null ? undefined : await store.get(findWorkspacePlace({ id }));
-    return owner !== undefined && place !== undefined && canUseWorkspace(owner, place);
+    const workspace = id === null ? undefined : await store.get(findWorkspaceAccessRow({ id }));
+    return owner !== undefined && workspace !== undefined && canUseWorkspace(owner, workspace);
   }
 
   async loadSecrets(): Promise<ChatSecrets> {
     const id = this.#scope.workspace_id;
-    const place = id === null ? undefined : await this.#ctx.store.get(findWorkspacePlace({ id }));
+    const workspace = id === null ? undefined : await this.#ctx.store.get(findWorkspaceAccessRow({ id }));
     // The key pair is created on first use, which may be in a tool's call: its first output must be masked, too.
-    if (place) await readGitSshKey(this.#ctx, place.owner_id).catch(ignoreDeletedUser);
+    if (workspace) await readGitSshKey(this.#ctx, workspace.owner_id).catch(ignoreDeletedUser);
     return loadKnownSecrets(this.#ctx, this.#scope);
   }
 
@@ -149,11 +149,11 @@ export class ChatToolServices implements ToolServices {
     // Derived from the call, so that a retry after a crash finds the same workspace.
     const name = input.name ?? `${template.name.slice(0, 20).replace(/-+$/, "")}-${this.#scope.run_id.slice(0, 6)}`;
     const id = await this.#findOrCreate({ ...input, name }, caller);
-    const place = await store.get(findWorkspacePlace({ id }));
+    const workspace = await store.get(findWorkspaceAccessRow({ id }));
     const chat = await store.get(findChat({ id: this.#scope.chat_id }));
     const asks = chat !== undefined && (await shouldAskIn(store, chat, id));
     await chats.ask(this.#scope.chat_id, "change", { patch: { workspace_id: id }, asks, pin: null });
-    return { ...(await this.#waitUntilReady(id, caller, signal)), created: true, build_id: place?.latest_build_id };
+    return { ...(await this.#waitUntilReady(id, caller, signal)), created: true, build_id: workspace?.latest_build_id };
   }
 
   async startWorkspace(parameters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ToolResult> {
@@ -204,8 +204,8 @@ export class ChatToolServices implements ToolServices {
   /** Returns the number of the provisioner's attempt to restart a dead agent; undefined if it is not restarting it. */
   async #restarting(workspace_id: string): Promise<number | undefined> {
     const { store, provisioners } = this.#ctx;
-    const place = await store.get(findWorkspacePlace({ id: workspace_id }));
-    const template = place && (await store.get(findTemplateEvenDeleted({ id: place.template_id })));
+    const workspace = await store.get(findWorkspaceAccessRow({ id: workspace_id }));
+    const template = workspace && (await store.get(findTemplateEvenDeleted({ id: workspace.template_id })));
     return template && provisioners.get(template.provisioner)?.getRestartAttempt?.(workspace_id);
   }
 
@@ -226,11 +226,11 @@ export class ChatToolServices implements ToolServices {
     const { chat_id, owner_id, organization_id, run_id } = this.#scope;
     const id = deriveUuid(number === 0 ? `file ${run_id}` : `file ${run_id} ${number}`);
     if (await store.get(findChatFile({ id }))) return id;
-    const place = await store.get(findChatPlace({ id: chat_id }));
-    if (!place) throw new ToolError("The chat no longer exists.");
+    const chat = await store.get(findChatAccessRow({ id: chat_id }));
+    if (!chat) throw new ToolError("The chat no longer exists.");
     const { hash, size } = await blobs.put(asStream(bytes));
     const row = { id, organization_id, owner_id, hash, name, media_type, size, chat: null, created_at: clock.now() };
-    await store.commit([insertChatFile(row), ...linkChatFiles(place.key, [id], clock.now())]);
+    await store.commit([insertChatFile(row), ...linkChatFiles(chat.key, [id], clock.now())]);
     return id;
   }
 
@@ -305,8 +305,9 @@ export class ChatToolServices implements ToolServices {
   async #workspace(caller: UserCaller): Promise<Workspace> {
     const id = this.#scope.workspace_id;
     if (id === null) throw new ToolError("This chat is not bound to a workspace.");
-    const place = await this.#ctx.store.get(findWorkspacePlace({ id }));
-    const workspace = place && canUseWorkspace(caller, place) ? await readWorkspace(this.#ctx, id, caller) : undefined;
+    const access = await this.#ctx.store.get(findWorkspaceAccessRow({ id }));
+    const workspace =
+      access && canUseWorkspace(caller, access) ? await readWorkspace(this.#ctx, id, caller) : undefined;
     if (!workspace) throw new ToolError("The workspace does not exist, or this chat may no longer use it.");
     return workspace;
   }

@@ -58,8 +58,8 @@ const loadDraft = async ({ modelSettings }: Deps, given: TryModelProvider): Prom
   if (wanted !== undefined && !stored) throw notFound();
   const kind = stored?.provider ?? parseKind(given.provider ?? "");
   const base_url = parseBaseUrl(given.base_url ?? stored?.base_url ?? "", requiresBaseUrl(kind));
-  const isSamePlace = stored !== undefined && getOrigin(base_url) === getOrigin(stored.base_url);
-  const key = given.api_key === undefined ? (isSamePlace ? stored.key() : "") : parseKey(given.api_key);
+  const isSameOrigin = stored !== undefined && getOrigin(base_url) === getOrigin(stored.base_url);
+  const key = given.api_key === undefined ? (isSameOrigin ? stored.key() : "") : parseKey(given.api_key);
   const about = { id: stored?.id ?? uuid(), provider: kind, display_name: stored?.display_name ?? kind, enabled: true };
   return { ...about, base_url, has_api_key: key !== "", key: () => key };
 };

@@ -17,7 +17,7 @@ import {
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { ConnectionType } from "#schema/connections.ts";
-import { type AgentPlace, findAgentById } from "../agents/find.ts";
+import { type AgentAccessRow, findAgentById } from "../agents/find.ts";
 
 /** Who connects, as far as known. */
 export type ConnectedBy = {
@@ -163,9 +163,9 @@ export class ConnectionLogger {
   async #insert(id: string, connection: NewConnection): Promise<OwnedStatements> {
     const { agent_id, at = this.#clock.now() } = connection;
     if (!this.#hasRoom(agent_id)) return NO_STATEMENTS;
-    const place = await findAgentById(this.#store, agent_id);
-    if (!place) return NO_STATEMENTS;
-    return { statements: [insertConnection(toRow(id, at, place, connection))], part: place.part };
+    const agent = await findAgentById(this.#store, agent_id);
+    if (!agent) return NO_STATEMENTS;
+    return { statements: [insertConnection(toRow(id, at, agent, connection))], part: agent.part };
   }
 
   #write(make: () => Promise<OwnedStatements>): Promise<void> {
@@ -206,18 +206,18 @@ export class ConnectionLogger {
   }
 }
 
-const toRow = (id: string, at: number, place: AgentPlace, connection: NewConnection): NewConnectionRow => {
+const toRow = (id: string, at: number, agent: AgentAccessRow, connection: NewConnection): NewConnectionRow => {
   const { type, user_id, ip, user_agent, target = "", connection_id = null, status_code = null } = connection;
   return {
     id,
     connect_time: at,
     type,
-    organization_id: place.organization_id,
-    workspace_id: place.workspace_id,
-    workspace_name: place.workspace_name,
-    owner_id: place.owner_id,
-    agent_id: place.agent_id,
-    agent_name: place.agent_name,
+    organization_id: agent.organization_id,
+    workspace_id: agent.workspace_id,
+    workspace_name: agent.workspace_name,
+    owner_id: agent.owner_id,
+    agent_id: agent.agent_id,
+    agent_name: agent.agent_name,
     connection_id,
     status_code,
     user_id,

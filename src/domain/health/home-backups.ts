@@ -19,10 +19,10 @@ export const checkHomeBackupTarget = async (config: Config, env: Env, clock: Clo
   // The key is not needed to check whether the target is writable.
   const store = HomeBackupStore.open({ config, clock, path: env.PATH, recovery_key: "" });
   if (!store) return { name, status: "ok", detail: "off; set home_backup_dir or home_backup_s3_bucket" };
-  const { url } = store.place;
+  const { url } = store.storage;
   try {
     const engine = await store.chooseEngine();
-    const checking = store.place.check();
+    const checking = store.storage.check();
     // It may fail after the response.
     checking.catch(() => {});
     if (!(await finishesWithin(clock, RESPONSE_TIMEOUT_MS, checking))) {

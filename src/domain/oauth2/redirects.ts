@@ -99,7 +99,7 @@ export const withParameters = (address: string, values: Readonly<Record<string, 
 };
 
 /** Returns the target of a URI in readable form. */
-export const formatPlace = (address: string): string => {
+export const formatDestination = (address: string): string => {
   const url = new URL(address);
   if (isLoopback(url)) return `a program on your own machine (${url.host})`;
   return url.protocol === "https:" ? url.host : `the program on your own machine that opens ${url.protocol} links`;

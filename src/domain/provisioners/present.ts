@@ -11,7 +11,7 @@ import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findUser } from "#db/users/users.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type {
   CurrentJob,
   ProvisionerDaemon,
@@ -82,7 +82,7 @@ const presentJob = async ({ store }: Deps, id: string, caller: UserCaller): Prom
   const job = await store.get(findJob({ id }));
   const { workspace_build_id, template_version_id } = job?.input ?? {};
   const build = workspace_build_id ? await store.get(findBuild({ id: workspace_build_id })) : undefined;
-  const workspace = build ? await store.get(findWorkspacePlace({ id: build.workspace_id })) : undefined;
+  const workspace = build ? await store.get(findWorkspaceAccessRow({ id: build.workspace_id })) : undefined;
   const shown = workspace && canSeeWorkspace(caller, workspace) ? workspace : undefined;
   const version = template_version_id ? await store.get(findTemplateVersion({ id: template_version_id })) : undefined;
   const template_id = workspace?.template_id ?? version?.template_id ?? undefined;

@@ -1,7 +1,7 @@
 // Changes an existing task: its prompt, messages to its chat, pausing, resuming and deleting.
 import { END_CHAT_TIMER, PROMPT_TIMER, TASK } from "#actors/tasks/keeper.ts";
 import { conflict, forbidden, notFound } from "#base/errors.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { setTimer } from "#db/engine/timers.ts";
 import { replacePrompt, type TaskRow, updateTask } from "#db/tasks/tasks.ts";
@@ -52,7 +52,7 @@ export const sendToTask = async (
   if (workspace?.status === "stopped" || workspace?.status === "stopping") {
     throw conflict("The task is paused. Resume it first.");
   }
-  const chat = await ctx.store.get(findChatPlace({ id: task.chat_id }));
+  const chat = await ctx.store.get(findChatAccessRow({ id: task.chat_id }));
   if (!chat && task.delivered_at !== null) throw conflict("The chat of this task was deleted.");
   if (!chat)
     throw conflict(

@@ -6,7 +6,7 @@ import { uuid } from "#base/ids.ts";
 import { setTimer } from "#db/engine/timers.ts";
 import { insertTask, type TaskRow } from "#db/tasks/tasks.ts";
 import type { TemplateRow } from "#db/templates/templates.ts";
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { CreateTask, Task } from "#schema/tasks/task.ts";
 import { toLine } from "#schema/text.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -93,8 +93,8 @@ export const createTask = async (
     },
   });
   if (!task) throw new Error("a task was made without its row");
-  const place = await store.get(findWorkspacePlace({ id: task.workspace_id }));
-  if (place) ctx.tasks.wait({ task_id: id, workspace_id: place.id });
+  const access = await store.get(findWorkspaceAccessRow({ id: task.workspace_id }));
+  if (access) ctx.tasks.wait({ task_id: id, workspace_id: access.id });
   return presentTask(ctx, task, caller);
 };
 

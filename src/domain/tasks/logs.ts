@@ -1,6 +1,6 @@
 // The messages of a task: its chat's, or, before the chat exists, the messages that an agent in its workspace left.
 import { toRfc3339 } from "#base/clock.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import { listMessages, listNewestMessages, type MessageRow } from "#db/chats/messages.ts";
 import type { TaskRow } from "#db/tasks/tasks.ts";
 import type { TaskLog, TaskLogs } from "#schema/tasks/task.ts";
@@ -16,7 +16,7 @@ export const loadTaskLogs = async (
   task: TaskRow,
   { after, limit }: Cursor,
 ): Promise<TaskLogs> => {
-  const chat = await store.get(findChatPlace({ id: task.chat_id }));
+  const chat = await store.get(findChatAccessRow({ id: task.chat_id }));
   if (!chat) return toSnapshotFields(task);
   const range = { chat: chat.key, before: END, revision: END, limit };
   const rows =

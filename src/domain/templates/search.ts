@@ -39,7 +39,7 @@ const makeMatcher = (q: string, caller: UserCaller): ((row: TemplateView) => boo
   const author = query.text("author");
   const { free } = query;
   query.requireValid("Query parameters have invalid values.");
-  return ({ template, organization: place, creator, has_ai_task }) => {
+  return ({ template, organization: organizationRow, creator, has_ai_task }) => {
     const names = [template.name, template.display_name].map((one) => one.toLowerCase());
     const includesText = (part: string): boolean => names.some((one) => one.includes(part));
     if (free !== "" && !includesText(free)) return false;
@@ -47,7 +47,10 @@ const makeMatcher = (q: string, caller: UserCaller): ((row: TemplateView) => boo
     if (exact !== undefined && template.name.toLowerCase() !== exact) return false;
     if (deprecated !== undefined && (template.deprecation_message !== "") !== deprecated) return false;
     if (tasks !== undefined && (has_ai_task === 1) !== tasks) return false;
-    if (organization !== undefined && ![template.organization_id, place.name.toLowerCase()].includes(organization)) {
+    if (
+      organization !== undefined &&
+      ![template.organization_id, organizationRow.name.toLowerCase()].includes(organization)
+    ) {
       return false;
     }
     if (author === undefined) return true;

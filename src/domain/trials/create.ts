@@ -3,7 +3,7 @@ import { TRIAL, TRIAL_CHECK_TIMER } from "#actors/trials/keeper.ts";
 import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { uuid } from "#base/ids.ts";
-import { type ChatPlace, type ChatRow, findChat } from "#db/chats/chats.ts";
+import { type ChatAccessRow, type ChatRow, findChat } from "#db/chats/chats.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { setTimer } from "#db/engine/timers.ts";
 import {
@@ -46,13 +46,13 @@ type RequestedWay = Pick<StoredWay, "prompt" | "model_config_id" | "coding_agent
  */
 export const createTrial = async (
   ctx: DomainContext,
-  place: ChatPlace,
+  access: ChatAccessRow,
   body: CreateTrial,
   caller: UserCaller,
 ): Promise<Trial> => {
   const { store, clock } = ctx;
-  if (place.parent_chat_id !== null) throw new AppError("invalid", "Ways can only be tried from a root chat.");
-  const chat = await store.get(findChat({ id: place.id }));
+  if (access.parent_chat_id !== null) throw new AppError("invalid", "Ways can only be tried from a root chat.");
+  const chat = await store.get(findChat({ id: access.id }));
   if (!chat) throw notFound();
   if (chat.workspace_id === null) {
     throw conflict("This chat has no workspace to fork. Ask it to create one first, or choose one for it.");

@@ -16,18 +16,18 @@ export const loadTrial = async (
   { chat, trial }: { readonly chat: string; readonly trial: string },
   caller: UserCaller,
 ): Promise<TrialRow> => {
-  const place = await findVisibleChat(ctx, chat, caller);
-  if (!canDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
+  const access = await findVisibleChat(ctx, chat, caller);
+  if (!canDriveChat(caller, access)) throw forbidden("Only the owner of a chat can do this.");
   const found = (await ctx.store.get(findTrial({ id: trial.toLowerCase() })))?.trial;
-  if (found?.chat_id !== place.id) throw notFound();
+  if (found?.chat_id !== access.id) throw notFound();
   return found;
 };
 
 /** Returns the trials of a chat, newest first; empty for people with read-only access. Throws 404. */
 export const readTrials = async (ctx: DomainContext, chat: string, caller: UserCaller): Promise<Trials> => {
-  const place = await findVisibleChat(ctx, chat, caller);
-  if (!canDriveChat(caller, place)) return { trials: [] };
-  const rows = await ctx.store.all(listTrials({ chat_id: place.id, limit: MAX_LISTED }));
+  const access = await findVisibleChat(ctx, chat, caller);
+  if (!canDriveChat(caller, access)) return { trials: [] };
+  const rows = await ctx.store.all(listTrials({ chat_id: access.id, limit: MAX_LISTED }));
   return { trials: await Promise.all(rows.map((row): Promise<Trial> => presentTrial(ctx, row))) };
 };
 

@@ -3,7 +3,7 @@ import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import { sumSpend } from "#db/chats/spend.ts";
 import type { StoredWay, TrialRow } from "#db/trials/trials.ts";
 import { findFork } from "#db/workspaces/forks.ts";
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { Trial, TrialWay } from "#schema/chats/trial.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -31,7 +31,7 @@ const presentWay = async (
   way: StoredWay,
   planned: string,
 ): Promise<TrialWay> => {
-  const workspace = await store.get(findWorkspacePlace({ id: way.workspace_id }));
+  const workspace = await store.get(findWorkspaceAccessRow({ id: way.workspace_id }));
   const [spent] = way.message_id === null ? [] : await store.scan(sumSpend({ root: way.chat_id }));
   const started_at = toOptionalRfc3339(way.started_at);
   const ended_at = toOptionalRfc3339(way.ended_at);

@@ -4,7 +4,7 @@ import { forbidden } from "#base/errors.ts";
 import { listPrompts } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { StoredWay, TrialRow } from "#db/trials/trials.ts";
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canUseWorkspace } from "../access.ts";
 import { createBuild, restoreBuild } from "../builds/create.ts";
@@ -41,7 +41,7 @@ const deliver = async (ctx: DomainContext, trial: TrialRow, way: StoredWay): Pro
   const { store, chats } = ctx;
   const owner = await loadOwner(store, trial);
   const chat = await loadOwnChat(ctx, way.chat_id, owner);
-  const workspace = await store.get(findWorkspacePlace({ id: way.workspace_id }));
+  const workspace = await store.get(findWorkspaceAccessRow({ id: way.workspace_id }));
   if (!workspace || !canUseWorkspace(owner, workspace)) throw forbidden("You may not work in this workspace.");
   const request_key = { key: `trial ${trial.id} ${way.number}`, digest: "" };
   const behavior = "queue" as const;

@@ -19,7 +19,7 @@ import {
 import { guardUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DeployKey } from "#schema/users/deploy-key.ts";
-import { findDeployPlace, toDeploySettingsUrl, toRepositoryName } from "#src/git/deploy-key.ts";
+import { findDeployKeyLocation, toDeploySettingsUrl, toRepositoryName } from "#src/git/deploy-key.ts";
 import type { DomainContext } from "../context.ts";
 import { findSelf } from "./appearance.ts";
 
@@ -43,9 +43,9 @@ export const createDeployKey = async (
   link: string,
 ): Promise<DeployKeyRow> => {
   if (hasCredentials(link)) throw invalidField("url", CREDENTIALS_PROBLEM);
-  const place = findDeployPlace(link);
-  if (!place) throw invalidField("url", "is not a link to a Git repository, such as https://github.com/acme/app");
-  const { url, ssh_url } = place;
+  const location = findDeployKeyLocation(link);
+  if (!location) throw invalidField("url", "is not a link to a Git repository, such as https://github.com/acme/app");
+  const { url, ssh_url } = location;
   const { public_key, private_key } = makeSshKeyPair();
   const id = uuid();
   const row: DeployKeyRow = {

@@ -68,8 +68,8 @@ export const createSecret = async (
   const id = uuid();
   const { name, description = "", env_name = "", file_path = "", value } = input;
   const sealed_value = encryption.seal(value, toSealContext({ user_id, id }));
-  const places = { name, description, env_name, file_path };
-  const row: UserSecretRow = { id, user_id, ...places, sealed_value, created_at: now, updated_at: now };
+  const fields = { name, description, env_name, file_path };
+  const row: UserSecretRow = { id, user_id, ...fields, sealed_value, created_at: now, updated_at: now };
   const rows = [
     guardUser({ id: user_id }),
     insertUserSecret(row, MAX_SECRETS),

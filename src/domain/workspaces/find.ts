@@ -1,7 +1,7 @@
 // Finds the workspace in a path and checks the caller's access.
 import { Type as t } from "@sinclair/typebox";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
-import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow, type WorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canReplaceFiles, canSeeWorkspace, canStartStop, canUpdateWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
@@ -14,10 +14,14 @@ export const workspacePath = t.Object({
 /**
  * Returns the access data of the workspace with this ID, including deleted ones. Rejects with 404 when it does not exist or is not visible.
  */
-export const loadWorkspace = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-  const place = await ctx.store.get(findWorkspacePlace({ id: id.toLowerCase() }));
-  if (!place || !canSeeWorkspace(caller, place)) throw notFound();
-  return place;
+export const loadWorkspace = async (
+  ctx: DomainContext,
+  id: string,
+  caller: UserCaller,
+): Promise<WorkspaceAccessRow> => {
+  const workspace = await ctx.store.get(findWorkspaceAccessRow({ id: id.toLowerCase() }));
+  if (!workspace || !canSeeWorkspace(caller, workspace)) throw notFound();
+  return workspace;
 };
 
 /** Like `loadWorkspace`, for operations that require an existing workspace. Rejects with 410 when it is deleted. */
@@ -25,10 +29,10 @@ export const findExistingWorkspace = async (
   ctx: DomainContext,
   id: string,
   caller: UserCaller,
-): Promise<WorkspacePlace> => {
-  const place = await loadWorkspace(ctx, id, caller);
-  if (place.deleted) throw workspaceGone();
-  return place;
+): Promise<WorkspaceAccessRow> => {
+  const workspace = await loadWorkspace(ctx, id, caller);
+  if (workspace.deleted) throw workspaceGone();
+  return workspace;
 };
 
 /** Returns a 410 for a deleted workspace that was not requested explicitly (facts/platform 3.3). */
@@ -42,10 +46,10 @@ export const findChangeableWorkspace = async (
   ctx: DomainContext,
   id: string,
   caller: UserCaller,
-): Promise<WorkspacePlace> => {
-  const place = await findExistingWorkspace(ctx, id, caller);
-  if (!canUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
-  return place;
+): Promise<WorkspaceAccessRow> => {
+  const workspace = await findExistingWorkspace(ctx, id, caller);
+  if (!canUpdateWorkspace(caller, workspace)) throw forbidden("You may not change this workspace.");
+  return workspace;
 };
 
 /**
@@ -56,10 +60,10 @@ export const loadStoppableWorkspace = async (
   ctx: DomainContext,
   id: string,
   caller: UserCaller,
-): Promise<WorkspacePlace> => {
-  const place = await findExistingWorkspace(ctx, id, caller);
-  if (!canStartStop(caller, place)) throw forbidden("You may not change this workspace.");
-  return place;
+): Promise<WorkspaceAccessRow> => {
+  const workspace = await findExistingWorkspace(ctx, id, caller);
+  if (!canStartStop(caller, workspace)) throw forbidden("You may not change this workspace.");
+  return workspace;
 };
 
 /** Returns an existing workspace whose files and copies the caller may replace and delete. Rejects with 403, 404 or 410 otherwise. */
@@ -67,9 +71,9 @@ export const findWorkspaceToReplaceFiles = async (
   ctx: DomainContext,
   id: string,
   caller: UserCaller,
-): Promise<WorkspacePlace> => {
-  const place = await findChangeableWorkspace(ctx, id, caller);
-  if (canReplaceFiles(caller, place)) return place;
+): Promise<WorkspaceAccessRow> => {
+  const workspace = await findChangeableWorkspace(ctx, id, caller);
+  if (canReplaceFiles(caller, workspace)) return workspace;
   throw forbidden(
     "The files of this workspace and their copies are its owner's. Ask the owner to share the workspace with you as admin.",
   );

@@ -24,7 +24,7 @@ import {
 import {
   findWorkspace,
   findWorkspaceByName,
-  type WorkspacePlace,
+  type WorkspaceAccessRow,
   type WorkspaceRow,
 } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -47,10 +47,10 @@ const MAX_NAME = 32;
  */
 export const createFork = async (
   ctx: DomainContext,
-  place: WorkspacePlace,
+  workspace: WorkspaceAccessRow,
   body: CreateFork,
   caller: UserCaller,
-): Promise<Fork> => presentFork(ctx, await beginFork(ctx, place, body, caller));
+): Promise<Fork> => presentFork(ctx, await beginFork(ctx, workspace, body, caller));
 
 /** The purpose of a fork that was not requested as such. */
 type ForkFor = {
@@ -65,20 +65,20 @@ type ForkFor = {
 /** Returns the row of the new fork. Rejects like `createFork`. */
 export const beginFork = async (
   ctx: DomainContext,
-  place: WorkspacePlace,
+  workspace: WorkspaceAccessRow,
   body: CreateFork,
   caller: UserCaller,
   { ending = toForkSuffix, chats: planned, rows: more = () => [] }: ForkFor = {},
 ): Promise<ForkRow> => {
   const { store, clock } = ctx;
   // A fork gives access to all files of the workspace.
-  if (!canUseWorkspace(caller, place)) throw forbidden("You may not work in this workspace.");
-  const source = await store.get(findWorkspace({ id: place.id }));
+  if (!canUseWorkspace(caller, workspace)) throw forbidden("You may not work in this workspace.");
+  const source = await store.get(findWorkspace({ id: workspace.id }));
   if (!source) throw notFound();
-  const { provisioner, unsupported } = await findKeeper(ctx, place);
+  const { provisioner, unsupported } = await findKeeper(ctx, workspace);
   if (unsupported !== "") throw new AppError("invalid", unsupported);
   const { home_backup_id } = body;
-  if (home_backup_id !== undefined) requireFetchable(ctx, await loadHomeBackup(ctx, place, home_backup_id));
+  if (home_backup_id !== undefined) requireFetchable(ctx, await loadHomeBackup(ctx, workspace, home_backup_id));
   const names = await chooseNames(ctx, source, { ...body, ending }, caller.user_id);
   const build = await planBuild(ctx, source, body, caller);
   if ((await store.all(listForksUnderWay({ workspace_id: source.id }))).length >= MAX_OPEN_FORKS) {
@@ -201,7 +201,7 @@ const findChats = async ({ store }: DomainContext, { id, organization_id }: Work
 };
 
 /** Returns the caller's forks of a workspace, newest first. */
-export const readForks = async (ctx: DomainContext, { id }: WorkspacePlace, caller: UserCaller): Promise<Forks> => {
+export const readForks = async (ctx: DomainContext, { id }: WorkspaceAccessRow, caller: UserCaller): Promise<Forks> => {
   const rows = await ctx.store.all(listForks({ workspace_id: id, limit: MAX_LISTED }));
   const own = rows.filter(({ owner_id }) => owner_id === caller.user_id);
   return { forks: await Promise.all(own.map((row) => presentFork(ctx, row))) };
@@ -210,7 +210,7 @@ export const readForks = async (ctx: DomainContext, { id }: WorkspacePlace, call
 /** Returns the fork with this ID of this workspace. Throws 404, also for other people's forks. */
 export const readFork = async (
   ctx: DomainContext,
-  { id }: WorkspacePlace,
+  { id }: WorkspaceAccessRow,
   fork: string,
   caller: UserCaller,
 ): Promise<Fork> => {

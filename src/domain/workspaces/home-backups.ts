@@ -17,7 +17,7 @@ import {
   updateHomeBackup,
 } from "#db/workspaces/home-backups.ts";
 import { findSnapshot } from "#db/workspaces/snapshots.ts";
-import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { WorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { HomeBackup, HomeBackupReport, HomeBackups } from "#schema/workspaces/home-backup.ts";
 import type { Snapshot } from "#schema/workspaces/snapshot.ts";
@@ -35,15 +35,15 @@ const explainNoBackups = ({ unsupported, has_files, provisioner }: Awaited<Retur
 };
 
 /** Returns all home backups of a workspace, and where the next one is stored. */
-export const readHomeBackups = async (ctx: DomainContext, place: WorkspacePlace): Promise<HomeBackups> => {
-  const unsupported = explainNoBackups(await findKeeper(ctx, place));
-  const rows = await ctx.store.all(listHomeBackups({ workspace_id: place.id }));
+export const readHomeBackups = async (ctx: DomainContext, workspace: WorkspaceAccessRow): Promise<HomeBackups> => {
+  const unsupported = explainNoBackups(await findKeeper(ctx, workspace));
+  const rows = await ctx.store.all(listHomeBackups({ workspace_id: workspace.id }));
   const { home_backup_interval: interval } = ctx.config;
   return {
     backups: rows.map(presentHomeBackup),
     bytes: rows.reduce((sum, { added_bytes }) => sum + added_bytes, 0),
     ...(interval === undefined ? {} : { interval_ms: interval }),
-    location: ctx.homeBackupStore?.place.url ?? "",
+    location: ctx.homeBackupStore?.storage.url ?? "",
     unsupported: unsupported || (ctx.homeBackupStore ? "" : NOT_CONFIGURED),
   };
 };
@@ -53,27 +53,27 @@ export const readHomeBackups = async (ctx: DomainContext, place: WorkspacePlace)
  */
 export const createHomeBackup = async (
   ctx: DomainContext,
-  place: WorkspacePlace,
+  workspace: WorkspaceAccessRow,
   caller: UserCaller,
 ): Promise<HomeBackup> => {
   const { homeBackupStore, store, clock } = ctx;
-  const unsupported = explainNoBackups(await findKeeper(ctx, place));
+  const unsupported = explainNoBackups(await findKeeper(ctx, workspace));
   if (unsupported !== "") throw new AppError("invalid", unsupported);
   const backups = requireSetUp(homeBackupStore);
-  const home = await store.get(findHome({ id: place.id }));
+  const home = await store.get(findHome({ id: workspace.id }));
   if (!home) throw notFound();
   const now = clock.now();
-  const row = toPendingBackup(place.id, backups.place.url, now);
+  const row = toPendingBackup(workspace.id, backups.storage.url, now);
   const entry = insertAudit({
     now,
     action: "create",
     resource_type: "workspace_snapshot",
     resource_id: row.id,
-    target: place.name,
-    organization_id: place.organization_id,
-    workspace_id: place.id,
+    target: workspace.name,
+    organization_id: workspace.organization_id,
+    workspace_id: workspace.id,
     after: { reason: "backup" },
-    additional: { workspace_name: place.name, workspace_id: place.id, user_id: caller.user_id },
+    additional: { workspace_name: workspace.name, workspace_id: workspace.id, user_id: caller.user_id },
   });
   try {
     await store.commit([insertHomeBackup(row), entry], { of: home.part });
@@ -98,27 +98,27 @@ export const loadHomeBackup = async (
 
 /** Rejects a backup whose files are not available: 409 when it is not ready or is stored elsewhere. */
 export const requireFetchable = (ctx: DomainContext, row: HomeBackupRow): void => {
-  const { place } = requireSetUp(ctx.homeBackupStore);
+  const { storage } = requireSetUp(ctx.homeBackupStore);
   if (row.status !== "ready") throw conflict(`The backup is ${row.status}; only a ready one can be restored.`);
-  if (row.location !== place.url) {
-    throw conflict(`The backup is stored in ${row.location}, but the server is configured to use ${place.url}.`);
+  if (row.location !== storage.url) {
+    throw conflict(`The backup is stored in ${row.location}, but the server is configured to use ${storage.url}.`);
   }
 };
 
 /** Returns the snapshot that gets the files of the backup. Throws 409 during another snapshot or a build. */
 export const fetchHomeBackup = async (
   ctx: DomainContext,
-  place: WorkspacePlace,
+  workspace: WorkspaceAccessRow,
   row: HomeBackupRow,
   caller: UserCaller,
 ): Promise<Snapshot> => {
-  const { provisioner, unsupported } = await findKeeper(ctx, place);
+  const { provisioner, unsupported } = await findKeeper(ctx, workspace);
   if (unsupported !== "") throw new AppError("invalid", unsupported);
   requireFetchable(ctx, row);
   const id = uuid();
   const name = `Backup of ${toRfc3339(row.created_at).slice(0, 16).replace("T", " ")} UTC`;
   const about = { name, reason: "fetched", created_by: caller.user_id, provisioner, home_backup_id: row.id } as const;
-  await ctx.workspaces.ask(place.id, "createSnapshot", { id, ...about });
+  await ctx.workspaces.ask(workspace.id, "createSnapshot", { id, ...about });
   const snapshot = await ctx.store.get(findSnapshot({ id }));
   if (!snapshot) throw notFound();
   return presentSnapshot(snapshot);
@@ -127,7 +127,7 @@ export const fetchHomeBackup = async (
 /** Deletes a backup in the background. Throws 409 while it is being created or fetched. */
 export const deleteHomeBackup = async (
   ctx: DomainContext,
-  { id, name, organization_id }: WorkspacePlace,
+  { id, name, organization_id }: WorkspaceAccessRow,
   row: HomeBackupRow,
 ): Promise<void> => {
   if (row.status === "deleting") return;
@@ -171,7 +171,7 @@ export const reportHomeBackups = async (ctx: ReportDeps): Promise<HomeBackupRepo
     return undefined;
   });
   return {
-    location: homeBackupStore?.place.url ?? "",
+    location: homeBackupStore?.storage.url ?? "",
     ...(interval === undefined ? {} : { interval_ms: interval }),
     ...(engine ? { engine } : {}),
     keep_daily: home_backup_keep_daily,

@@ -10,7 +10,7 @@ import { openModuleState, sealModuleState } from "#db/workspaces/snapshot-state.
 import { findSnapshot } from "#db/workspaces/snapshots.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Manifest, ManifestVariable } from "#schema/templates/manifest.ts";
-import type { SnapshotPlace } from "#src/provisioners/homes.ts";
+import type { SnapshotRef } from "#src/provisioners/homes.ts";
 import { ProvisionError, type SnapshotModule } from "#src/provisioners/provisioner.ts";
 import { isBare, parseSerial } from "#src/provisioners/terraform/session.ts";
 import { readSnapshotOutput } from "#src/provisioners/terraform/snapshot-output.ts";
@@ -21,14 +21,14 @@ type Deps = Pick<DomainContext, "store" | "encryption" | "blobs">;
 
 /** Returns the dependencies for creating and removing snapshots. */
 export const makeModuleLoads = (deps: Deps): ModuleLoads => ({
-  load: (place) => load(deps, place),
-  async loadMade(place) {
-    const row = await deps.store.get(findSnapshot({ id: place.snapshot_id }));
-    return row === undefined || row.sealed_state === "" ? undefined : (await load(deps, place)).work;
+  load: (ref) => load(deps, ref),
+  async loadMade(ref) {
+    const row = await deps.store.get(findSnapshot({ id: ref.snapshot_id }));
+    return row === undefined || row.sealed_state === "" ? undefined : (await load(deps, ref)).work;
   },
 });
 
-const load = async (deps: Deps, { workspace_id, snapshot_id }: SnapshotPlace): ReturnType<ModuleLoads["load"]> => {
+const load = async (deps: Deps, { workspace_id, snapshot_id }: SnapshotRef): ReturnType<ModuleLoads["load"]> => {
   const { store, encryption } = deps;
   const row = await store.get(findSnapshot({ id: snapshot_id }));
   const created = row && openModuleState(encryption, snapshot_id, row.sealed_state);
@@ -81,17 +81,17 @@ const deleteKept = async (
   const row = await store.get(findSnapshot({ id: snapshot_id }));
   // Creation or removal is still in progress and needs it.
   if (row?.status === "creating" || row?.status === "deleting") return;
-  const place = { workspace_id: row?.workspace_id ?? "", snapshot_id };
-  if (state !== undefined && isBare(state)) return module.releaseState(place);
+  const ref = { workspace_id: row?.workspace_id ?? "", snapshot_id };
+  if (state !== undefined && isBare(state)) return module.releaseState(ref);
   const created = row && openModuleState(encryption, snapshot_id, row.sealed_state);
   const [left, known] = [state, created?.state].map((text) => (text === undefined ? undefined : parseSerial(text)));
   const isSame = left !== undefined && known?.lineage === left.lineage;
-  if (isSame && known.serial >= left.serial) return module.releaseState(place);
+  if (isSame && known.serial >= left.serial) return module.releaseState(ref);
   if (state !== undefined && created && !isSame) {
     // Another node has created the snapshot in the meantime.
-    const { work } = await load(deps, place);
-    await module.remove(place, { ...work, state }, new AbortController().signal);
-    return module.releaseState(place);
+    const { work } = await load(deps, ref);
+    await module.remove(ref, { ...work, state }, new AbortController().signal);
+    return module.releaseState(ref);
   }
   const words =
     "the resources of snapshot {snapshot_id} are recorded only in terraform/snapshots of the data directory";

@@ -8,7 +8,7 @@ import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { findSnapshot, listRestoring, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
-import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { WorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import {
   type CreateSnapshot,
@@ -27,7 +27,7 @@ type Keeper = Pick<SnapshotWork, "provisioner"> & {
 };
 
 /** Returns what stores the workspace's files, and why it cannot copy them; empty if it can. */
-export const findKeeper = async (ctx: DomainContext, { latest_build_id }: WorkspacePlace): Promise<Keeper> => {
+export const findKeeper = async (ctx: DomainContext, { latest_build_id }: WorkspaceAccessRow): Promise<Keeper> => {
   const build = await ctx.store.get(findBuild({ id: latest_build_id }));
   const job = build && (await ctx.store.get(findJob({ id: build.job_id })));
   if (!job) throw notFound();
@@ -41,9 +41,9 @@ export const findKeeper = async (ctx: DomainContext, { latest_build_id }: Worksp
 };
 
 /** Returns all snapshots of a workspace, and how the next one would be created. */
-export const readSnapshots = async (ctx: DomainContext, place: WorkspacePlace): Promise<Snapshots> => {
-  const { id } = place;
-  const { provisioner, unsupported, has_files } = await findKeeper(ctx, place);
+export const readSnapshots = async (ctx: DomainContext, workspace: WorkspaceAccessRow): Promise<Snapshots> => {
+  const { id } = workspace;
+  const { provisioner, unsupported, has_files } = await findKeeper(ctx, workspace);
   const findMethod = async () => (has_files ? ctx.provisioners.get(provisioner)?.homes?.method(id) : "module");
   const method = unsupported === "" ? await findMethod() : undefined;
   const rows = await ctx.store.all(listSnapshots({ workspace_id: id }));
@@ -63,15 +63,15 @@ export const readSnapshots = async (ctx: DomainContext, place: WorkspacePlace): 
  */
 export const createSnapshot = async (
   ctx: DomainContext,
-  place: WorkspacePlace,
+  workspace: WorkspaceAccessRow,
   { name = "" }: CreateSnapshot,
   caller: UserCaller,
 ): Promise<Snapshot> => {
-  const { provisioner, unsupported } = await findKeeper(ctx, place);
+  const { provisioner, unsupported } = await findKeeper(ctx, workspace);
   if (unsupported !== "") throw new AppError("invalid", unsupported);
   const id = uuid();
   const snapshot = { id, name: name.trim(), reason: "manual", created_by: caller.user_id, provisioner } as const;
-  await ctx.workspaces.ask(place.id, "createSnapshot", snapshot);
+  await ctx.workspaces.ask(workspace.id, "createSnapshot", snapshot);
   const row = await ctx.store.get(findSnapshot({ id }));
   if (!row) throw notFound();
   return presentSnapshot(row);
@@ -80,7 +80,7 @@ export const createSnapshot = async (
 /** Returns the snapshot with this ID of this workspace. Rejects with 404 otherwise. */
 export const findWorkspaceSnapshot = async (
   ctx: DomainContext,
-  { id }: WorkspacePlace,
+  { id }: WorkspaceAccessRow,
   snapshot: string,
 ): Promise<SnapshotRow> => {
   const row = await ctx.store.get(findSnapshot({ id: snapshot.toLowerCase() }));

@@ -114,8 +114,8 @@ export const agentService = (
       icon: "",
       needs_user_attention: false,
     };
-    const place = await findAgentById(ctx.store, agent_id);
-    if (place) await reportAppStatus(ctx, { agent_id, workspace_id: place.workspace_id }, report);
+    const agent = await findAgentById(ctx.store, agent_id);
+    if (agent) await reportAppStatus(ctx, { agent_id, workspace_id: agent.workspace_id }, report);
     return {};
   },
 
@@ -234,16 +234,16 @@ const noteUse = async (
   const jobs = readJobs(metrics);
   const idle = readIdleStreams(metrics);
   if (!hasConnections(stats) && jobs.length === 0) return;
-  const place = await findAgentById(ctx.store, agent_id);
-  if (!place || !isLatest(place)) return;
+  const agent = await findAgentById(ctx.store, agent_id);
+  if (!agent || !isLatest(agent)) return;
   // Agents that report idle connections include the sessions in the connection count.
   const isUsed = idle > 0 ? stats.connection_count > idle : hasConnections(stats);
-  if (hasConnections(stats)) ctx.usage.noteReport(place.workspace_id, agent_id, stats);
+  if (hasConnections(stats)) ctx.usage.noteReport(agent.workspace_id, agent_id, stats);
   if (!isUsed && jobs.length === 0) return;
   const detail = jobs.map(({ command }) => command).join(", ");
   const use = jobs.length > 0 ? { reason: "job" as const, detail } : { reason: "agent_stats" as const };
   const report = { ...use, at: ctx.clock.now(), agent_id };
-  await ctx.workspaces.ask(place.workspace_id, "recordActivity", report).catch((error) => {
+  await ctx.workspaces.ask(agent.workspace_id, "recordActivity", report).catch((error) => {
     log("agents").warn("cannot record the use of agent {agent_id}: {error}", { agent_id, error });
   });
 };

@@ -61,9 +61,9 @@ type Masks = { readonly texts: SecretMask; readonly names: SecretMask };
 
 /** Models read the context, like the results of tools: neither may contain secrets of the workspace's owner. */
 const loadMasks = async (ctx: ApiContext, agent_id: string): Promise<Masks> => {
-  const place = await findAgentById(ctx.store, agent_id);
-  if (!place) throw notFound();
-  const { owner_id, workspace_id } = place;
+  const agent = await findAgentById(ctx.store, agent_id);
+  if (!agent) throw notFound();
+  const { owner_id, workspace_id } = agent;
   const secrets = await loadKnownSecrets(ctx, { chat_id: "", owner_id, workspace_id });
   return { texts: new SecretMask(secrets), names: new SecretMask(secrets, { whole: true }) };
 };

@@ -3,7 +3,7 @@ import { notFound } from "#base/errors.ts";
 import { uuidToBytes } from "#base/ids.ts";
 import { formatLabel } from "#base/links/app-label.ts";
 import { mapValues, openSecretTexts, type TextChange } from "#base/secrets/template-secrets.ts";
-import { findAgent, findAgentPlace } from "#db/agents/agents.ts";
+import { findAgent, findAgentAccessRow } from "#db/agents/agents.ts";
 import { type AgentAppRow, listAgentApps } from "#db/agents/apps.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";
 import { type AgentScriptRow, listAgentScripts } from "#db/agents/scripts.ts";
@@ -24,18 +24,18 @@ export const loadManifest = async (
   agent_id: string,
   server: URL,
 ): Promise<ManifestInit> => {
-  const [agent, place, apps, scripts, metadata] = await Promise.all([
+  const [agent, access, apps, scripts, metadata] = await Promise.all([
     store.get(findAgent({ id: agent_id })),
-    store.get(findAgentPlace({ id: agent_id })),
+    store.get(findAgentAccessRow({ id: agent_id })),
     store.all(listAgentApps({ agent_id })),
     store.all(listAgentScripts({ agent_id })),
     store.all(listAgentMetadata({ agent_id })),
   ]);
-  if (!agent || !place) throw notFound();
+  if (!agent || !access) throw notFound();
   const open = openSecretTexts(encryption, agent_id);
   // An agent without access to its owner's data gets no secrets either.
   const mayCall = agent.api_key_scope === "all";
-  const secrets = mayCall ? await openSecrets({ store, encryption }, place.owner_id) : [];
+  const secrets = mayCall ? await openSecrets({ store, encryption }, access.owner_id) : [];
   const own = [...Object.keys(agent.environment_variables), ...secrets.map(({ env_name }) => env_name)];
   const offered = mayCall ? await makeGatewayEnvironment({ store, encryption }, agent_id, { server, own }) : {};
   return {
@@ -43,14 +43,14 @@ export const loadManifest = async (
     agentName: agent.name,
     // Absent unless there is a parent (facts/wire 1.5, trap 4).
     ...(agent.parent_id === null ? {} : { parentId: uuidToBytes(agent.parent_id) }),
-    ownerUsername: place.owner_username,
-    workspaceId: uuidToBytes(place.workspace_id),
-    workspaceName: place.workspace_name,
+    ownerUsername: access.owner_username,
+    workspaceId: uuidToBytes(access.workspace_id),
+    workspaceName: access.workspace_name,
     // Tells upstream agents whether to set up git's credential prompt.
     gitAuthConfigs: links.providers.size,
     environmentVariables: { ...offered, ...mapValues(agent.environment_variables, open) },
     directory: agent.directory,
-    vsCodePortProxyUri: formatPortUrl(makeAppHosts({ config, accessUrl }), agent.name, place),
+    vsCodePortProxyUri: formatPortUrl(makeAppHosts({ config, accessUrl }), agent.name, access),
     motdPath: agent.motd_file,
     // All traffic goes through the server's relay.
     disableDirectConnections: RELAY_ONLY.disable_direct_connections,
