@@ -27,9 +27,9 @@ type PackageDependencies = { readonly dependencies?: Record<string, string> };
 export const listShippedPackages = (root = ROOT): ShippedPackage[] => {
   const found = new Map<string, ShippedPackage>();
   const packages = parseLock(root);
-  const visit = (place: string): ShippedPackage[] => {
-    const entry = packages[place];
-    const known = found.get(place);
+  const visit = (path: string): ShippedPackage[] => {
+    const entry = packages[path];
+    const known = found.get(path);
     if (!entry || known) return known ? [known] : [];
     const [id, , { dependencies = {} }, integrity] = entry;
     const at = id.lastIndexOf("@");
@@ -37,13 +37,13 @@ export const listShippedPackages = (root = ROOT): ShippedPackage[] => {
     const one: ShippedPackage = {
       name: id.slice(0, at),
       version: id.slice(at + 1),
-      license: findLicense(root, place),
+      license: findLicense(root, path),
       sha512: Buffer.from(integrity.replace(/^sha512-/, ""), "base64").toString("hex"),
       needs,
     };
     // Added before its dependencies: two packages may depend on each other.
-    found.set(place, one);
-    for (const name of Object.keys(dependencies)) needs.push(...visit(findNearest(packages, place, name)));
+    found.set(path, one);
+    for (const name of Object.keys(dependencies)) needs.push(...visit(findNearest(packages, path, name)));
     return [one];
   };
   for (const name of listDirectDependencies(root)) visit(name);
@@ -62,18 +62,18 @@ const listDirectDependencies = (root: string): string[] =>
   Object.keys((JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { dependencies: object }).dependencies);
 
 /** Resolves a dependency: below the package itself, otherwise below its parents, otherwise at the top. */
-const findNearest = (packages: Lock["packages"], place: string, name: string): string => {
-  for (let above = place; above !== ""; above = above.slice(0, Math.max(0, above.lastIndexOf("/")))) {
+const findNearest = (packages: Lock["packages"], path: string, name: string): string => {
+  for (let above = path; above !== ""; above = above.slice(0, Math.max(0, above.lastIndexOf("/")))) {
     if (`${above}/${name}` in packages) return `${above}/${name}`;
   }
   return name;
 };
 
-const findLicense = (root: string, place: string): string => {
+const findLicense = (root: string, path: string): string => {
   const folder = join(
     root,
     "node_modules",
-    ...toFolders(place).flatMap((name, i) => (i === 0 ? [name] : ["node_modules", name])),
+    ...toFolders(path).flatMap((name, i) => (i === 0 ? [name] : ["node_modules", name])),
   );
   const file = join(folder, "package.json");
   if (!existsSync(file)) return "UNKNOWN";
@@ -83,7 +83,7 @@ const findLicense = (root: string, place: string): string => {
 };
 
 /** `@a/b/c` is `c` below `@a/b`. */
-const toFolders = (place: string): string[] => place.match(/(?:@[^/]+\/)?[^/]+/g) ?? [place];
+const toFolders = (path: string): string[] => path.match(/(?:@[^/]+\/)?[^/]+/g) ?? [path];
 
 /** Returns the expected content of THIRD_PARTY.md. */
 export const formatThirdParty = (packages = listShippedPackages()): string =>

@@ -123,7 +123,7 @@ const buildEnvironment = ({
 }: BoundedGitOptions): Record<string, string> => {
   const { hostname, port, protocol } = new URL(url);
   const name = hostname.replace(/^\[|\]$/g, "");
-  const place = isIP(address) === 6 ? `[${address}]` : address;
+  const host = isIP(address) === 6 ? `[${address}]` : address;
   const settings: [string, string][] = [
     ["http.followRedirects", "false"],
     ["core.hooksPath", "/dev/null"],
@@ -137,7 +137,7 @@ const buildEnvironment = ({
     ["credential.helper", credential ? CREDENTIAL_HELPER : ""],
   ];
   if (isIP(name) === 0) {
-    settings.push(["http.curloptResolve", `${name}:${port || (protocol === "https:" ? 443 : 80)}:${place}`]);
+    settings.push(["http.curloptResolve", `${name}:${port || (protocol === "https:" ? 443 : 80)}:${host}`]);
   }
   const { SSL_CERT_FILE, SSL_CERT_DIR, GIT_SSL_CAINFO } = env;
   const authorities = Object.entries({ SSL_CERT_FILE, SSL_CERT_DIR, GIT_SSL_CAINFO });

@@ -17,7 +17,7 @@ const SSH_URL = /^ssh:\/\/\w[\w.-]*@\w[\w.-]*(?::\d{1,5})?\/[\w.~/-]+$/;
  * Returns the web and SSH URLs for a pasted link; undefined if it is not a repository. An SSH link is used as the SSH URL; for others, the
  * default port is assumed.
  */
-export const findDeployPlace = (link: string): DeployKeyLocation | undefined => {
+export const findDeployKeyLocation = (link: string): DeployKeyLocation | undefined => {
   const text = link.trim();
   const address = parseRepositoryAddress(text);
   if (!address) return undefined;

@@ -11,7 +11,7 @@ const MAX_PAGES = 3;
 type Change = { readonly old_path: string; readonly new_path: string; readonly diff: string };
 
 export const createGitlabPulls = (http: PullHttp, project: string): Pulls => {
-  const place = `/projects/${encodeURIComponent(project)}`;
+  const projectPath = `/projects/${encodeURIComponent(project)}`;
   const listChanges = async (at: string): Promise<Change[]> => {
     const all: Change[] = [];
     for (let page = 1; page <= MAX_PAGES; page += 1) {
@@ -24,10 +24,14 @@ export const createGitlabPulls = (http: PullHttp, project: string): Pulls => {
   return {
     find(branch) {
       const query = new URLSearchParams({ source_branch: branch, order_by: "created_at", sort: "desc", per_page: "1" });
-      return http.get("find", `${place}/merge_requests?${query}`, (json) => countIn(listIn(json)[0]?.iid) || undefined);
+      return http.get(
+        "find",
+        `${projectPath}/merge_requests?${query}`,
+        (json) => countIn(listIn(json)[0]?.iid) || undefined,
+      );
     },
     async read(number) {
-      const at = `${place}/merge_requests/${number}`;
+      const at = `${projectPath}/merge_requests/${number}`;
       const { asked, ...pull } = await http.get("pull", at, mergeRequestIn);
       const approvers = await http.get("approvals", `${at}/approvals`, (json) =>
         listIn(getObject(json).approved_by).map(({ user }) => getText(getObject(user).username)),
@@ -53,12 +57,12 @@ export const createGitlabPulls = (http: PullHttp, project: string): Pulls => {
         changes_requested,
       };
     },
-    diff: async (number) => formatDiff(await listChanges(`${place}/merge_requests/${number}`)),
+    diff: async (number) => formatDiff(await listChanges(`${projectPath}/merge_requests/${number}`)),
     async branchDiff(branch) {
-      const from = await http.get("project", place, (json) => getText(getObject(json).default_branch));
+      const from = await http.get("project", projectPath, (json) => getText(getObject(json).default_branch));
       if (from === "") throw new PullError("failed", "The git host names no default branch.");
       const query = new URLSearchParams({ from, to: branch });
-      const json = await http.json(`${place}/repository/compare?${query}`);
+      const json = await http.json(`${projectPath}/repository/compare?${query}`);
       return formatDiff(parseChanges(getObject(json).diffs));
     },
   };

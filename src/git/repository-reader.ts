@@ -287,19 +287,19 @@ export class OpenRepository implements Disposable {
   readonly commit: string;
   readonly files: readonly string[];
   readonly #git: BoundedGit;
-  readonly #place: { readonly folder: string; readonly limit: Timer };
+  readonly #clone: { readonly folder: string; readonly limit: Timer };
 
   constructor(
     git: BoundedGit,
     { url, ref, commit, files }: FetchedRepository,
-    place: { folder: string; limit: Timer },
+    clone: { folder: string; limit: Timer },
   ) {
     this.#git = git;
     this.url = url;
     this.ref = ref;
     this.commit = commit;
     this.files = files;
-    this.#place = place;
+    this.#clone = clone;
   }
 
   /** Returns the text of a file; undefined if it is missing, binary or too large. Rejects with RepositoryError. */
@@ -319,7 +319,7 @@ export class OpenRepository implements Disposable {
   /** Returns a tar of a folder by its Git object ID. Requires `isWhole`. */
   archive(tree: string): ReadableStream<Uint8Array> {
     // Includes files that the repository excludes from its releases.
-    const { folder } = this.#place;
+    const { folder } = this.#clone;
     mkdirSync(join(folder, "info"), { recursive: true });
     writeFileSync(join(folder, "info", "attributes"), "* -export-ignore -export-subst\n");
     return this.#git.streamOutput(["archive", "--format=tar", tree]);
@@ -337,7 +337,7 @@ export class OpenRepository implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#place.limit.cancel();
-    rmSync(this.#place.folder, { recursive: true, force: true });
+    this.#clone.limit.cancel();
+    rmSync(this.#clone.folder, { recursive: true, force: true });
   }
 }

@@ -53,11 +53,11 @@ const MIN_AGE_MS = 24 * 3_600_000;
 const toName = (workspace_id: string, chunk: string): string => `${workspace_id}/chunks/${chunk.slice(0, 2)}/${chunk}`;
 
 export class Archives {
-  readonly #place: BackupStorage;
+  readonly #storage: BackupStorage;
   readonly #keys: Keys;
 
-  constructor(place: BackupStorage, keys: Keys) {
-    this.#place = place;
+  constructor(storage: BackupStorage, keys: Keys) {
+    this.#storage = storage;
     this.#keys = keys;
   }
 
@@ -75,7 +75,7 @@ export class Archives {
     const send = async (chunk: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> => {
       const name = toName(workspace_id, chunk);
       const sealed = await this.#keys.seal(bytes, name);
-      await this.#place.put(name, sealed);
+      await this.#storage.put(name, sealed);
       added_bytes += sealed.length;
     };
     try {
@@ -117,16 +117,16 @@ export class Archives {
 
   /** Deletes the chunks of a workspace that none of its backups uses. */
   async prune(workspace_id: string, kept: ReadonlySet<string>, now: number): Promise<void> {
-    for await (const { name, modified_at } of this.#place.list(`${workspace_id}/chunks/`)) {
+    for await (const { name, modified_at } of this.#storage.list(`${workspace_id}/chunks/`)) {
       const chunk = name.slice(name.lastIndexOf("/") + 1);
       const isYoung = kept.size > 0 && now - modified_at < MIN_AGE_MS;
-      if (!kept.has(chunk) && !isYoung) await this.#place.remove(name);
+      if (!kept.has(chunk) && !isYoung) await this.#storage.remove(name);
     }
   }
 
   async #get(workspace_id: string, chunk: string): Promise<Uint8Array> {
     const name = toName(workspace_id, chunk);
-    const sealed = await this.#place.get(name, 2 * MAX_CHUNK_BYTES);
+    const sealed = await this.#storage.get(name, 2 * MAX_CHUNK_BYTES);
     if (!sealed) throw new HomeBackupError(`A part of it is missing (${name}).`, { isDamage: true });
     const bytes = await this.#keys.open(sealed, name, MAX_CHUNK_BYTES);
     if ((await this.#keys.name(bytes)) !== chunk) {

@@ -20,10 +20,10 @@ export type Keys = {
   readonly gear: Int32Array;
   /** Names bytes by their content, without revealing it. */
   name(bytes: Uint8Array<ArrayBuffer>): Promise<string>;
-  /** Compresses and encrypts; decrypts only for the same `place`. */
-  seal(bytes: Uint8Array, place: string): Promise<Uint8Array<ArrayBuffer>>;
+  /** Compresses and encrypts; decrypts only for the same `location`. */
+  seal(bytes: Uint8Array, location: string): Promise<Uint8Array<ArrayBuffer>>;
   /** Decrypts at most `max` bytes. Throws HomeBackupError. */
-  open(sealed: Uint8Array, place: string, max: number): Promise<Uint8Array<ArrayBuffer>>;
+  open(sealed: Uint8Array, location: string, max: number): Promise<Uint8Array<ArrayBuffer>>;
 };
 
 /** `recovery_key` as returned by parseRecoveryKey. */
@@ -35,27 +35,27 @@ export const deriveKeys = async (recovery_key: string): Promise<Keys> => {
   ]);
   const hmac = { name: "HMAC", hash: "SHA-256" };
   const mac = await crypto.subtle.importKey("raw", deriveKey("name", KEY_BYTES), hmac, false, ["sign"]);
-  const toParameters = (nonce: Uint8Array<ArrayBuffer>, place: string) => ({
+  const toParameters = (nonce: Uint8Array<ArrayBuffer>, location: string) => ({
     name: "AES-GCM",
     iv: nonce,
-    additionalData: new TextEncoder().encode(place),
+    additionalData: new TextEncoder().encode(location),
   });
   return {
     password: recovery_key,
     gear: new Int32Array(deriveKey("cut", 1024)),
     name: async (bytes) => Buffer.from(await crypto.subtle.sign("HMAC", mac, bytes)).toString("hex"),
-    seal: async (bytes, place) => {
+    seal: async (bytes, location) => {
       const nonce = generateNonce();
       const packed = new Uint8Array(await compress(bytes, LEVEL));
       return new Uint8Array(
-        Buffer.concat([nonce, new Uint8Array(await crypto.subtle.encrypt(toParameters(nonce, place), aes, packed))]),
+        Buffer.concat([nonce, new Uint8Array(await crypto.subtle.encrypt(toParameters(nonce, location), aes, packed))]),
       );
     },
-    open: async (sealed, place, max) => {
+    open: async (sealed, location, max) => {
       try {
         const nonce = new Uint8Array(sealed.subarray(0, NONCE_BYTES));
         const packed = await crypto.subtle.decrypt(
-          toParameters(nonce, place),
+          toParameters(nonce, location),
           aes,
           new Uint8Array(sealed.subarray(NONCE_BYTES)),
         );

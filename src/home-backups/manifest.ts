@@ -39,21 +39,21 @@ export type Manifest = HomeFacts & {
 const toFolder = (workspace_id: string): string => `${workspace_id}/backups/`;
 
 /** Makes the backup visible. */
-export const writeManifest = async (place: BackupStorage, keys: Keys, manifest: Manifest): Promise<void> => {
+export const writeManifest = async (storage: BackupStorage, keys: Keys, manifest: Manifest): Promise<void> => {
   const name = toFolder(manifest.workspace_id) + manifest.id;
   const text = JSON.stringify(Object.assign({ format: FORMAT }, manifest));
-  await place.put(name, await keys.seal(new TextEncoder().encode(text), name));
+  await storage.put(name, await keys.seal(new TextEncoder().encode(text), name));
 };
 
 /** Returns the manifest; undefined if it is missing. Throws HomeBackupError. */
 export const readManifest = async (
-  place: BackupStorage,
+  storage: BackupStorage,
   keys: Keys,
   workspace_id: string,
   id: string,
 ): Promise<Manifest | undefined> => {
   const name = toFolder(workspace_id) + id;
-  const sealed = await place.get(name, MAX_MANIFEST_BYTES);
+  const sealed = await storage.get(name, MAX_MANIFEST_BYTES);
   if (!sealed) return undefined;
   const read = JSON.parse(new TextDecoder().decode(await keys.open(sealed, name, MAX_MANIFEST_BYTES))) as Manifest & {
     readonly format: number;
@@ -63,13 +63,13 @@ export const readManifest = async (
   return manifest;
 };
 
-export const removeManifest = (place: BackupStorage, workspace_id: string, id: string): Promise<void> =>
-  place.remove(toFolder(workspace_id) + id);
+export const removeManifest = (storage: BackupStorage, workspace_id: string, id: string): Promise<void> =>
+  storage.remove(toFolder(workspace_id) + id);
 
 /** Returns the IDs of a workspace's backups. */
-export const listIds = async (place: BackupStorage, workspace_id: string): Promise<string[]> => {
+export const listIds = async (storage: BackupStorage, workspace_id: string): Promise<string[]> => {
   const ids: string[] = [];
-  for await (const { name } of place.list(toFolder(workspace_id))) {
+  for await (const { name } of storage.list(toFolder(workspace_id))) {
     const id = name.slice(toFolder(workspace_id).length);
     if (isUuid(id)) ids.push(id);
   }
@@ -77,9 +77,9 @@ export const listIds = async (place: BackupStorage, workspace_id: string): Promi
 };
 
 /** Returns the workspaces that have backups. */
-export const listWorkspaces = async (place: BackupStorage): Promise<string[]> => {
+export const listWorkspaces = async (storage: BackupStorage): Promise<string[]> => {
   const found = new Set<string>();
-  for await (const { name } of place.list("")) {
+  for await (const { name } of storage.list("")) {
     const [workspace_id = "", kind] = name.split("/");
     if (kind === "backups" && isUuid(workspace_id)) found.add(workspace_id);
   }

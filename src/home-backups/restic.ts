@@ -28,13 +28,13 @@ export const checkRestic = async (program: string): Promise<string> => {
 
 export class Restic {
   readonly #program: string;
-  readonly #place: BackupStorage;
+  readonly #storage: BackupStorage;
   readonly #password: string;
   readonly #path: string;
 
-  constructor(program: string, place: BackupStorage, password: string, path: string) {
+  constructor(program: string, storage: BackupStorage, password: string, path: string) {
     this.#program = program;
-    this.#place = place;
+    this.#storage = storage;
     this.#password = password;
     this.#path = path;
   }
@@ -73,7 +73,7 @@ export class Restic {
   async prune(workspace_id: string, kept: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     if (!(await this.#exists(workspace_id))) return;
     if (kept.size === 0) {
-      for await (const { name } of this.#place.list(toFolder(workspace_id))) await this.#place.remove(name);
+      for await (const { name } of this.#storage.list(toFolder(workspace_id))) await this.#storage.remove(name);
       return;
     }
     await this.#run(workspace_id, ["unlock", "--quiet"], signal);
@@ -90,7 +90,7 @@ export class Restic {
   }
 
   async #exists(workspace_id: string): Promise<boolean> {
-    return (await this.#place.get(`${toFolder(workspace_id)}config`, MAX_WORDS)) !== undefined;
+    return (await this.#storage.get(`${toFolder(workspace_id)}config`, MAX_WORDS)) !== undefined;
   }
 
   async #run(workspace_id: string, argv: readonly string[], signal: AbortSignal): Promise<string> {
@@ -127,9 +127,9 @@ export class Restic {
           HOME: "/",
           LANG: "C",
           RESTIC_PASSWORD: this.#password,
-          RESTIC_REPOSITORY: this.#place.restic.repository(toFolder(workspace_id).slice(0, -1)),
+          RESTIC_REPOSITORY: this.#storage.restic.repository(toFolder(workspace_id).slice(0, -1)),
         },
-        this.#place.restic.env,
+        this.#storage.restic.env,
       ),
     });
   }

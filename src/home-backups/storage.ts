@@ -40,7 +40,7 @@ type Settings = Pick<
 >;
 
 /** Returns the configured location; undefined if none exists. */
-export const openPlace = (settings: Settings, clock: Clock): BackupStorage | undefined => {
+export const openBackupStorage = (settings: Settings, clock: Clock): BackupStorage | undefined => {
   const { home_backup_dir, home_backup_s3_bucket: bucket } = settings;
   if (home_backup_dir !== undefined) return new FolderStorage(resolve(home_backup_dir));
   const { home_backup_s3_access_key: access_key, home_backup_s3_secret_key: secret_key } = settings;
@@ -158,9 +158,9 @@ class BucketStorage implements BackupStorage {
   readonly #bucket: Bucket;
   readonly #prefix: string;
 
-  constructor(place: BucketSettings, clock: Clock) {
-    const { endpoint, region, bucket, prefix, access_key, secret_key } = place;
-    this.#bucket = new Bucket(place, { clock });
+  constructor(settings: BucketSettings, clock: Clock) {
+    const { endpoint, region, bucket, prefix, access_key, secret_key } = settings;
+    this.#bucket = new Bucket(settings, { clock });
     this.#prefix = prefix;
     this.url = endpoint === undefined ? `s3://${bucket}/${prefix}` : `${endpoint}/${bucket}/${prefix}`;
     const at = endpoint ?? `https://s3.${region}.amazonaws.com`;

@@ -21,7 +21,7 @@ import {
   writeManifest,
 } from "./manifest.ts";
 import { checkRestic, findRestic, Restic } from "./restic.ts";
-import { type BackupStorage, openPlace } from "./storage.ts";
+import { type BackupStorage, openBackupStorage } from "./storage.ts";
 
 export type { Manifest };
 
@@ -46,7 +46,7 @@ type NewBackup = HomeFacts & {
 };
 
 export class HomeBackupStore {
-  readonly place: BackupStorage;
+  readonly storage: BackupStorage;
   readonly #clock: Clock;
   readonly #keys: Promise<Keys>;
   readonly #engine: Config["home_backup_engine"];
@@ -54,8 +54,8 @@ export class HomeBackupStore {
   readonly #path: string;
   readonly #bytesPerMs: number;
 
-  private constructor(place: BackupStorage, recovery_key: string, { config, clock, path = "" }: StoreDeps) {
-    this.place = place;
+  private constructor(storage: BackupStorage, recovery_key: string, { config, clock, path = "" }: StoreDeps) {
+    this.storage = storage;
     this.#clock = clock;
     this.#keys = deriveKeys(recovery_key);
     this.#engine = config.home_backup_engine;
@@ -66,9 +66,9 @@ export class HomeBackupStore {
 
   /** Returns undefined if no location is configured. */
   static open(deps: StoreDeps): HomeBackupStore | undefined {
-    const place = openPlace(deps.config, deps.clock);
+    const storage = openBackupStorage(deps.config, deps.clock);
     const { home_backup_recovery_key: given } = deps.config;
-    return place && new HomeBackupStore(place, (given && parseRecoveryKey(given)) ?? deps.recovery_key, deps);
+    return storage && new HomeBackupStore(storage, (given && parseRecoveryKey(given)) ?? deps.recovery_key, deps);
   }
 
   /** Returns the engine of the next backup. Throws HomeBackupError if the configured one is not available. */
@@ -91,7 +91,7 @@ export class HomeBackupStore {
     const stored =
       engine === "restic"
         ? await (await this.#openRestic()).write(workspace_id, id, passed.stream, signal)
-        : await new Archives(this.place, keys).write(
+        : await new Archives(this.storage, keys).write(
             workspace_id,
             passed.stream,
             await this.#loadChunks(workspace_id, base),
@@ -103,16 +103,16 @@ export class HomeBackupStore {
       sha256: passed.sha256(),
     });
     signal.throwIfAborted();
-    await writeManifest(this.place, keys, manifest);
+    await writeManifest(this.storage, keys, manifest);
     failpoint("home_backup_listed");
     return manifest;
   }
 
   /** Returns the manifest of a backup. Throws HomeBackupError if it is missing. */
   async find(workspace_id: string, id: string): Promise<Manifest> {
-    const found = await readManifest(this.place, await this.#keys, workspace_id, id);
+    const found = await readManifest(this.storage, await this.#keys, workspace_id, id);
     if (found) return found;
-    throw new HomeBackupError(`The backup is missing from ${this.place.url}.`, { isDamage: true });
+    throw new HomeBackupError(`The backup is missing from ${this.storage.url}.`, { isDamage: true });
   }
 
   /** Returns the tar archive of a backup. Throws HomeBackupError at its end if it does not match the manifest. */
@@ -121,7 +121,7 @@ export class HomeBackupStore {
     const stream =
       restic_snapshot !== undefined
         ? (await this.#openRestic()).read(workspace_id, restic_snapshot, signal)
-        : new Archives(this.place, await this.#keys).read(workspace_id, chunks ?? []);
+        : new Archives(this.storage, await this.#keys).read(workspace_id, chunks ?? []);
     const passed = this.#measure(stream, signal);
     yield* passed.stream;
     if (passed.bytes() !== bytes || passed.sha256() !== sha256) {
@@ -139,18 +139,18 @@ export class HomeBackupStore {
   /** Deletes backups of a workspace, and data that no other backup uses. May be repeated. */
   async remove(workspace_id: string, ids: readonly string[], signal: AbortSignal): Promise<void> {
     const keys = await this.#keys;
-    for (const id of ids) await removeManifest(this.place, workspace_id, id);
+    for (const id of ids) await removeManifest(this.storage, workspace_id, id);
     failpoint("home_backup_pruning");
-    const left = await listIds(this.place, workspace_id);
+    const left = await listIds(this.storage, workspace_id);
     const chunks = new Set<string>();
     const snapshots = new Set<string>();
     for (const id of left) {
       signal.throwIfAborted();
-      const manifest = await readManifest(this.place, keys, workspace_id, id);
+      const manifest = await readManifest(this.storage, keys, workspace_id, id);
       for (const chunk of manifest?.chunks ?? []) chunks.add(chunk);
       if (manifest?.restic_snapshot) snapshots.add(manifest.restic_snapshot);
     }
-    await new Archives(this.place, keys).prune(workspace_id, chunks, this.#clock.now());
+    await new Archives(this.storage, keys).prune(workspace_id, chunks, this.#clock.now());
     // Without restic its data stays until restic is available again; without any backup the folder is deleted in any case.
     if (this.#restic !== undefined || snapshots.size === 0) {
       await this.#makeRestic(this.#restic ?? "", keys).prune(workspace_id, snapshots, signal);
@@ -163,9 +163,9 @@ export class HomeBackupStore {
     const found: Manifest[] = [];
     for (const workspace_id of workspace !== undefined && isUuid(workspace)
       ? [workspace]
-      : await listWorkspaces(this.place)) {
-      for (const id of await listIds(this.place, workspace_id)) {
-        const manifest = await readManifest(this.place, keys, workspace_id, id);
+      : await listWorkspaces(this.storage)) {
+      for (const id of await listIds(this.storage, workspace_id)) {
+        const manifest = await readManifest(this.storage, keys, workspace_id, id);
         if (manifest) found.push(manifest);
       }
     }
@@ -173,7 +173,8 @@ export class HomeBackupStore {
   }
 
   async #loadChunks(workspace_id: string, base: string | undefined): Promise<readonly string[]> {
-    const found = base === undefined ? undefined : await readManifest(this.place, await this.#keys, workspace_id, base);
+    const found =
+      base === undefined ? undefined : await readManifest(this.storage, await this.#keys, workspace_id, base);
     return found?.chunks ?? [];
   }
 
@@ -183,7 +184,7 @@ export class HomeBackupStore {
   }
 
   #makeRestic(program: string, { password }: Keys): Restic {
-    return new Restic(program, this.place, password, this.#path);
+    return new Restic(program, this.storage, password, this.#path);
   }
 
   /** Returns the same stream, limited to the configured rate and counted. */

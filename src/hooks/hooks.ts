@@ -53,7 +53,7 @@ export type HooksDeps = {
   /** Resolves when it is on disk. */
   readonly record: (entry: DispatchRecord) => Promise<void>;
   readonly recordsContents: boolean;
-  readonly places?: SlotLimits;
+  readonly slots?: SlotLimits;
   /** Hooks that workspaces declare; undefined unless an administrator allows them. */
   readonly workspaces?: WorkspaceHooks | undefined;
 };
@@ -69,14 +69,14 @@ export interface WorkspaceHooks {
 
 export class Hooks {
   readonly #deps: HooksDeps;
-  readonly #places: Slots;
+  readonly #slots: Slots;
   readonly #open = new Set<Promise<unknown>>();
   /** Number of dispatches since the start, by `event result`. */
   readonly counts = new Map<string, number>();
 
   constructor(deps: HooksDeps) {
     this.#deps = deps;
-    this.#places = new Slots(deps.clock, deps.places);
+    this.#slots = new Slots(deps.clock, deps.slots);
   }
 
   get mode(): HookMode {
@@ -95,7 +95,7 @@ export class Hooks {
 
   /** Number of dispatches in progress. */
   get open(): number {
-    return this.#places.size;
+    return this.#slots.size;
   }
 
   /**
@@ -190,7 +190,7 @@ export class Hooks {
     const { clock, consumer, issuer } = this.#deps;
     if (!consumer) throw new ExchangeError("connection_failed", "no consumer is configured");
     const pool: Pool = sent.request.event === "user_prompt_submit" ? "prompt" : "turn";
-    const free = await this.#places.acquire(pool);
+    const free = await this.#slots.acquire(pool);
     if (!free) throw new ExchangeError("over_capacity", "too many concurrent dispatches");
     try {
       return await sendHookRequest({ clock, consumer, issuer: await issuer() }, sent, signal);

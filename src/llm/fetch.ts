@@ -72,8 +72,8 @@ const resolveAllowedUrl = async (url: URL, may: ReachableAddresses, resolve: Res
   const addresses = isIP(host) ? [host] : await resolve(host);
   const isNamed = may.hosts.some((one) => one.replace(/^\[|\]$/g, "").toLowerCase() === host.toLowerCase());
   for (const address of isNamed ? [] : addresses) {
-    const place = classifyAddress(address);
-    if (place === "never" || (place === "private" && !may.private)) {
+    const network = classifyAddress(address);
+    if (network === "never" || (network === "private" && !may.private)) {
       throw toConfigError(`${host} is not a public address. To allow it, add it to the setting model_hosts`);
     }
   }

@@ -3,7 +3,7 @@
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
 
 /** Identifies a copy: the workspace it is of, and its own ID. */
-export type SnapshotPlace = { readonly workspace_id: string; readonly snapshot_id: string };
+export type SnapshotRef = { readonly workspace_id: string; readonly snapshot_id: string };
 
 export type CaptureResult = {
   readonly method: SnapshotMethod;
@@ -26,11 +26,11 @@ export interface Homes {
    * Makes the copy while all writers are paused. Returns the existing copy if it was made before. Rejects with ProvisionError, or with the
    * signal's reason if canceled; then nothing is left and the workspace continues.
    */
-  capture(place: SnapshotPlace, signal: AbortSignal): Promise<CaptureResult>;
+  capture(ref: SnapshotRef, signal: AbortSignal): Promise<CaptureResult>;
   /** Reads the files of a copy and passes them to `use`. Rejects with ProvisionError. */
-  pack<T>(place: SnapshotPlace, signal: AbortSignal, use: (packed: PackedFiles) => Promise<T>): Promise<T>;
+  pack<T>(ref: SnapshotRef, signal: AbortSignal, use: (packed: PackedFiles) => Promise<T>): Promise<T>;
   /** Creates a copy from an archive instead of the workspace's files, which are not paused. Otherwise like `capture`. */
-  unpack(place: SnapshotPlace, packed: PackedFiles, signal: AbortSignal): Promise<CaptureResult>;
+  unpack(ref: SnapshotRef, packed: PackedFiles, signal: AbortSignal): Promise<CaptureResult>;
   /** Removes a complete or partial copy and lets the workspace continue; succeeds if none exists. */
-  discard(place: SnapshotPlace): Promise<void>;
+  discard(ref: SnapshotRef): Promise<void>;
 }

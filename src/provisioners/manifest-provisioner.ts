@@ -31,10 +31,10 @@ const checkTags = ({ tags = {} }: Manifest): Finding[] =>
 
 /** A local workspace is one process, so it has one agent. */
 const checkOneAgent = ({ resources }: Manifest): Finding[] => {
-  const places = resources.flatMap(({ agents = [] }, i) => agents.map((_, j) => `/resources/${i}/agents/${j}`));
-  if (places.length === 1) return [];
-  const [, second] = places;
-  const count = places.length === 0 ? "none" : places.length;
+  const paths = resources.flatMap(({ agents = [] }, i) => agents.map((_, j) => `/resources/${i}/agents/${j}`));
+  if (paths.length === 1) return [];
+  const [, second] = paths;
+  const count = paths.length === 0 ? "none" : paths.length;
   return [
     { pointer: second ?? "/resources", reason: `a local workspace has exactly one agent, this template has ${count}` },
   ];

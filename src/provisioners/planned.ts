@@ -104,8 +104,8 @@ const listPlanned = (
   resources.map((resource, i) => {
     const { job_id, created_at } = version;
     // Names are unique only in a template.yaml.
-    const place = manifest.provisioner === "terraform" ? [transition, String(i)] : [];
-    const id = toPlannedId(version.id, "resource", resource.name, ...place);
+    const identity = manifest.provisioner === "terraform" ? [transition, String(i)] : [];
+    const id = toPlannedId(version.id, "resource", resource.name, ...identity);
     return {
       id,
       created_at,
@@ -122,7 +122,7 @@ const listPlanned = (
         sensitive,
       })),
       agents: (resource.agents ?? []).map((agent) => ({
-        id: toPlannedId(version.id, "agent", agent.name, ...place),
+        id: toPlannedId(version.id, "agent", agent.name, ...identity),
         resource_id: id,
         name: agent.name,
         created_at,
@@ -133,13 +133,13 @@ const listPlanned = (
         architecture: agent.arch ?? "",
         directory: agent.directory ?? "",
         apps: (agent.apps ?? []).map((app) => ({
-          id: toPlannedId(version.id, "app", agent.name, app.slug, ...place),
+          id: toPlannedId(version.id, "app", agent.name, app.slug, ...identity),
           slug: app.slug,
           display_name: app.display_name ?? app.slug,
           icon: app.icon ?? "",
         })),
         scripts: (agent.scripts ?? []).map((script, i) => ({
-          id: toPlannedId(version.id, "script", agent.name, String(i), ...place),
+          id: toPlannedId(version.id, "script", agent.name, String(i), ...identity),
           display_name: script.display_name,
         })),
       })),

@@ -3,7 +3,7 @@
 import type { Manifest, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import type { JobTiming } from "#schema/workspaces/job.ts";
-import type { Homes, SnapshotPlace } from "./homes.ts";
+import type { Homes, SnapshotRef } from "./homes.ts";
 import type { TemplateArchive, TerraformWork } from "./terraform/work.ts";
 
 export type Transition = "start" | "stop" | "delete";
@@ -33,7 +33,7 @@ export type ProvisionRequest = {
   /** The caller has requested more detailed output. */
   readonly verbose?: boolean;
   /** The copy whose files replace the workspace's own in this build. */
-  readonly restore?: SnapshotPlace;
+  readonly restore?: SnapshotRef;
   /** The copy that the workspace was last restored from, as JSON of the template's own module. */
   readonly snapshot_value?: string;
   /** For a delete: keeps the files and their snapshots until another delete removes them. */
@@ -143,11 +143,11 @@ export interface SnapshotModule {
    * Creates the copy or completes an unfinished one, and resolves with the module's state. Rejects with ProvisionError, whose `left` is the
    * state then.
    */
-  make(place: SnapshotPlace, work: ModuleWork, signal: AbortSignal): Promise<string>;
+  make(ref: SnapshotRef, work: ModuleWork, signal: AbortSignal): Promise<string>;
   /** Removes the copy. Rejects with ProvisionError, whose `left` is the state then. */
-  remove(place: SnapshotPlace, work: ModuleWork, signal: AbortSignal): Promise<void>;
+  remove(ref: SnapshotRef, work: ModuleWork, signal: AbortSignal): Promise<void>;
   /** Removes the state stored on this machine, once it is stored in the database or empty. */
-  releaseState(place: SnapshotPlace): Promise<void>;
+  releaseState(ref: SnapshotRef): Promise<void>;
   /** Returns the snapshots with state on this machine, and the state; undefined if it cannot be read. */
   listRetained(): Promise<readonly { readonly snapshot_id: string; readonly state: string | undefined }[]>;
 }

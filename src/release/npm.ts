@@ -75,14 +75,14 @@ export const packForNpm = async (
   name: string,
   fill: (folder: string) => object | Promise<object>,
 ): Promise<string> => {
-  const place = join(created.scratch, "npm", name);
-  const folder = join(place, "package");
+  const packageFolder = join(created.scratch, "npm", name);
+  const folder = join(packageFolder, "package");
   mkdirSync(folder, { recursive: true });
   const manifest = await fill(folder);
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
   copyFileSync(join(created.root, "LICENSE"), join(folder, "LICENSE"));
-  const tar = `${place}.tar`;
-  await packFolder(place, tar, created.epoch);
+  const tar = `${packageFolder}.tar`;
+  await packFolder(packageFolder, tar, created.epoch);
   mkdirSync(join(created.out, "npm"), { recursive: true });
   const file = join(created.out, "npm", `${name}-${created.version}.tgz`);
   await gzipFile(tar, file);

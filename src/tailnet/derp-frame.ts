@@ -148,7 +148,7 @@ const parseWholeFrame = (bytes: Uint8Array, at: number, end: number): Frame | un
 /** Reads the length in the header at `at`. Throws FrameError if it exceeds the limit of the frame's type. */
 const readLength = (bytes: Uint8Array, at: number): number => {
   const type = bytes[at] as number;
-  const readByte = (place: number): number => bytes[at + place] as number;
+  const readByte = (offset: number): number => bytes[at + offset] as number;
   const length = ((readByte(1) << 24) | (readByte(2) << 16) | (readByte(3) << 8) | readByte(4)) >>> 0;
   if (length > getLimit(type)) throw new FrameError(`a frame of ${length} bytes is too large`, true);
   return length;

@@ -9,10 +9,10 @@ export type ChatMode = (typeof CHAT_MODES)[number];
  * sub-chats of type `explore`. `approved`: only tools that are marked as such.
  */
 export type ToolUse = "yes" | "no" | "plan_file" | "read_only" | "explore_only" | "approved";
-type ToolPlace = "anywhere" | "workspace";
+type ToolLocation = "anywhere" | "workspace";
 /** Where a tool works, and what each kind of chat may do with it. */
 export type UseRow = readonly [
-  place: ToolPlace,
+  place: ToolLocation,
   root: ToolUse,
   plan: ToolUse,
   general: ToolUse,

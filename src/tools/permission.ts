@@ -23,12 +23,12 @@ const UNRESTRICTED: CallContext = { use: "yes", folder: undefined };
 export const decidePermission = (
   permissions: ChatPermissions | null,
   call: { readonly tool_name: string; readonly args: unknown },
-  place: CallContext = UNRESTRICTED,
+  context: CallContext = UNRESTRICTED,
 ): PermissionAction => {
   if (permissions === null) return "allow";
   const { tool_name, args } = call;
   const rules = permissions.rules.filter(({ tool }) => matchesTool(tool, tool_name));
-  const fallback = findDefaultAction(permissions.default, call, place, isSideEffectFree(tool_name));
+  const fallback = findDefaultAction(permissions.default, call, context, isSideEffectFree(tool_name));
   const toolRule = rules.find(({ command }) => command === undefined)?.action ?? fallback;
   const about = rules.filter(({ command }) => command !== undefined);
   if (about.length === 0) return toolRule;

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Static } from "@sinclair/typebox";
 import { updateTemplate } from "#db/templates/templates.ts";
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { AvailableAgents, CodingAgents } from "#schema/ai/coding-agents.ts";
 import type { AuditLogs } from "#schema/audit.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -111,7 +111,7 @@ test("[CA-32] people who see a workspace can read its default agent; a chat that
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
   const { workspace_id, owner_token } = await seedAgent(world.server);
   const owner = new Client(world.server.url, owner_token);
-  const place = await getContext(world.server).store.get(findWorkspacePlace({ id: workspace_id }));
+  const place = await getContext(world.server).store.get(findWorkspaceAccessRow({ id: workspace_id }));
   const template_id = place?.template_id ?? "";
   const named = updateTemplate(template_id, { default_coding_agent: "mine" }, { expect: 1 });
   await getContext(world.server).store.commit([named]);

@@ -7,7 +7,7 @@ import { findSnapshot, findWorkspaceContext } from "#db/chats/context.ts";
 import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
 import { startMcpHost } from "#test/mcp/support.ts";
 import { enablePreset, openAgentGateway } from "#test/support/acp/agent-gateway.ts";
-import { AgentStory, type StoryPlace } from "#test/support/acp/genuine-story.ts";
+import { AgentStory, type StoryWorld } from "#test/support/acp/genuine-story.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { listGatewayCalls } from "#test/support/models/gateway-world.ts";
 import { MODEL_KEY } from "#test/support/models/model-world.ts";
@@ -59,7 +59,7 @@ const runStory = async (name: string): Promise<void> => {
   const { admin, seeded, upstream } = world;
   await enablePreset(admin, name);
   const started = upstream.bodies.length;
-  const place: StoryPlace = Object.assign({}, world, {
+  const place: StoryWorld = Object.assign({}, world, {
     workspace_id: seeded.workspace_id,
     repository: repository.root,
     read: async (path: string) => (existsSync(path) ? readFileSync(path, "utf8") : undefined),

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { Actor } from "#actors/runtime/actor.ts";
 import { Directory } from "#actors/runtime/directory.ts";
-import type { ActorPlace, RemoteActors } from "#actors/runtime/remote-asks.ts";
+import type { ActorLocation, RemoteActors } from "#actors/runtime/remote-asks.ts";
 import { AppError, conflict, NotStartedError } from "#base/errors.ts";
 import type { Store } from "#db/engine/store.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -26,7 +26,7 @@ class Notes extends Actor<readonly string[]> {
 /** Returns a node's directory, and that of the node it asks. `at.place` is the actors' location. */
 const nodes = (overrides: Partial<RemoteActors> = {}) => {
   const clock = new ManualClock();
-  const at: { place: ActorPlace | Promise<ActorPlace>; looks: number } = { place: "here", looks: 0 };
+  const at: { place: ActorLocation | Promise<ActorLocation>; looks: number } = { place: "here", looks: 0 };
   const make = (id: string) => new Notes(id, {} as Store);
   const there = new Directory(make, clock);
   const remote: RemoteActors = {
@@ -59,7 +59,7 @@ test("[CP-33] a message reaches its actor's node, and errors are returned from t
 
 test("[CP-33] messages keep their order while their actor's node is looked up", async () => {
   const { at, here } = nodes();
-  const looked = Promise.withResolvers<ActorPlace>();
+  const looked = Promise.withResolvers<ActorLocation>();
   at.place = looked.promise;
   const first = here.ask("a", "note", { text: "1" });
   at.place = OTHER;

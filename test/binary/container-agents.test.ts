@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { basename, dirname } from "node:path";
 import { getVolumeName, WORKSPACE_LABEL } from "#src/provisioners/docker/volumes.ts";
 import { enablePreset } from "#test/support/acp/agent-gateway.ts";
-import { AgentStory, type StoryPlace } from "#test/support/acp/genuine-story.ts";
+import { AgentStory, type StoryWorld } from "#test/support/acp/genuine-story.ts";
 import { AgentUpstream } from "#test/support/acp/upstream.ts";
 import {
   awaitAgent,
@@ -116,7 +116,7 @@ testNeeding(
     const run = (command: string): Promise<string> => runInTerminal(admin, workspace.agent_id, command);
     await run(`git init -q ${REPOSITORY}`);
     await report("workspace");
-    const place: StoryPlace = {
+    const place: StoryWorld = {
       owner: admin,
       organization_id: workspace.organization_id,
       workspace_id: workspace.id,

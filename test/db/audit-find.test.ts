@@ -10,8 +10,8 @@ import {
   listThingRuns,
   toConditions,
   toFirstBound,
+  toIndexRange,
   toNextStep,
-  toPlace,
 } from "#db/reports/audit/plan.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
@@ -33,7 +33,7 @@ describe("the plan", () => {
       [{ user_ids: [], within: ["a"] }, "audit_logs_user", [[], ["a"]]],
     ];
     for (const [filter, index, values] of cases) {
-      const place = toPlace(filter);
+      const place = toIndexRange(filter);
       expect([place.index, ...place.leading.map((one) => one.values)]).toEqual([index, ...values]);
       expect(listThingRuns(filter)).toEqual([]);
     }

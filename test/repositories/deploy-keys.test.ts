@@ -12,7 +12,7 @@ import type { AgentGitSshKey, GitSshKey } from "#schema/users/git-ssh-key.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { findRemote } from "#src/cli/server/gitssh.ts";
 import { type ApiError, Client } from "#src/client.ts";
-import { findDeployPlace, toDeploySettingsUrl, toRepositoryName } from "#src/git/deploy-key.ts";
+import { findDeployKeyLocation, toDeploySettingsUrl, toRepositoryName } from "#src/git/deploy-key.ts";
 import { runProgram, sshHost } from "#test/api/external-auth/git-hosts.ts";
 import { LOCAL } from "#test/api/external-auth/world.ts";
 import { fetchStatus } from "#test/api/users/people.ts";
@@ -165,7 +165,7 @@ test("[DK-4] a URL determines where ssh reaches the repository, and the kind of 
     ["https://git.example.com/projects/ab/repos/c/browse", "ssh://git@git.example.com:7999/ab/c.git"],
   ];
   for (const [link, ssh_url, page] of places) {
-    const found = findDeployPlace(link);
+    const found = findDeployKeyLocation(link);
     expect([link, found?.ssh_url]).toEqual([link, ssh_url]);
     const settings = found && toDeploySettingsUrl(found.url, undefined);
     expect([link, settings]).toEqual([link, page && `${new URL(found?.url ?? "").origin}${page}`]);

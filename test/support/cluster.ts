@@ -1,6 +1,6 @@
 // Nodes of a cluster as separate processes, which tests kill, stop and restart.
 import { join } from "node:path";
-import type { NetworkPlace } from "./cluster/networks.ts";
+import type { NetworkLocation } from "./cluster/networks.ts";
 import { findFreePort } from "./net/free-port.ts";
 import { createDatabase, type TestDatabase } from "./postgres.ts";
 import { toProgramCommand } from "./program.ts";
@@ -44,7 +44,7 @@ type ClusterPlaces = {
   /** A database to use instead of a new one on the server of `.ci/postgres`. */
   readonly database?: TestDatabase;
   /** Returns where node `n` runs. */
-  place?(n: number): NetworkPlace;
+  place?(n: number): NetworkLocation;
   /** The addresses of all nodes, if each node has a separate one. */
   readonly hosts?: readonly string[];
 };

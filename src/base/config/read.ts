@@ -12,7 +12,7 @@ export interface RawSetting {
   name: string;
   from: "flag" | "env" | "file";
   /** `command line`, `environment`, or the file's path. */
-  place: string;
+  source: string;
   /** Undefined when the value has a type that no setting takes, such as a mapping. */
   text: string | undefined;
 }
@@ -29,26 +29,26 @@ export const readFlags = (table: SettingsTable, argv: readonly string[]): ReadRe
   const options = Object.fromEntries(
     [...keys].map(([name, key]) => [name, { type: table[key]?.kind.bare ? "boolean" : "string" } as const]),
   );
-  const place = "command line";
+  const source = "command line";
   const { tokens } = parseArgs({ args: [...argv], options, strict: false, tokens: true, allowPositionals: true });
   // The token after an unknown flag is assumed to be its value and not reported again.
   let afterUnknown = -1;
   for (const token of tokens) {
     if (token.kind === "positional") {
       if (token.index === afterUnknown) continue;
-      reading.problems.push({ name: token.value, from: place, detail: "unexpected argument" });
+      reading.problems.push({ name: token.value, from: source, detail: "unexpected argument" });
     } else if (token.kind === "option") {
       const key = keys.get(token.name);
       if (key === undefined) {
         const hint = suggestSetting(token.rawName, [...keys.values()], toFlag);
-        reading.problems.push({ name: token.rawName, from: place, detail: `unknown setting.${hint}` });
+        reading.problems.push({ name: token.rawName, from: source, detail: `unknown setting.${hint}` });
         afterUnknown = token.inlineValue === undefined ? token.index + 1 : -1;
         continue;
       }
       const text = token.value ?? (table[key]?.kind.bare ? "true" : undefined);
       // In `--address --data-dir x`, the value is missing; it is not "--data-dir".
       const forgotten = token.inlineValue === false && text?.startsWith("--");
-      reading.given.push({ key, name: token.rawName, from: "flag", place, text: forgotten ? undefined : text });
+      reading.given.push({ key, name: token.rawName, from: "flag", source, text: forgotten ? undefined : text });
     }
   }
   return reading;
@@ -63,14 +63,14 @@ export const readEnv = (
 ): ReadResult => {
   const reading: ReadResult = { given: [], problems: [] };
   const keys = new Map(Object.keys(table).map((key) => [toVariableName(key, prefix), key]));
-  const place = "environment";
+  const source = "environment";
   for (const [name, text] of Object.entries(env)) {
     if (!name.startsWith(prefix) || !text) continue;
     const key = keys.get(name);
-    if (key !== undefined) reading.given.push({ key, name, from: "env", place, text });
+    if (key !== undefined) reading.given.push({ key, name, from: "env", source, text });
     else if (!known.includes(name)) {
       const detail = `unknown setting.${suggestSetting(name, [...keys.values()], (key) => toVariableName(key, prefix))}`;
-      reading.problems.push({ name, from: place, detail });
+      reading.problems.push({ name, from: source, detail });
     }
   }
   return reading;
@@ -85,13 +85,13 @@ export const readOtherVariables = (
   const isGiven = (key: string): boolean => before.some(({ given }) => given.some((one) => one.key === key));
   const given = Object.entries(table).flatMap(([key, { otherVariable: name }]): RawSetting[] => {
     const text = name === undefined || isGiven(key) ? undefined : env[name];
-    return name && text ? [{ key, name, from: "env", place: "environment", text }] : [];
+    return name && text ? [{ key, name, from: "env", source: "environment", text }] : [];
   });
   return { given, problems: [] };
 };
 
 /** Reads a YAML mapping of keys to scalars or lists of scalars. */
-export const readSettingsFile = (table: SettingsTable, place: string, content: string): ReadResult => {
+export const readSettingsFile = (table: SettingsTable, source: string, content: string): ReadResult => {
   const reading: ReadResult = { given: [], problems: [] };
   const keys = Object.keys(table).filter((key) => table[key]?.file !== false);
   let parsed: unknown;
@@ -99,14 +99,14 @@ export const readSettingsFile = (table: SettingsTable, place: string, content: s
     parsed = Bun.YAML.parse(content) ?? {};
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return { given: [], problems: [{ name: "config", from: place, detail: `not valid YAML: ${reason}` }] };
+    return { given: [], problems: [{ name: "config", from: source, detail: `not valid YAML: ${reason}` }] };
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     const detail = "expected a YAML mapping of settings, such as `address: 127.0.0.1:7080`";
-    return { given: [], problems: [{ name: "config", from: place, detail }] };
+    return { given: [], problems: [{ name: "config", from: source, detail }] };
   }
   for (const name of findDuplicateKeys(content)) {
-    reading.problems.push({ name, from: place, detail: "is set more than once in the file" });
+    reading.problems.push({ name, from: source, detail: "is set more than once in the file" });
   }
   for (const [name, value] of Object.entries(parsed)) {
     if (keys.includes(name)) {
@@ -115,10 +115,10 @@ export const readSettingsFile = (table: SettingsTable, place: string, content: s
         kind?.structured && typeof value === "object"
           ? JSON.stringify(value)
           : toScalarText(value, kind?.list === true);
-      reading.given.push({ key: name, name, from: "file", place, text });
+      reading.given.push({ key: name, name, from: "file", source, text });
     } else {
       const advice = name in table ? " It can only be a flag or an environment variable." : suggestSetting(name, keys);
-      reading.problems.push({ name, from: place, detail: `unknown setting.${advice}` });
+      reading.problems.push({ name, from: source, detail: `unknown setting.${advice}` });
     }
   }
   return reading;

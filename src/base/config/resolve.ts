@@ -53,7 +53,7 @@ export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: In
         const value = given.text === undefined ? undefined : one.kind.parse(given.text);
         if (value === undefined) problems.push(describeMalformed(given, one));
         values[key] = value;
-        sources[key] = { from: given.from, name: given.from === "file" ? given.place : given.name };
+        sources[key] = { from: given.from, name: given.from === "file" ? given.source : given.name };
       }
     }
   }
@@ -73,7 +73,7 @@ function readFileNamedBy(table: SettingsTable, readings: readonly ReadResult[], 
     return readSettingsFile(table, named.text, input.readFile(named.text));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return { given: [], problems: [{ name: named.name, from: named.place, detail: `cannot be read: ${reason}` }] };
+    return { given: [], problems: [{ name: named.name, from: named.source, detail: `cannot be read: ${reason}` }] };
   }
 }
 
@@ -82,7 +82,7 @@ function describeMalformed(given: RawSetting, one: Setting<unknown>): Problem {
   const wrote = one.secret || given.text === undefined ? "" : `, got ${JSON.stringify(given.text)}`;
   return {
     name: given.name,
-    from: given.place,
+    from: given.source,
     detail: `expected ${one.kind.accepts}${wrote}${mistake ? `; ${mistake}` : ""}. Default: ${formatDefault(one)}.`,
   };
 }

@@ -61,7 +61,7 @@ export const readSecretFiles = (
   return found;
 };
 
-const toProblemSource = ({ name, place }: RawSetting): Pick<Problem, "name" | "from"> => ({ name, from: place });
+const toProblemSource = ({ name, source }: RawSetting): Pick<Problem, "name" | "from"> => ({ name, from: source });
 
 const read = (one: RawSetting, key: string, readFile: (path: string) => string, found: ReadResult): void => {
   const file = one.text === undefined ? undefined : path.parse(one.text);

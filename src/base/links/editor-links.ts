@@ -18,12 +18,12 @@ export const EDITORS = ["vscode", "vscode-insiders", "vscodium", "cursor", "wind
 
 export type Editor = (typeof EDITORS)[number];
 
-export const formatEditorLink = (editor: Editor, place: EditorTarget): string =>
-  `${editor}://coder.coder-remote/open?${formatFields(place)}`;
+export const formatEditorLink = (editor: Editor, target: EditorTarget): string =>
+  `${editor}://coder.coder-remote/open?${formatFields(target)}`;
 
 /** Returns a link for JetBrains Gateway, which asks for an editor if the link names none. */
-export const formatGatewayLink = (place: EditorTarget): string =>
-  `jetbrains-gateway://connect#type=coder&${formatFields(place)}`;
+export const formatGatewayLink = (target: EditorTarget): string =>
+  `jetbrains-gateway://connect#type=coder&${formatFields(target)}`;
 
 const formatFields = ({ url, owner, workspace, agent, folder, token }: EditorTarget): string =>
   Object.entries({ url: url.origin, owner, workspace, agent, folder, token })

@@ -23,8 +23,8 @@ export const canGetKey = ({ parent_id }: AgentResponse, app: ExternalApp): boole
 export const withKey = (url: string, key: string): string => url.replaceAll(KEY_PLACEHOLDER, encodeURIComponent(key));
 
 /** Returns the path below the access URL where a person allows an app to get a key. */
-export const toConsentPath = (place: { workspace_id: string; agent: string; app: string }): string =>
-  `/open-app?${new URLSearchParams({ workspace: place.workspace_id, agent: place.agent, app: place.app })}`;
+export const toConsentPath = (names: { workspace_id: string; agent: string; app: string }): string =>
+  `/open-app?${new URLSearchParams({ workspace: names.workspace_id, agent: names.agent, app: names.app })}`;
 
 /** The target of a link. */
 export type LinkTarget = {

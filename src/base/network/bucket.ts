@@ -18,7 +18,7 @@ const RESPONSE_TIMEOUT_MS = 15_000;
 const MIN_BYTES_PER_MS = 256;
 const SIGNATURE_TTL_S = 3600;
 
-export type BucketPlace = {
+export type BucketLocation = {
   /** Undefined means Amazon S3 in the region. */
   readonly endpoint?: string | undefined;
   readonly region: string;
@@ -49,8 +49,8 @@ export class Bucket {
   readonly #clock: Clock;
   readonly #answer_ms: number;
 
-  constructor(place: BucketPlace, { clock = systemClock, answer_ms = RESPONSE_TIMEOUT_MS }: Options = {}) {
-    const { endpoint, region, bucket, prefix, access_key: accessKeyId, secret_key: secretAccessKey } = place;
+  constructor(location: BucketLocation, { clock = systemClock, answer_ms = RESPONSE_TIMEOUT_MS }: Options = {}) {
+    const { endpoint, region, bucket, prefix, access_key: accessKeyId, secret_key: secretAccessKey } = location;
     const at = endpoint === undefined ? {} : { endpoint };
     this.#client = new Bun.S3Client({ ...at, region, bucket, accessKeyId, secretAccessKey });
     this.prefix = prefix;

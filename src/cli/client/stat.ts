@@ -38,13 +38,13 @@ export const run: RunVerb = async (input) => {
   if (value.path !== undefined && !kinds.includes("disk")) throw usageError("--path", "only with disk");
   const unit = parseUnit(value.prefix);
   // The machine itself has no cgroup limits.
-  const place = has.host ? { ...input, readFile: rejectFormat } : input;
+  const settings = has.host ? { ...input, readFile: rejectFormat } : input;
   const isShared = !has.host && input.env[SHARES_MACHINE] === "true";
   return explainError("stat", input, async () => {
     const figures: Partial<Record<Kind, Measurement>> = {};
     for (const kind of kinds) {
       const own = isShared && value.path === undefined ? await OWN_MEASUREMENTS[kind](input) : undefined;
-      const figure = own ?? (await MEASUREMENTS[kind](place, value.path ?? input.env.HOME ?? "/"));
+      const figure = own ?? (await MEASUREMENTS[kind](settings, value.path ?? input.env.HOME ?? "/"));
       figures[kind] = isShared && !own && value.path === undefined ? { ...figure, of_machine: true } : figure;
     }
     if (has.json) input.print(JSON.stringify(figures));

@@ -93,12 +93,14 @@ const completeArgument = async (
     const isRepeatable = (flag: string): boolean => call.usage.includes(`[${flag} ${findPlaceholder(call, flag)}]...`);
     return call.flags.filter((flag) => !before.includes(flag) || isRepeatable(flag)).map((text) => ({ text }));
   }
-  const place = before.filter(
+  const earlier = before.filter(
     (word, at) => !word.startsWith("-") && findPlaceholder(call, before[at - 1] ?? "") === undefined,
   );
   const named =
-    call.completes !== undefined && place.length === 0 ? await listNames(input, before, call.completes, call.word) : [];
-  const expected = parseUsage(call.usage)[place.length] ?? "";
+    call.completes !== undefined && earlier.length === 0
+      ? await listNames(input, before, call.completes, call.word)
+      : [];
+  const expected = parseUsage(call.usage)[earlier.length] ?? "";
   return [...named, ...splitChoices(expected), ...(isFile(expected) ? [{ text: FILES_CANDIDATE }] : [])];
 };
 

@@ -59,7 +59,7 @@ export const extractOne: RunVerb = (input) =>
     const store = openStore(input, argv);
     const all = filterBackups(await store.list(), wanted);
     const manifest = all[0];
-    if (!manifest) throw new HomeBackupError(`there is no backup ${wanted} in ${store.place.url}.`);
+    if (!manifest) throw new HomeBackupError(`there is no backup ${wanted} in ${store.storage.url}.`);
     const workspaces = new Set(all.map(({ workspace_id }) => workspace_id));
     if (workspaces.size > 1) throw new HomeBackupError(`several workspaces match ${wanted}; use the ID of a backup`);
     await extract(store.read(manifest, input.signal), folder);

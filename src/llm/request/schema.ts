@@ -197,8 +197,8 @@ class Repair {
 
   /** Returns one schema for all items: model servers do not support tuples. */
   #repairItems({ items, prefixItems }: Members, stack: readonly string[]): Node {
-    const places = [prefixItems, items].flatMap((one) => (Array.isArray(one) ? one : []));
-    const all = [...places, ...(isMembers(items) ? [items] : [])].map((one) => this.#repairNode(one, stack));
+    const elements = [prefixItems, items].flatMap((one) => (Array.isArray(one) ? one : []));
+    const all = [...elements, ...(isMembers(items) ? [items] : [])].map((one) => this.#repairNode(one, stack));
     const distinct = [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
     return distinct.length > 1 ? { anyOf: distinct } : (distinct[0] ?? {});
   }

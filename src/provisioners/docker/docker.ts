@@ -6,7 +6,7 @@ import { log } from "#base/log.ts";
 import { createTar, PROGRAM_PATH } from "#base/program-tar.ts";
 import { pause } from "#base/retry.ts";
 import { parsePlan, type RepositoryPlan } from "#schema/templates/repository.ts";
-import type { SnapshotPlace } from "../homes.ts";
+import type { SnapshotRef } from "../homes.ts";
 import {
   type ContainerKill,
   ProvisionError,
@@ -142,7 +142,7 @@ export class DockerProvisioner implements Provisioner {
     }
   }
 
-  #restore(work: Work, from: SnapshotPlace): Promise<void> {
+  #restore(work: Work, from: SnapshotRef): Promise<void> {
     const { id, name } = work.request.workspace;
     work.report.log("info", work.stage, "Restoring the workspace's volumes from the snapshot.");
     return this.#runStep(work, "restore", name, () => this.homes.restore(id, from, work.signal));

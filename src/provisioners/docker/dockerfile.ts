@@ -34,14 +34,14 @@ export const readDockerfile = (text: string, subject = "The Dockerfile"): Instru
   );
 };
 
-type Place = {
+type LinePosition = {
   /** The beginning of an error's sentence. */
   readonly subject: string;
   /** Of the line, beginning with 1. */
   readonly number: number;
 };
 
-const refused = ({ subject, number }: Place, what: string, rest: string): ProvisionError =>
+const refused = ({ subject, number }: LinePosition, what: string, rest: string): ProvisionError =>
   new ProvisionError(`${subject} has ${what} in line ${number}${rest}`);
 
 /** All but the tab. The engine removes U+FEFF only at the beginning of the file, but JavaScript trims it everywhere. */
@@ -51,10 +51,10 @@ const ESCAPE = /^#[ \t]*escape[ \t]*=[ \t]*([`\\])[ \t]*$/i;
 /** Anything that an engine could read as a change of the escape character. */
 const ODD_ESCAPE = /^\s*#\s*escape\s*=\s*`/i;
 
-const checkLine = (line: string, place: Place): void => {
+const checkLine = (line: string, position: LinePosition): void => {
   if (Buffer.byteLength(line) > MAX_LINE_BYTES)
     throw refused(
-      place,
+      position,
       `more than ${MAX_LINE_BYTES} bytes`,
       ". The Docker Engine refuses such lines. Split the line.",
     );
@@ -62,14 +62,14 @@ const checkLine = (line: string, place: Place): void => {
   if (control !== undefined) {
     const code = control.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
     throw refused(
-      place,
+      position,
       `the character U+${code}`,
       ", which versions of the Docker Engine read differently. Remove it.",
     );
   }
-  if (ODD_ESCAPE.test(line) && !(place.number === 1 && ESCAPE.test(line)))
+  if (ODD_ESCAPE.test(line) && !(position.number === 1 && ESCAPE.test(line)))
     throw refused(
-      place,
+      position,
       line.trim().slice(0, 80),
       ". The escape character is set in the first line only. Move it there.",
     );
@@ -86,7 +86,7 @@ type Reading = {
 const readInstructions = (lines: readonly string[], reading: Reading): Instruction[] => {
   const { subject, sign, skipsIndented, continuesDoubled } = reading;
   const instructions: Instruction[] = [];
-  let open: { readonly text: string; readonly place: Place } | undefined;
+  let open: { readonly text: string; readonly position: LinePosition } | undefined;
   for (const [at, line] of lines.entries()) {
     const left = line.trimStart();
     const isRemark = (open === undefined || skipsIndented ? left : line).startsWith("#");
@@ -95,11 +95,11 @@ const readInstructions = (lines: readonly string[], reading: Reading): Instructi
     const isOpen = line[end - 1] === sign && (continuesDoubled || line[end - 2] !== sign);
     const part = isOpen ? line.slice(0, end - 1) : line;
     const text: string = open === undefined ? part.trimStart() : open.text + part;
-    const place: Place = open?.place ?? { subject, number: at + 1 };
-    if (!isOpen) instructions.push(readInstruction(text, place, at + 1, skipsIndented));
-    open = isOpen ? { text, place } : undefined;
+    const position: LinePosition = open?.position ?? { subject, number: at + 1 };
+    if (!isOpen) instructions.push(readInstruction(text, position, at + 1, skipsIndented));
+    open = isOpen ? { text, position } : undefined;
   }
-  if (open !== undefined) instructions.push(readInstruction(open.text, open.place, lines.length, skipsIndented));
+  if (open !== undefined) instructions.push(readInstruction(open.text, open.position, lines.length, skipsIndented));
   return instructions;
 };
 
@@ -111,25 +111,29 @@ const findEnd = (line: string): number => {
 };
 
 /** Engines that take remarks for a part of a line are older than here-documents. */
-const readInstruction = (text: string, place: Place, last: number, hasHeredocs: boolean): Instruction => {
-  const outer = splitInstruction(text, place);
-  const one = outer.word === "ONBUILD" ? splitInstruction(outer.operands, place) : outer;
+const readInstruction = (text: string, position: LinePosition, last: number, hasHeredocs: boolean): Instruction => {
+  const outer = splitInstruction(text, position);
+  const one = outer.word === "ONBUILD" ? splitInstruction(outer.operands, position) : outer;
   if (one !== outer && one.word === "ONBUILD")
-    throw refused(place, "ONBUILD ONBUILD", ", which the Docker Engine refuses. Remove one of them.");
+    throw refused(position, "ONBUILD ONBUILD", ", which the Docker Engine refuses. Remove one of them.");
   const { word, flags, operands } = one;
-  const instruction: Instruction = { word, flags, operands, lines: [place.number, last] };
+  const instruction: Instruction = { word, flags, operands, lines: [position.number, last] };
   if (!hasHeredocs || !["RUN", "COPY", "ADD"].includes(word)) return instruction;
   const heredoc = findHeredoc(text);
   if (heredoc === undefined) return instruction;
   const advice = "Join the commands with && or move them into a script. Write shifts without spaces, as in $((1<<20)).";
-  throw refused(place, `a here-document (${heredoc})`, `, whose lines the Docker Engine's build leaves out. ${advice}`);
+  throw refused(
+    position,
+    `a here-document (${heredoc})`,
+    `, whose lines the Docker Engine's build leaves out. ${advice}`,
+  );
 };
 
-const splitInstruction = (text: string, place: Place): Omit<Instruction, "lines"> => {
+const splitInstruction = (text: string, position: LinePosition): Omit<Instruction, "lines"> => {
   const [, word = "", rest = ""] = /^([^\t\v\f\r ]+)(?:[\t\v\f\r ]+(.*))?$/s.exec(text.trim()) ?? [];
   // The engine folds these two to ASCII letters.
   if (/[\u0130\u212a]/.test(word))
-    throw refused(place, `the instruction ${word.slice(0, 80)}`, ". Write it in ASCII letters.");
+    throw refused(position, `the instruction ${word.slice(0, 80)}`, ". Write it in ASCII letters.");
   const { flags, operands } = splitFlags(rest);
   return { word: word.toUpperCase(), flags, operands };
 };

@@ -5,7 +5,7 @@ import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { createEmptyTar } from "#base/program-tar.ts";
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
-import type { CaptureResult, Homes, PackedFiles, SnapshotPlace } from "../homes.ts";
+import type { CaptureResult, Homes, PackedFiles, SnapshotRef } from "../homes.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { Engine } from "./engine.ts";
 import {
@@ -47,10 +47,10 @@ export class DockerHomes implements Homes {
     return "volume";
   }
 
-  async capture(place: SnapshotPlace, signal: AbortSignal): Promise<CaptureResult> {
-    const { workspace_id, snapshot_id } = place;
+  async capture(ref: SnapshotRef, signal: AbortSignal): Promise<CaptureResult> {
+    const { workspace_id, snapshot_id } = ref;
     const engine = await this.#connect(signal);
-    await discard(engine, place);
+    await discard(engine, ref);
     const { current } = await listVolumes(engine, workspace_id, signal);
     if (current.size === 0) {
       throw new ProvisionError("The workspace has no volumes. Only files in volumes are kept while it is stopped.");
@@ -64,14 +64,14 @@ export class DockerHomes implements Homes {
       }
       await pauseAll(engine, workspace_id, signal);
       failpoint("snapshot_frozen");
-      const labels = { ...toSnapshotLabels(place), [HELPER_LABEL]: workspace_id };
+      const labels = { ...toSnapshotLabels(ref), [HELPER_LABEL]: workspace_id };
       const bytes = await copyVolumes(engine, labels, pairs, signal);
       failpoint("snapshot_copied");
       await unpauseContainers(engine, workspace_id);
       failpoint("snapshot_made");
       return { method: "volume", bytes };
     } catch (error) {
-      await discard(engine, place).catch(() => {});
+      await discard(engine, ref).catch(() => {});
       throw error;
     }
   }
@@ -88,21 +88,21 @@ export class DockerHomes implements Homes {
       .reduce((sum, { UsageData }) => sum + Math.max(0, UsageData?.Size ?? 0), 0);
   }
 
-  async pack<T>(place: SnapshotPlace, signal: AbortSignal, use: (packed: PackedFiles) => Promise<T>): Promise<T> {
+  async pack<T>(ref: SnapshotRef, signal: AbortSignal, use: (packed: PackedFiles) => Promise<T>): Promise<T> {
     const engine = await this.#connect(signal);
-    const copies = await listCopies(engine, place.snapshot_id, signal);
+    const copies = await listCopies(engine, ref.snapshot_id, signal);
     if (copies.length === 0) throw new ProvisionError("The snapshot's files are missing.");
     const volumes = copies.map(({ volume }) => volume).sort();
     const mounts = copies.map(({ volume, name }) => ({ Source: name, Target: `/files/${volume}`, ReadOnly: true }));
-    return withHelper(engine, toSnapshotLabels(place), mounts, signal, (helper) =>
+    return withHelper(engine, toSnapshotLabels(ref), mounts, signal, (helper) =>
       engine.readArchive(helper, "/files/.", signal, (stream) => use({ volumes, stream })),
     );
   }
 
-  async unpack(place: SnapshotPlace, { volumes, stream }: PackedFiles, signal: AbortSignal): Promise<CaptureResult> {
-    const { workspace_id, snapshot_id } = place;
+  async unpack(ref: SnapshotRef, { volumes, stream }: PackedFiles, signal: AbortSignal): Promise<CaptureResult> {
+    const { workspace_id, snapshot_id } = ref;
     const engine = await this.#connect(signal);
-    await discard(engine, place);
+    await discard(engine, ref);
     try {
       const mounts: Mount[] = [];
       for (const volume of volumes) {
@@ -110,23 +110,23 @@ export class DockerHomes implements Homes {
         await createVolume(engine, copy, signal);
         mounts.push({ Source: copy.name, Target: `/files/${volume}` });
       }
-      const bytes = await withHelper(engine, toSnapshotLabels(place), mounts, signal, (helper) =>
+      const bytes = await withHelper(engine, toSnapshotLabels(ref), mounts, signal, (helper) =>
         engine.writeArchive(helper, "/files", stream, signal),
       );
       failpoint("home_backup_fetched");
       return { method: "volume", bytes };
     } catch (error) {
-      await discard(engine, place).catch(() => {});
+      await discard(engine, ref).catch(() => {});
       throw error;
     }
   }
 
-  async discard(place: SnapshotPlace): Promise<void> {
-    await discard(await this.#connect(), place);
+  async discard(ref: SnapshotRef): Promise<void> {
+    await discard(await this.#connect(), ref);
   }
 
   /** Replaces the files of a workspace without containers by those of a copy. If it fails, the workspace keeps its files. */
-  async restore(workspace_id: string, from: SnapshotPlace, signal: AbortSignal): Promise<void> {
+  async restore(workspace_id: string, from: SnapshotRef, signal: AbortSignal): Promise<void> {
     const engine = await this.#connect(signal);
     const copies = await listCopies(engine, from.snapshot_id, signal);
     if (copies.length === 0) throw new ProvisionError("The snapshot's files are missing.");
@@ -182,7 +182,7 @@ const copyVolumes = async (
   );
 };
 
-const toSnapshotLabels = ({ workspace_id, snapshot_id }: SnapshotPlace): Labels => ({
+const toSnapshotLabels = ({ workspace_id, snapshot_id }: SnapshotRef): Labels => ({
   [SNAPSHOT_LABEL]: snapshot_id,
   [SNAPSHOT_OF_LABEL]: workspace_id,
 });
@@ -240,7 +240,7 @@ const unpauseContainers = async (engine: Engine, workspace_id: string): Promise<
   }
 };
 
-const discard = async (engine: Engine, { workspace_id, snapshot_id }: SnapshotPlace): Promise<void> => {
+const discard = async (engine: Engine, { workspace_id, snapshot_id }: SnapshotRef): Promise<void> => {
   await unpauseContainers(engine, workspace_id);
   await removeHelpers(engine, `${SNAPSHOT_LABEL}=${snapshot_id}`);
   for (const { name } of await listCopies(engine, snapshot_id)) await removeVolume(engine, name);

@@ -19,7 +19,7 @@ import {
 import type { RepositorySource, RepositorySources } from "../repository/sources.ts";
 import { toBaseKey } from "./bases.ts";
 import { withBuildNetwork } from "./build-network.ts";
-import { BuildSlots } from "./build-places.ts";
+import { BuildSlots } from "./build-slots.ts";
 import { BuildSteps } from "./build-steps.ts";
 import { parseBytes } from "./container.ts";
 import { type Engine, EngineError } from "./engine.ts";

@@ -14,9 +14,9 @@ import { MAX_STATE_BYTES } from "../terraform/session.ts";
 import { findPiece, type JobSource, omitFiles, StateAssembler, toSource } from "./chunked-data.ts";
 import { MAX_IMPORT_CHARS } from "./import-result.ts";
 import { MAX_JOB_BYTES, MAX_TIMINGS, type ServerMessage, type WorkerMessage } from "./protocol.ts";
-import type { WorkerPlace } from "./tags.ts";
+import type { WorkerScope } from "./tags.ts";
 
-export type WorkerFacts = WorkerPlace & {
+export type WorkerFacts = WorkerScope & {
   readonly id: string;
   readonly name: string;
   readonly key_id: string;

@@ -9,7 +9,7 @@ export type Tags = Readonly<Record<string, string>>;
 const WORKER_TAGS: Tags = { scope: "organization", owner: "" };
 
 /** A worker's properties that matter for choosing it. */
-export type WorkerPlace = {
+export type WorkerScope = {
   readonly organization_id: string;
   readonly provisioners: readonly string[];
   readonly tags: Tags;
@@ -88,7 +88,7 @@ export const unbindTagsFromWorker = (tags: Tags): Tags => {
 };
 
 /** Returns true if the worker may take a job with these tags. Always false for jobs that need no external worker. */
-export const canRun = (worker: WorkerPlace, tags: Tags): boolean => {
+export const canRun = (worker: WorkerScope, tags: Tags): boolean => {
   const { provisioner, organization, place, ...others } = tags;
   return (
     provisioner !== undefined &&

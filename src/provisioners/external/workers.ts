@@ -4,7 +4,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { ConnectedWorker, type WorkerFacts, type WorkerLink } from "./connected-worker.ts";
 import { HEARTBEAT_INTERVAL_MS, SILENCE_TIMEOUT_MS } from "./protocol.ts";
-import { canRun, type Tags, type WorkerPlace } from "./tags.ts";
+import { canRun, type Tags, type WorkerScope } from "./tags.ts";
 
 export class Workers {
   readonly #clock: Clock;
@@ -90,7 +90,7 @@ export class Workers {
   }
 
   /** The connected workers, with what decides which jobs they may take. */
-  get present(): readonly (WorkerPlace & { readonly id: string })[] {
+  get present(): readonly (WorkerScope & { readonly id: string })[] {
     return [...this.#workers.values()]
       .map(({ facts: { id, organization_id, provisioners, tags, places } }) => ({
         id,

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
-import type { CaptureResult, Homes, PackedFiles, SnapshotPlace } from "../homes.ts";
+import type { CaptureResult, Homes, PackedFiles, SnapshotRef } from "../homes.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { WorkspaceFolder } from "./folder.ts";
 import { freeze } from "./freeze.ts";
@@ -37,11 +37,11 @@ export class LocalHomes implements Homes {
     return existsSync(folder.home) ? chooseMethod(folder.home, folder.path) : "archive";
   }
 
-  async capture({ workspace_id, snapshot_id }: SnapshotPlace, signal: AbortSignal): Promise<CaptureResult> {
+  async capture({ workspace_id, snapshot_id }: SnapshotRef, signal: AbortSignal): Promise<CaptureResult> {
     const folder = this.#toFolder(workspace_id);
-    const place = folder.snapshot(snapshot_id);
-    const storedMethod = readMethod(place);
-    if (storedMethod) return { method: storedMethod, bytes: await measureCopy(place) };
+    const snapshotFolder = folder.snapshot(snapshot_id);
+    const storedMethod = readMethod(snapshotFolder);
+    if (storedMethod) return { method: storedMethod, bytes: await measureCopy(snapshotFolder) };
     if (!existsSync(folder.home)) throw new ProvisionError("The workspace has no files yet. Start it once first.");
     const method = await chooseMethod(folder.home, folder.path);
     const as = findUser(folder.home);
@@ -59,7 +59,7 @@ export class LocalHomes implements Homes {
       const bytes = await measureCopy(draft);
       await syncToDisk(draft);
       failpoint("snapshot_copied");
-      renameSync(draft, place);
+      renameSync(draft, snapshotFolder);
       await syncToDisk(folder.snapshots);
       failpoint("snapshot_made");
       return { method, bytes };
@@ -70,7 +70,7 @@ export class LocalHomes implements Homes {
   }
 
   async pack<T>(
-    { workspace_id, snapshot_id }: SnapshotPlace,
+    { workspace_id, snapshot_id }: SnapshotRef,
     signal: AbortSignal,
     use: (packed: PackedFiles) => Promise<T>,
   ): Promise<T> {
@@ -79,14 +79,14 @@ export class LocalHomes implements Homes {
   }
 
   async unpack(
-    { workspace_id, snapshot_id }: SnapshotPlace,
+    { workspace_id, snapshot_id }: SnapshotRef,
     packed: PackedFiles,
     signal: AbortSignal,
   ): Promise<CaptureResult> {
     const folder = this.#toFolder(workspace_id);
-    const place = folder.snapshot(snapshot_id);
-    const storedMethod = readMethod(place);
-    if (storedMethod) return { method: storedMethod, bytes: await measureCopy(place) };
+    const snapshotFolder = folder.snapshot(snapshot_id);
+    const storedMethod = readMethod(snapshotFolder);
+    if (storedMethod) return { method: storedMethod, bytes: await measureCopy(snapshotFolder) };
     folder.prepare();
     await removeDrafts(folder, snapshot_id);
     const draft = folder.makeDraft(snapshot_id);
@@ -95,7 +95,7 @@ export class LocalHomes implements Homes {
       const bytes = await measureCopy(draft);
       await syncToDisk(draft);
       failpoint("home_backup_fetched");
-      renameSync(draft, place);
+      renameSync(draft, snapshotFolder);
       await syncToDisk(folder.snapshots);
       return { method: "archive", bytes };
     } catch (error) {
@@ -104,7 +104,7 @@ export class LocalHomes implements Homes {
     }
   }
 
-  async discard({ workspace_id, snapshot_id }: SnapshotPlace): Promise<void> {
+  async discard({ workspace_id, snapshot_id }: SnapshotRef): Promise<void> {
     const folder = this.#toFolder(workspace_id);
     if (!folder.exists) return;
     await removeDrafts(folder, snapshot_id);
@@ -112,12 +112,12 @@ export class LocalHomes implements Homes {
   }
 
   /** Returns true for a copy from which a home can be created instantly. */
-  isSubvolume({ workspace_id, snapshot_id }: SnapshotPlace): boolean {
+  isSubvolume({ workspace_id, snapshot_id }: SnapshotRef): boolean {
     return readMethod(this.#toFolder(workspace_id).snapshot(snapshot_id)) === "btrfs";
   }
 
   /** Replaces the workspace's files with those of a copy; none of its processes may run. If it fails, the workspace keeps its files. */
-  async restore(workspace_id: string, from: SnapshotPlace, signal: AbortSignal): Promise<void> {
+  async restore(workspace_id: string, from: SnapshotRef, signal: AbortSignal): Promise<void> {
     const folder = this.#toFolder(workspace_id);
     const copy = this.#toFolder(from.workspace_id).snapshot(from.snapshot_id);
     const as = findUser(folder.home);

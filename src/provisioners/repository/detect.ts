@@ -72,12 +72,12 @@ const MAX_CHOICES = 64;
  * devcontainer.json to read; ignored if it does not exist.
  */
 export const detect = (files: readonly string[], folder = "", chosen?: string): Detection => {
-  const places = folder === "" ? [""] : [`${folder}/`, ""];
+  const prefixes = folder === "" ? [""] : [`${folder}/`, ""];
   const all = new Set(files);
-  const image = IMAGES[detectLanguage(files, places)];
-  const hints = HINTS.filter(([name]) => places.some((place) => all.has(place + name))).map(([, words]) => words);
-  for (const place of places) {
-    const choices = listDevcontainers(files, place);
+  const image = IMAGES[detectLanguage(files, prefixes)];
+  const hints = HINTS.filter(([name]) => prefixes.some((prefix) => all.has(prefix + name))).map(([, words]) => words);
+  for (const prefix of prefixes) {
+    const choices = listDevcontainers(files, prefix);
     const wanted = chosen !== undefined && choices.includes(chosen) ? chosen : choices[0];
     if (wanted !== undefined) {
       return { source: "devcontainer", file: wanted, choices: choices.slice(0, MAX_CHOICES), image, hints };
@@ -89,26 +89,26 @@ export const detect = (files: readonly string[], folder = "", chosen?: string): 
     ["devfile", ["devfile.yaml", ".devfile.yaml", "devfile.yml", ".devfile.yml"]],
   ] as const;
   for (const [source, names] of others) {
-    const file = places.flatMap((place) => names.map((name) => place + name)).find((path) => all.has(path));
+    const file = prefixes.flatMap((prefix) => names.map((name) => prefix + name)).find((path) => all.has(path));
     if (file !== undefined) return { source, file, choices: [], image, hints };
   }
   return { source: "language", choices: [], image, hints };
 };
 
 /** Returns the paths of all devcontainer.json files of a folder, in order of preference. */
-const listDevcontainers = (files: readonly string[], place: string): string[] => {
-  const usual = [`${place}.devcontainer/devcontainer.json`, `${place}.devcontainer.json`];
+const listDevcontainers = (files: readonly string[], prefix: string): string[] => {
+  const usual = [`${prefix}.devcontainer/devcontainer.json`, `${prefix}.devcontainer.json`];
   const all = new Set(files);
   const deeper = files.filter((path) => {
-    const rest = path.startsWith(`${place}.devcontainer/`) ? path.slice(place.length).split("/") : [];
+    const rest = path.startsWith(`${prefix}.devcontainer/`) ? path.slice(prefix.length).split("/") : [];
     return rest.length === 3 && rest[2] === "devcontainer.json";
   });
   return [...usual.filter((path) => all.has(path)), ...deeper.sort()];
 };
 
-const detectLanguage = (files: readonly string[], places: readonly string[]): keyof typeof IMAGES => {
-  for (const place of places) {
-    const here = files.filter((path) => path.startsWith(place)).map((path) => path.slice(place.length));
+const detectLanguage = (files: readonly string[], prefixes: readonly string[]): keyof typeof IMAGES => {
+  for (const prefix of prefixes) {
+    const here = files.filter((path) => path.startsWith(prefix)).map((path) => path.slice(prefix.length));
     for (const [pattern, language] of LANGUAGES) {
       if (here.some((name) => !name.includes("/") && pattern.test(name))) return language;
     }

@@ -11,7 +11,7 @@ import {
 } from "#schema/templates/repository.ts";
 import { FOLDER_VARIABLE } from "./configuration.ts";
 
-export type ScriptPlace = {
+export type ScriptFolders = {
   /** The clone's folder in shell syntax: quoted, or with variables. */
   readonly root: string;
   /** The folder to open, in the same syntax. */
@@ -28,17 +28,17 @@ const COMMAND_NAMES: Readonly<Record<LifecycleStep, string>> = {
 };
 
 /** Returns the start scripts of a plan. */
-export const toRepositoryScripts = (plan: RepositoryPlan, place: ScriptPlace): ManifestScript[] => {
+export const toRepositoryScripts = (plan: RepositoryPlan, folders: ScriptFolders): ManifestScript[] => {
   const waited = LIFECYCLE_STEPS.slice(0, LIFECYCLE_STEPS.indexOf(plan.wait_for) + 1);
   const later = LIFECYCLE_STEPS.filter((step) => !waited.includes(step) && plan.lifecycle[step].length > 0);
   const first = [
-    ...listPrelude(plan, place),
+    ...listPrelude(plan, folders),
     ...REPORT_OUTCOME,
     ...listCloneCommands(plan),
     ...listStepCommands(plan, waited),
     "finish ready",
   ];
-  const second = [...listPrelude(plan, place), ...AWAIT, ...listStepCommands(plan, later)];
+  const second = [...listPrelude(plan, folders), ...AWAIT, ...listStepCommands(plan, later)];
   const joinScript = (display_name: string, lines: readonly string[], start_blocks_login: boolean): ManifestScript => ({
     display_name,
     script: `${lines.join("\n")}\n`,
@@ -61,7 +61,7 @@ const shellQuoteWithVariables = (text: string): string =>
     .map((part, at) => (at % 2 === 1 ? `"${part}"` : part === "" ? "" : shellQuote(part)))
     .join("") || "''";
 
-const listPrelude = (plan: RepositoryPlan, { root, folder, state }: ScriptPlace): string[] => [
+const listPrelude = (plan: RepositoryPlan, { root, folder, state }: ScriptFolders): string[] => [
   `url=${shellQuote(plan.ssh_url ?? plan.url)}`,
   `host=${shellQuote(new URL(plan.ssh_url ?? plan.url).host)}`,
   `dir=${root}`,

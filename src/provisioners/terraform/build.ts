@@ -67,9 +67,9 @@ const checkReadable = (state: string | null): void => {
 
 /** Returns the state in the folder. Moves an unreadable one aside and logs its path. */
 const readRemainingState = async ({ session, report }: BuildRun, known: string | null): Promise<string | undefined> => {
-  const place = await session.setAside(known);
-  if (place !== undefined) {
-    const words = `What a run has left as its state cannot be read. It is kept on the machine that ran it as ${place}; what is not in the state of the build before has to be looked for by hand.`;
+  const keptState = await session.setAside(known);
+  if (keptState !== undefined) {
+    const words = `What a run has left as its state cannot be read. It is kept on the machine that ran it as ${keptState}; what is not in the state of the build before has to be looked for by hand.`;
     report.log("error", STAGES.init, words);
   }
   return session.readState();

@@ -145,9 +145,9 @@ export class Session {
     const folder = join(dirname(dirname(this.folder)), "unreadable");
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const { mtimeMs } = await lstat(this.#stateFile);
-    const place = join(folder, `${basename(this.folder)}-${Math.round(mtimeMs)}.tfstate`);
-    await rename(this.#stateFile, place);
-    return place;
+    const file = join(folder, `${basename(this.folder)}-${Math.round(mtimeMs)}.tfstate`);
+    await rename(this.#stateFile, file);
+    return file;
   }
 
   /** Returns the backend in which the template stores its state, after init; undefined if the state is stored here. */

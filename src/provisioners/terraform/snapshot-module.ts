@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import type { Mask } from "#base/secrets/mask.ts";
-import type { SnapshotPlace } from "../homes.ts";
+import type { SnapshotRef } from "../homes.ts";
 import { type ModuleWork, ProvisionError, type Report, type SnapshotModule } from "../provisioner.ts";
 import type { Engine } from "./engine.ts";
 import { isBare, pickNewerState, Session } from "./session.ts";
@@ -32,8 +32,8 @@ export class TerraformModule implements SnapshotModule {
     this.#deps = deps;
   }
 
-  make(place: SnapshotPlace, work: ModuleWork, signal: AbortSignal): Promise<string> {
-    return this.#runModule(place, work, signal, async (engine, session) => {
+  make(ref: SnapshotRef, work: ModuleWork, signal: AbortSignal): Promise<string> {
+    return this.#runModule(ref, work, signal, async (engine, session) => {
       await engine.init(CREATE_STAGE);
       await engine.plan(CREATE_STAGE, {});
       await engine.apply(CREATE_STAGE, {});
@@ -44,8 +44,8 @@ export class TerraformModule implements SnapshotModule {
     });
   }
 
-  remove(place: SnapshotPlace, work: ModuleWork, signal: AbortSignal): Promise<void> {
-    return this.#runModule(place, work, signal, async (engine, _session, state) => {
+  remove(ref: SnapshotRef, work: ModuleWork, signal: AbortSignal): Promise<void> {
+    return this.#runModule(ref, work, signal, async (engine, _session, state) => {
       if (isBare(state)) return;
       await engine.init(DELETE_STAGE);
       await engine.plan(DELETE_STAGE, {}, true);
@@ -53,8 +53,8 @@ export class TerraformModule implements SnapshotModule {
     });
   }
 
-  async releaseState(place: SnapshotPlace): Promise<void> {
-    if (!this.#busy.has(place.snapshot_id)) await this.#toSession(place).remove();
+  async releaseState(ref: SnapshotRef): Promise<void> {
+    if (!this.#busy.has(ref.snapshot_id)) await this.#toSession(ref).remove();
   }
 
   async listRetained(): Promise<readonly { readonly snapshot_id: string; readonly state: string | undefined }[]> {
@@ -72,18 +72,18 @@ export class TerraformModule implements SnapshotModule {
 
   /** Runs the module; a failure includes the state that exists then. */
   async #runModule<T>(
-    place: SnapshotPlace,
+    ref: SnapshotRef,
     work: ModuleWork,
     signal: AbortSignal,
     act: (engine: Engine, session: Session, state: string | null) => Promise<T>,
   ): Promise<T> {
-    const { snapshot_id } = place;
-    const session = this.#toSession(place);
+    const { snapshot_id } = ref;
+    const session = this.#toSession(ref);
     this.#busy.add(snapshot_id);
     try {
       await this.#deps.ended(session.folder);
       const { engine, mask } = await this.#deps.open(session, toReport(snapshot_id), signal);
-      const state = await unpack(session, place, work, mask);
+      const state = await unpack(session, ref, work, mask);
       return await act(engine, session, state);
     } catch (error) {
       throw addState(error, pickNewerState(work.state, await session.readState()));
@@ -92,7 +92,7 @@ export class TerraformModule implements SnapshotModule {
     }
   }
 
-  #toSession({ snapshot_id }: Pick<SnapshotPlace, "snapshot_id">): Session {
+  #toSession({ snapshot_id }: Pick<SnapshotRef, "snapshot_id">): Session {
     return new Session(join(this.#root, snapshot_id), SNAPSHOT_FOLDER);
   }
 }
@@ -100,7 +100,7 @@ export class TerraformModule implements SnapshotModule {
 /** Unpacks the module with its values and state, over the remains of an interrupted run. */
 const unpack = async (
   session: Session,
-  { workspace_id, snapshot_id }: SnapshotPlace,
+  { workspace_id, snapshot_id }: SnapshotRef,
   { archive, declared, variables, source, state: stored }: ModuleWork,
   mask: Mask,
 ): Promise<string | null> => {

@@ -195,7 +195,7 @@ const printMethod = (operation: Operation): string => {
     : answer
       ? formatType(answer.schema, qualifyName)
       : "None";
-  const place = [
+  const fields = [
     ...[JSON.stringify(method), JSON.stringify(path)],
     ...(body ? [JSON.stringify(body.type)] : []),
     ...(hasKey ? ["has_key=True"] : []),
@@ -206,7 +206,7 @@ const printMethod = (operation: Operation): string => {
     ...(hasKey ? ['"Idempotency-Key": idempotency_key'] : []),
   ];
   const given = [
-    ...[`Operation(${place})`, formatDictionary(inPath), formatDictionary(inQuery)],
+    ...[`Operation(${fields})`, formatDictionary(inPath), formatDictionary(inQuery)],
     ...(sends ? [] : [body ? "body" : "None"]),
     ...(headers.length > 0 ? [`{${headers.join(", ")}}`] : []),
   ];

@@ -35,9 +35,9 @@ export const execute = defineTool({
     const { command, background } = parseForeground(args.command, args.run_in_background);
     const startedAt = context.clock.monotonic();
     try {
-      const place = args.workdir === undefined ? {} : { directory: args.workdir };
+      const directory = args.workdir === undefined ? {} : { directory: args.workdir };
       const limits = await loadProcessLimits(context, command);
-      await startProcess(agent, { id: run_id, command, env: UNATTENDED_ENV, ...place, ...limits });
+      await startProcess(agent, { id: run_id, command, env: UNATTENDED_ENV, ...directory, ...limits });
       signal.throwIfAborted();
       const requested = background ? 0 : timeout_ms;
       const { process, output, truncated } = await followProcess(context, run_id, requested, signal);

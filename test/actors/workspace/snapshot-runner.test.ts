@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { SubmittedSnapshot } from "#actors/workspace/effects.ts";
 import { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
-import type { CaptureResult, SnapshotPlace } from "#src/provisioners/homes.ts";
+import type { CaptureResult, SnapshotRef } from "#src/provisioners/homes.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
@@ -23,14 +23,14 @@ const openRunner = () => {
   const gates = new Map<string, PromiseWithResolvers<CaptureResult>>();
   let isUnreachable = false;
   const homes = {
-    capture: ({ snapshot_id }: SnapshotPlace, signal: AbortSignal): Promise<CaptureResult> => {
+    capture: ({ snapshot_id }: SnapshotRef, signal: AbortSignal): Promise<CaptureResult> => {
       seen.push(`capture ${snapshot_id}`);
       const gate = Promise.withResolvers<CaptureResult>();
       gates.set(snapshot_id, gate);
       signal.addEventListener("abort", () => gate.reject(signal.reason));
       return gate.promise;
     },
-    discard: async ({ snapshot_id }: SnapshotPlace): Promise<void> => {
+    discard: async ({ snapshot_id }: SnapshotRef): Promise<void> => {
       if (isUnreachable) throw new ProvisionError("the engine does not answer");
       seen.push(`discard ${snapshot_id}`);
     },

@@ -1,6 +1,6 @@
 // Activity reports of apps to their workspace, and their rate.
 import { expect, test } from "bun:test";
-import type { AppPlace } from "#domain/applications/find.ts";
+import type { ResolvedApp } from "#domain/applications/find.ts";
 import { AppActivity } from "#src/api/applications/activity.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
@@ -12,7 +12,7 @@ test("[AX-14] traffic is reported once a minute per workspace, a person's ports 
     return Promise.resolve();
   };
   const activity = new AppActivity({ clock, workspaces: { ask: extendDeadline }, usage: { note: () => {} } } as never);
-  const createPlace = (workspace_id: string, isPort: boolean): AppPlace => ({
+  const createPlace = (workspace_id: string, isPort: boolean): ResolvedApp => ({
     workspace_id,
     isPort,
     slug: undefined,

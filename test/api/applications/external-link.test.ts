@@ -70,7 +70,7 @@ describe("the link of an external app", () => {
       expect([slug, ...(await getRejection(owner, slug))]).toEqual([
         slug,
         400,
-        expect.stringContaining("no place for a key"),
+        expect.stringContaining("no placeholder for a key"),
       ]);
     }
     expect((await getRejection(owner, "nothing"))[0]).toBe(404);

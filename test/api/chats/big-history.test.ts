@@ -1,7 +1,7 @@
 // Chats of many megabytes: what reads them takes a bounded piece at a time.
 import { expect, test } from "bun:test";
 import { readHistory, TurnHistory } from "#actors/chat/prompt/prompt-history.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import { insertMessages } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
@@ -22,7 +22,7 @@ testInside(
     (await models.next()).say("hi").finish();
     await until(async () => (await owner.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting");
     const { store } = getContext(world.server);
-    const place = await store.get(findChatPlace({ id }));
+    const place = await store.get(findChatAccessRow({ id }));
     const chat = place?.key ?? 0;
     const write = async (count: number): Promise<number> => {
       const first = await store.reserve("messages", count);
@@ -77,7 +77,7 @@ testInside("[CM-13] a turn reads its history once, and then what was added, unti
   (await world.models.next()).say("hi").finish();
   await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting");
   const { store } = getContext(world.server);
-  const chat = (await store.get(findChatPlace({ id })))?.key ?? 0;
+  const chat = (await store.get(findChatAccessRow({ id })))?.key ?? 0;
   const write = async (size: number, replayed: number | null = null): Promise<void> => {
     const row = { id: await store.reserve("messages", 1), chat, revision: 1, role: "user", visibility: "model" };
     const content = [{ type: "text", text: "x".repeat(size) }];

@@ -1,7 +1,7 @@
 // Concurrent operations: in either order, the outcome is one that the table allows, and nothing is lost or duplicated.
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatAccessRow } from "#db/chats/chats.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import {
@@ -232,7 +232,7 @@ testInside(
     using first = await Follower.open(world.owner, id);
     (await world.models.next()).finish();
     await first.until(({ status }) => status === "waiting");
-    const key = (await store.get(findChatPlace({ id })))?.key as number;
+    const key = (await store.get(findChatAccessRow({ id })))?.key as number;
     // More than the sockets in between can buffer: four if another node than the called one has the chat.
     const size = world.server.contexts.length > 1 ? 24_000 : 8_000;
     const content = JSON.stringify([{ type: "text", text: "x".repeat(size) }]);

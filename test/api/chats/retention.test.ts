@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { getTableColumns } from "drizzle-orm";
-import { findChatPlace, updateChat } from "#db/chats/chats.ts";
+import { findChatAccessRow, updateChat } from "#db/chats/chats.ts";
 import { findChatFile } from "#db/chats/files.ts";
 import { insertRun, insertStep } from "#db/chats/runs.ts";
 import { type ChatSettings, upsertChatSetting } from "#db/chats/settings.ts";
@@ -128,7 +128,7 @@ testInsideSingle(
     const child = await createAnsweredChat(world, "papayas");
     await store.commit([updateChat(child, { parent_chat_id: root, root_chat_id: root })]);
     const kept = await createAnsweredChat(world, "mangoes as well");
-    const key = (await store.get(findChatPlace({ id: root })))?.key as number;
+    const key = (await store.get(findChatAccessRow({ id: root })))?.key as number;
     const first = 1_000_000;
     const text = JSON.stringify([{ type: "text", text: "word" }]);
     const many = Array.from({ length: 2_500 }, (_, index) => [first + index, key, text]);
@@ -265,7 +265,7 @@ testInside(
     await using services = await openAged();
     const { world, store, clock, pass, look, set, count } = services;
     const id = await createAnsweredChat(world, "recorded");
-    const chat = (await store.get(findChatPlace({ id })))?.key as number;
+    const chat = (await store.get(findChatAccessRow({ id })))?.key as number;
     const createRun = (key: number, started_at: number) => [
       insertRun({
         key,

@@ -35,7 +35,7 @@ export type Month = {
 const ZONES = [5.5, 1, -5];
 const APPS = ["vscode", "ssh", "reconnecting-pty", "jetbrains", "code", undefined] as const;
 
-type AgentPlace = { workspace_id: string; agent_id: string; owner: Person; template: string };
+type SeededAgent = { workspace_id: string; agent_id: string; owner: Person; template: string };
 
 const people500 = (count: number): Person[] =>
   Array.from({ length: count }, (_, i) => ({ id: uuid(), username: `p-${i}`, hours: ZONES[i % 3] as number }));
@@ -64,7 +64,7 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
       }),
     ),
   ];
-  const places: AgentPlace[] = people.flatMap((owner) =>
+  const places: SeededAgent[] = people.flatMap((owner) =>
     templates
       .filter((_, i) => i === 0 || random() < 0.4)
       .map((template) => ({ workspace_id: uuid(), agent_id: uuid(), owner, template })),
@@ -88,7 +88,7 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
   const collector = new UsageCollector(store, () => {});
   const minutes: Minute[] = [];
   const samples: Sample[] = [];
-  const work = ({ workspace_id, agent_id, owner, template }: AgentPlace, from: number, length: number): void => {
+  const work = ({ workspace_id, agent_id, owner, template }: SeededAgent, from: number, length: number): void => {
     const app = APPS[drawBelow(APPS.length)];
     for (let minute = from; minute < from + length && minute * MINUTE < NOW; minute++) {
       if (random() < 0.1) continue;
@@ -110,9 +110,9 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
       const from = Math.floor((day * DAY - owner.hours * 3_600_000) / MINUTE) + drawBelow(24 * 60);
       const length = 1 + drawBelow(random() < 0.2 ? 300 : 90);
       // Some people work in several workspaces at the same time, or with two apps.
-      const first = own[drawBelow(own.length)] as AgentPlace;
+      const first = own[drawBelow(own.length)] as SeededAgent;
       work(first, from, length);
-      if (random() < 0.4) work(own[drawBelow(own.length)] as AgentPlace, from + drawBelow(40), length);
+      if (random() < 0.4) work(own[drawBelow(own.length)] as SeededAgent, from + drawBelow(40), length);
     }
   }
   // Half the time is folded while the rest is still being recorded.

@@ -8,7 +8,7 @@ import { until } from "../until.ts";
 import { findAgentProcesses, killAgents, listPendingCalls } from "./agent-world.ts";
 import { type AgentUpstream, FILE_CONTENT, FINAL_TEXT, PARTIAL_TEXT } from "./upstream.ts";
 
-export type StoryPlace = {
+export type StoryWorld = {
   /** The owner of the chat. */
   readonly owner: Client;
   readonly organization_id: string;
@@ -24,12 +24,12 @@ export type StoryPlace = {
 const SLOW_START = { patience: 240_000 };
 
 export class AgentStory {
-  readonly #place: StoryPlace;
+  readonly #place: StoryWorld;
   readonly #name: string;
   readonly id: string;
   readonly file: string;
 
-  private constructor(place: StoryPlace, name: string, { id, file }: { readonly id: string; readonly file: string }) {
+  private constructor(place: StoryWorld, name: string, { id, file }: { readonly id: string; readonly file: string }) {
     this.#place = place;
     this.#name = name;
     this.id = id;
@@ -37,7 +37,7 @@ export class AgentStory {
   }
 
   /** Creates a chat with a request to write a file into the repository. */
-  static async begin(place: StoryPlace, name: string, more: Record<string, unknown> = {}): Promise<AgentStory> {
+  static async begin(place: StoryWorld, name: string, more: Record<string, unknown> = {}): Promise<AgentStory> {
     const { owner, organization_id, workspace_id, repository } = place;
     const file = `${repository}/proof-${name}.txt`;
     const permissions = { default: "ask_changes", rules: [] };

@@ -6,7 +6,7 @@ const ip = (...args: string[]): void => {
   if (exitCode !== 0) throw new Error(`ip ${args.join(" ")}: ${stderr.toString().trim()}`);
 };
 
-export type NetworkPlace = {
+export type NetworkLocation = {
   readonly address: string;
   /** The command prefix to run a program there. */
   readonly through: readonly string[];
@@ -14,11 +14,11 @@ export type NetworkPlace = {
 
 export type Networks = Disposable & {
   /** The test's own location. */
-  readonly here: NetworkPlace;
+  readonly here: NetworkLocation;
   /** Adds a location. */
-  add(): NetworkPlace;
+  add(): NetworkLocation;
   /** Drops all packets from `from` to `to`; `both`: also in the other direction. */
-  cut(from: NetworkPlace, to: NetworkPlace, options?: { both?: boolean }): void;
+  cut(from: NetworkLocation, to: NetworkLocation, options?: { both?: boolean }): void;
   /** Restores all connections. */
   heal(): void;
 };

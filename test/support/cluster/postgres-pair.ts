@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import { tempDirectory } from "../server.ts";
 import { until } from "../until.ts";
-import type { NetworkPlace } from "./networks.ts";
+import type { NetworkLocation } from "./networks.ts";
 
 const PLACE = "/usr/lib/postgresql";
 const SETTINGS = {
@@ -47,7 +47,7 @@ const findFreePort = (): number => {
   return port;
 };
 
-type ServerPlace = Pick<NetworkPlace, "address" | "through">;
+type ServerPlace = Pick<NetworkLocation, "address" | "through">;
 const HERE: ServerPlace = { address: "127.0.0.1", through: [] };
 
 export class PostgresServer {

@@ -2,7 +2,7 @@
 
 import type { DeployKey } from "#schema/users/deploy-key.ts";
 import type { Client } from "#src/client.ts";
-import { findDeployPlace, toRepositoryName } from "#src/git/deploy-key.ts";
+import { findDeployKeyLocation, toRepositoryName } from "#src/git/deploy-key.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
@@ -56,8 +56,8 @@ export const revoke: RunVerb = async (input) => {
 };
 
 const find = async (client: Client, link: string): Promise<DeployKey> => {
-  const place = findDeployPlace(link);
-  const name = place && toRepositoryName(place.url);
+  const location = findDeployKeyLocation(link);
+  const name = location && toRepositoryName(location.url);
   const found = (await client.get(PATH)).find(({ url }) => toRepositoryName(url) === name);
   if (found) return found;
   throw new VerbFailure(`you have no deploy key for ${toPlainLine(link)}; see \`slipway account deploy-keys list\``);

@@ -46,10 +46,10 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
     hear: (event, title) => desk.handleEvent(event, title),
   });
   void others.follow();
-  const place = new StreamPosition(following.after);
+  const position = new StreamPosition(following.after);
   let lost: number | undefined;
   for (let isFirst = true; ; isFirst = false) {
-    const socket = await openSocket(client, `${path}/stream?after_id=${place.after}`).catch((error) => {
+    const socket = await openSocket(client, `${path}/stream?after_id=${position.after}`).catch((error) => {
       if (isFirst || (error instanceof ApiError && error.status < 500)) throw error;
     });
     if (socket) {
@@ -57,12 +57,12 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
       using _open = socket;
       for await (const frame of socket) {
         for (const event of JSON.parse(String(frame)) as ChatEvent[]) {
-          if (!place.isNew(event)) continue;
+          if (!position.isNew(event)) continue;
           shown.show(event);
           desk.handleEvent(event);
         }
         await shown.written();
-        if (!following.untilIdle || !place.isIdle) continue;
+        if (!following.untilIdle || !position.isIdle) continue;
         await desk.close();
         await shown.end();
         return toExitCode(await client.get(path));

@@ -11,7 +11,7 @@ import { getAgent, getWorkspace, listOwnWorkspaces, splitName } from "../workspa
 import { openInBrowser } from "./browse.ts";
 
 const opening =
-  (verb: string, linkOf: (place: EditorTarget) => string): RunVerb =>
+  (verb: string, linkOf: (target: EditorTarget) => string): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv, { switches: ["print", "with-token"] });
     const [first, folder, ...more] = words;
@@ -22,17 +22,17 @@ const opening =
       const [own, agentName] = splitName(name);
       const workspace = await getWorkspace(client, own);
       const agent = getAgent(workspace, agentName);
-      const place = {
+      const target = {
         url: client.url,
         owner: workspace.owner_name,
         workspace: workspace.name,
         agent: agent.name,
         folder: folder ?? (agent.expanded_directory || undefined),
       };
-      const link = linkOf({ ...place, token: has["with-token"] ? await makeKey(client, agent.id) : undefined });
+      const link = linkOf({ ...target, token: has["with-token"] ? await makeKey(client, agent.id) : undefined });
       if (has.json) input.print(JSON.stringify({ link }));
       else if (has.print) input.print(link);
-      else await openInBrowser(link, linkOf({ ...place, token: undefined }));
+      else await openInBrowser(link, linkOf({ ...target, token: undefined }));
       return EXIT.ok;
     });
   };
@@ -43,7 +43,7 @@ const makeKey = async (client: Client, agent_id: string): Promise<string> =>
 
 /** The commands, by the scheme of their links. */
 export const editors = Object.fromEntries(
-  EDITORS.map((editor) => [editor, opening(editor, (place) => formatEditorLink(editor, place))]),
+  EDITORS.map((editor) => [editor, opening(editor, (index) => formatEditorLink(editor, index))]),
 ) as Record<(typeof EDITORS)[number], RunVerb>;
 
 export const jetbrains = opening("jetbrains", formatGatewayLink);

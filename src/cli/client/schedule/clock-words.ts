@@ -28,9 +28,9 @@ export const parseSchedule = (words: readonly string[], zone: string): string =>
   if (hours === undefined || Number(minute) > 59) throw usageError(first || "TIME", "expected a time such as 9:30");
   const isZone = (word: string): boolean => word.includes("/") || word === "UTC";
   const days = rest[0] !== undefined && !isZone(rest[0]) ? parseDays(rest[0]) : "*";
-  const [place = zone, more] = days === "*" && (rest[0] === undefined || isZone(rest[0])) ? rest : rest.slice(1);
+  const [timeZone = zone, more] = days === "*" && (rest[0] === undefined || isZone(rest[0])) ? rest : rest.slice(1);
   if (more !== undefined) throw usageError(more, "unexpected argument");
-  return `CRON_TZ=${place} ${Number(minute)} ${hours} * * ${days}`;
+  return `CRON_TZ=${timeZone} ${Number(minute)} ${hours} * * ${days}`;
 };
 
 const toHours = (hour: number, half: string | undefined): number | undefined => {

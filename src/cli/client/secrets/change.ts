@@ -7,13 +7,13 @@ import { readSecret, SECRET_OPTIONS, selectSecret, toSecretFields, toSecretPath 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: SECRET_OPTIONS });
   const named = selectSecret(input, words);
-  const places = toSecretFields(value);
+  const fields = toSecretFields(value);
   const file = value["value-file"];
   return withServer("secrets change", input, value, async ({ client }) => {
     const { name } = await named(client);
     // Without options, the value is changed.
-    const isOfValue = file !== undefined || Object.keys(places).length === 0;
-    const body = { ...places, ...(isOfValue ? { value: await readSecret(input, file) } : {}) };
+    const isOfValue = file !== undefined || Object.keys(fields).length === 0;
+    const body = { ...fields, ...(isOfValue ? { value: await readSecret(input, file) } : {}) };
     const changed = await client.patch(toSecretPath(name), body);
     input.print(
       has.json

@@ -20,10 +20,10 @@ export const run: RunVerb = async (input) => {
   const { roles, "organization-roles": organization_roles, organization } = value;
   if (list.group.length > 0 && organization === undefined) throw usageError("--group", "needs --organization");
   return withServer("users invite", input, value, async ({ client }) => {
-    const place = organization === undefined ? {} : await findPlace(client, organization, list.group);
+    const destination = organization === undefined ? {} : await findDestination(client, organization, list.group);
     const invited: Invited = await client.post("/api/v2/invitations", {
       people,
-      ...place,
+      ...destination,
       ...(roles === undefined ? {} : { roles: splitList(roles) }),
       ...(organization_roles === undefined ? {} : { organization_roles: splitList(organization_roles) }),
     } satisfies InviteRequest);
@@ -62,15 +62,15 @@ const readList = (readFile: VerbInput["readFile"], file: string): string => {
   }
 };
 
-const findPlace = async (
+const findDestination = async (
   client: Client,
   organization: string,
   groups: readonly string[],
 ): Promise<Pick<InviteRequest, "organization_id" | "group_ids">> => {
-  const place = `/api/v2/organizations/${encodeURIComponent(organization)}` as const;
-  const { id: organization_id } = await client.get(place);
+  const path = `/api/v2/organizations/${encodeURIComponent(organization)}` as const;
+  const { id: organization_id } = await client.get(path);
   const group_ids: string[] = [];
-  for (const name of groups) group_ids.push((await client.get(`${place}/groups/${encodeURIComponent(name)}`)).id);
+  for (const name of groups) group_ids.push((await client.get(`${path}/groups/${encodeURIComponent(name)}`)).id);
   return { organization_id, ...(group_ids.length > 0 ? { group_ids } : {}) };
 };
 

@@ -19,14 +19,14 @@ const CTRL_C = "\u0003";
 export const runPiped = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
-  place: TerminalTarget,
+  target: TerminalTarget,
 ): Promise<number> => {
   const streams = getStreams(input);
-  const marks = parseMarks(place.id);
+  const marks = parseMarks(target.id);
   const reader = new MarkReader(marks);
   // Wide, so that programs do not wrap lines.
-  const query = { ...place.query, width: "500", height: "50", command: toPipeCommand(place.command, marks) };
-  using socket = await openSocket(client, toTerminalPath(place, query));
+  const query = { ...target.query, width: "500", height: "50", command: toPipeCommand(target.command, marks) };
+  using socket = await openSocket(client, toTerminalPath(target, query));
   onInterrupt(async () => {
     type(socket, CTRL_C);
     socket.close();
@@ -46,7 +46,7 @@ export const runPiped = async (
     return exit;
   }
   await streams.write(reader.rest());
-  throw new VerbFailure(describeClose(await socket.closed, place));
+  throw new VerbFailure(describeClose(await socket.closed, target));
 };
 
 const type = (socket: ClientSocket, data: string): void => socket.send(JSON.stringify({ data }));

@@ -21,10 +21,10 @@ const RESET_SEQUENCE = "\u001bc";
 type End = { exit: number } | { left: true } | { closed: { code: number; reason: string } };
 
 /** Returns the exit code, or 0 if the user has left it running. */
-export const runTerminal = async (input: VerbInput, remote: Remote, place: TerminalTarget): Promise<number> => {
+export const runTerminal = async (input: VerbInput, remote: Remote, target: TerminalTarget): Promise<number> => {
   const streams = getStreams(input);
   const { printError, clock } = input;
-  const desk = new TerminalSession(input, place);
+  const desk = new TerminalSession(input, target);
   let end: End;
   {
     using raw = streams.raw();
@@ -45,12 +45,12 @@ export const runTerminal = async (input: VerbInput, remote: Remote, place: Termi
   desk.close();
   if ("exit" in end) return end.exit;
   if ("left" in end) {
-    const { workspace, id } = place;
+    const { workspace, id } = target;
     printError(`\nLeft running for five minutes: \`slipway workspaces shell ${workspace.name} --reconnect ${id}\`\n`);
     return EXIT.ok;
   }
   if (end.closed.code === NORMAL_CLOSE) return EXIT.ok;
-  throw new VerbFailure(describeClose(end.closed, place));
+  throw new VerbFailure(describeClose(end.closed, target));
 };
 
 /** 1008 means that access was revoked. Other close codes may be temporary. */
@@ -66,9 +66,9 @@ class TerminalSession {
   #socket: ClientSocket | undefined;
   #isOver = false;
 
-  constructor(input: VerbInput, place: TerminalTarget) {
+  constructor(input: VerbInput, target: TerminalTarget) {
     this.#input = input;
-    this.#target = place;
+    this.#target = target;
   }
 
   get path(): string {

@@ -28,17 +28,17 @@ export const run: RunVerb = async (input) => {
   const { inputIsTerminal, outputIsTerminal } = getStreams(input);
   return withServer("workspaces shell", input, given.value, async (remote) => {
     const name = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(remote.client));
-    const place = await openPlace(input, remote, name, id.toLowerCase(), given);
+    const target = await openTarget(input, remote, name, id.toLowerCase(), given);
     const isPiped = !inputIsTerminal || !outputIsTerminal;
     if (isPiped && given.value.reconnect !== undefined) {
       throw new VerbFailure("--reconnect needs a terminal: earlier output would be printed again");
     }
-    return isPiped ? runPiped(input, remote, place) : runTerminal(input, remote, place);
+    return isPiped ? runPiped(input, remote, target) : runTerminal(input, remote, target);
   });
 };
 
 /** Starts a stopped workspace and waits for its agent. */
-const openPlace = async (
+const openTarget = async (
   input: VerbInput,
   remote: Remote,
   name: string,

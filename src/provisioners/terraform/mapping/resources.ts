@@ -29,12 +29,12 @@ export type MappedResources = {
 export const mapResources = (instances: readonly Instance[], graph: Graph): MappedResources => {
   const managed = instances.filter(({ mode }) => mode === "managed");
   const listOfType = (type: string): Instance[] => managed.filter((one) => one.type === type);
-  const places = new InstanceRelations(graph, managed);
+  const relations = new InstanceRelations(graph, managed);
   const warnings: string[] = [];
-  const belongings = sortOut(managed, places, warnings);
+  const belongings = sortOut(managed, relations, warnings);
   const agents = new Map<string, MappedAgent[]>();
   for (const agent of listOfType("coder_agent")) {
-    const machine = places.findMachine(agent);
+    const machine = relations.findMachine(agent);
     if (!machine) continue;
     const list = agents.get(machine.address) ?? [];
     agents.set(machine.address, [...list, toAgent(agent, machine, belongings(agent))]);
@@ -50,7 +50,7 @@ export const mapResources = (instances: readonly Instance[], graph: Graph): Mapp
   );
   const metadata = new Map<string, Instance>();
   for (const one of listOfType("coder_metadata")) {
-    const subject = places.findSubject(one, (address) => metadata.has(address));
+    const subject = relations.findSubject(one, (address) => metadata.has(address));
     if (!subject) continue;
     if (metadata.has(subject.address)) throw new MappingError(`${subject.address} has two coder_metadata.`);
     metadata.set(subject.address, one);
@@ -67,14 +67,14 @@ export const mapResources = (instances: readonly Instance[], graph: Graph): Mapp
 /** Assigns parts to agents; parts of a development container's agent are listed in `warnings`. */
 const sortOut = (
   managed: readonly Instance[],
-  places: InstanceRelations,
+  relations: InstanceRelations,
   warnings: string[],
 ): ((agent: Instance) => Belongings) => {
   const owners = new Map<string, Instance[]>();
   for (const one of managed) {
     if (!["coder_app", "coder_script", "coder_env", "coder_devcontainer", "coder_agent_instance"].includes(one.type))
       continue;
-    const owner = places.findOwner(one);
+    const owner = relations.findOwner(one);
     if (owner?.type === "coder_devcontainer")
       warnings.push(`${one.address} belongs to the agent of a development container; that agent declares its own.`);
     else if (owner) owners.set(owner.address, [...(owners.get(owner.address) ?? []), one]);

@@ -9,8 +9,8 @@ export class BuildSlots {
   readonly #busy = new Set<string>();
   #waiting: Waiting[] = [];
 
-  constructor(places: number) {
-    this.#slots = places;
+  constructor(limit: number) {
+    this.#slots = limit;
   }
 
   /** Waits for a slot, calling `onWait` if none is free. Returns a disposable that releases it. Rejects with the signal's reason. */

@@ -1,6 +1,6 @@
 // Who may build an image now.
 import { expect, test } from "bun:test";
-import { BuildSlots } from "#src/provisioners/docker/build-places.ts";
+import { BuildSlots } from "#src/provisioners/docker/build-slots.ts";
 
 test("[RW-24] two images are built at a time, one for each person, and those waiting keep their order", async () => {
   const places = new BuildSlots(2);
