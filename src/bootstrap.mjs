@@ -1,6 +1,6 @@
-// What `npm start` and `npm test` run: plain Node (20 or newer), no packages. Brings Bun at the version pinned in package.json,
-// brings the packages of bun.lock when they changed (only those that running needs, where nobody works on it), then becomes the server or
-// the tests: signals pass on, and so does the exit code (rule RP-5). Does nothing else: arguments go through as they are.
+// The program behind `npm start` and `npm test`, in plain Node (20 or newer) without packages. Installs the version of Bun that is pinned in
+// package.json, and the packages of bun.lock if they have changed (only those that the server needs, unless this is a development clone).
+// Then starts the server or the tests: arguments, signals and the exit code are passed through unchanged (rule RP-5).
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

@@ -89,12 +89,12 @@ export class AgentActor extends Actor<AgentState> {
     const { store } = this.#deps;
     const agent = await store.get(findAgentFacts({ id: this.id }));
     if (!agent) return undefined;
-    const of = { agent_id: this.id };
+    const ids = { agent_id: this.id };
     const [sources, apps, scripts, metadata] = await Promise.all([
-      store.all(listLogSources(of)),
-      store.all(listAgentApps(of)),
-      store.all(listAgentScripts(of)),
-      store.all(listAgentMetadata(of)),
+      store.all(listLogSources(ids)),
+      store.all(listAgentApps(ids)),
+      store.all(listAgentScripts(ids)),
+      store.all(listAgentMetadata(ids)),
     ]);
     return {
       agent,

@@ -217,11 +217,11 @@ export const appStatus = (state: AgentState, report: { id: string; now: number }
   const { id, needs_user_attention, now: created_at } = report;
   const icon = toIcon(report.icon);
   const uri = toLink(report.uri);
-  const of = { agent_id: state.agent.id, app_id: app.id, workspace_id: state.agent.workspace_id };
+  const ids = { agent_id: state.agent.id, app_id: app.id, workspace_id: state.agent.workspace_id };
   const message = printable(report.message);
   return {
     state,
-    writes: insertAppStatus({ id, ...of, state: report.state, message, uri, icon, needs_user_attention, created_at }),
+    writes: insertAppStatus({ id, ...ids, state: report.state, message, uri, icon, needs_user_attention, created_at }),
     visible: true,
     reply: undefined,
   };

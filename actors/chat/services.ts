@@ -73,7 +73,7 @@ type Deps = {
   /** The memory for requests to models and for large results. */
   readonly memory: MemoryShare;
   readonly agentHttp: AgentHttp;
-  readonly toolServices: (of: ToolServicesFor) => ToolServices;
+  readonly toolServices: (scope: ToolServicesFor) => ToolServices;
   readonly findTurnRefusal: FindTurnRefusal;
   readonly blobs: Blobs;
   /** Linked accounts at git hosts, and access to the hosts. */
@@ -116,8 +116,8 @@ export const openChats = ({
   const mcp = new ChatMcp({ store, clock, pool, access: mcpAccess, warnings, limits });
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
   const recorder = new Recorder({ store, clock, isForced: config.chat_debug_logging });
-  const subagents = (of: SubagentsOf) =>
-    new ChatSubagents({ store, clock, topics, models, hooks, chats: () => chats }, of);
+  const subagents = (scope: SubagentsOf) =>
+    new ChatSubagents({ store, clock, topics, models, hooks, chats: () => chats }, scope);
   const blocks = [modeBlocks, settingsBlocks, contextBlocks(store)];
   const compactions = { done: 0, failed: 0 };
   const turns: TurnDeps = {

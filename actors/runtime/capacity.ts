@@ -22,8 +22,8 @@ export class Capacity {
   }
 
   /** Calls `run` once a slot is free, which may be immediately. Returns a function that releases the slot or stops waiting. Idempotent. */
-  request(pool: Pool, of: Claimant, run: () => void): () => void {
-    return this.#pools[pool].request({ ...of, run });
+  request(pool: Pool, claimant: Claimant, run: () => void): () => void {
+    return this.#pools[pool].request({ ...claimant, run });
   }
 
   /** Returns whether an owner with fewer slots waits. Long turns should then yield their slot for some time. */

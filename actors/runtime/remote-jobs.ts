@@ -46,7 +46,7 @@ export type RemoteJobsDeps = {
   /** Adds a job from another node to the local queue. */
   submit(job: NamedJob): void;
   /** Tells the job's owner, if it is on this node, that the job has no worker. */
-  requeue(of: JobOwner, job_id: string): Promise<void>;
+  requeue(owner: JobOwner, job_id: string): Promise<void>;
 };
 
 type SubmittedJob = { readonly of: JobOwner; readonly part: number | undefined; canceled?: string };

@@ -48,8 +48,8 @@ export class DryRunRunner implements DryRuns {
       this.#makeReport(job_id, {}).addLines("provisioner_daemon", "info", "Waiting", words);
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> => this.#runJob(job_id, signal, worker);
-    const of = { kind: "dry_run", id: job_id } as const;
-    jobs.submit({ id: job_id, created_at, urgency: "person", tags, part, of, run });
+    const owner = { kind: "dry_run", id: job_id } as const;
+    jobs.submit({ id: job_id, created_at, urgency: "person", tags, part, of: owner, run });
   }
 
   cancel(job_id: string): void {

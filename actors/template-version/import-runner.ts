@@ -64,8 +64,8 @@ export class ImportRunner implements Imports {
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> =>
       this.#runImport({ id: version_id, job_id, tags, worker }, signal);
-    const of = { kind: "import", id: version_id } as const;
-    jobs.submit({ id: job_id, created_at, urgency: "person", tags, part, of, run });
+    const owner = { kind: "import", id: version_id } as const;
+    jobs.submit({ id: job_id, created_at, urgency: "person", tags, part, of: owner, run });
   }
 
   cancel(job_id: string): void {

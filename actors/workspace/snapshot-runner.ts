@@ -116,13 +116,13 @@ export class SnapshotRunner implements Snapshots {
     await Promise.all(leaving.map(([, done]) => done));
   }
 
-  #submit(kind: Task["kind"], of: SubmittedSnapshot, run: (end: AbortSignal) => Promise<void>): void {
+  #submit(kind: Task["kind"], submitted: SubmittedSnapshot, run: (end: AbortSignal) => Promise<void>): void {
     if (this.#isStopped) return;
     const isSame = (other: Task): boolean =>
-      other.kind === kind && other.snapshot_id === of.snapshot_id && !other.end.signal.aborted;
+      other.kind === kind && other.snapshot_id === submitted.snapshot_id && !other.end.signal.aborted;
     if ([...this.#waiting, ...this.#running.keys()].some(isSame)) return;
     const end = new AbortController();
-    this.#waiting.push({ ...of, kind, end, run: () => run(end.signal) });
+    this.#waiting.push({ ...submitted, kind, end, run: () => run(end.signal) });
     this.#fill();
   }
 

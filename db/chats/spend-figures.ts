@@ -34,10 +34,10 @@ const toSpendFigures = (row: readonly (Value | undefined)[]): SpendFigures => {
 type People = { readonly users: number; readonly chats: number };
 
 /** Sums with the number of people and root chats; `slot` counts intervals from `from` on. Empty intervals are omitted. */
-export const sumSpendByStretch = (of: SpendRange): Query<SpendFigures & People & { readonly slot: number }> => ({
+export const sumSpendByStretch = (range: SpendRange): Query<SpendFigures & People & { readonly slot: number }> => ({
   sql: `select ${SLOT}, count(distinct s.user_id), count(distinct s.root_chat_id), ${SUMS}
     from model_spend s where ${IN_RANGE} group by 1 order by 1`,
-  params: [of.from, of.to, of.step, of.changed_at, of.forward],
+  params: [range.from, range.to, range.step, range.changed_at, range.forward],
   map: ([slot, users, chats, ...sums]) => ({
     slot: Number(slot),
     users: Number(users),
@@ -59,11 +59,11 @@ export const sumAllSpend = ({ from, to }: SpendRange): Query<SpendFigures & Peop
 type ModelRef = { readonly model_config_id: string; readonly model: string; readonly display_name: string };
 
 /** By model and interval. Deleted models keep their names. */
-export const sumSpendByModelAndStretch = (of: SpendRange): Query<SpendFigures & ModelRef & { slot: number }> => ({
+export const sumSpendByModelAndStretch = (range: SpendRange): Query<SpendFigures & ModelRef & { slot: number }> => ({
   sql: `select ${SLOT}, s.model_config_id, coalesce(max(c.model), ''), coalesce(max(c.display_name), ''), ${SUMS}
     from model_spend s left join model_configs c on c.id = s.model_config_id
     where ${IN_RANGE} group by 1, 2 order by 1, 2`,
-  params: [of.from, of.to, of.step, of.changed_at, of.forward],
+  params: [range.from, range.to, range.step, range.changed_at, range.forward],
   map: ([slot, id, model, display_name, ...sums]) => ({
     slot: Number(slot),
     model_config_id: String(id),

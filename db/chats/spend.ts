@@ -67,10 +67,14 @@ export type SpendOf =
   | { readonly root: string }
   | { readonly user_id: string; readonly from: number; readonly to: number };
 
-const matching = (of: SpendOf): SQL | undefined =>
-  "root" in of
-    ? eq(model_spend.root_chat_id, of.root)
-    : and(eq(model_spend.user_id, of.user_id), gte(model_spend.created_at, of.from), lt(model_spend.created_at, of.to));
+const matching = (filter: SpendOf): SQL | undefined =>
+  "root" in filter
+    ? eq(model_spend.root_chat_id, filter.root)
+    : and(
+        eq(model_spend.user_id, filter.user_id),
+        gte(model_spend.created_at, filter.from),
+        lt(model_spend.created_at, filter.to),
+      );
 
 /** A user's spending in a time range with an exclusive end, in micros. */
 export const sumCost = query(
@@ -86,11 +90,11 @@ export const sumCost = query(
     ),
 );
 
-export const sumSpend = (of: SpendOf): Query<SpendSums> =>
-  queryNow(build.select(sums).from(model_spend).where(matching(of)));
+export const sumSpend = (filter: SpendOf): Query<SpendSums> =>
+  queryNow(build.select(sums).from(model_spend).where(matching(filter)));
 
 /** One row per model, most expensive first. Deleted models keep their names. */
-export const sumSpendByModel = (of: SpendOf) =>
+export const sumSpendByModel = (filter: SpendOf) =>
   queryNow(
     build
       .select({
@@ -103,14 +107,14 @@ export const sumSpendByModel = (of: SpendOf) =>
       .from(model_spend)
       .leftJoin(model_configs, eq(model_configs.id, model_spend.model_config_id))
       .leftJoin(model_providers, eq(model_providers.id, model_configs.provider_id))
-      .where(matching(of))
+      .where(matching(filter))
       .groupBy(model_spend.model_config_id, model_configs.id, model_providers.id)
       .orderBy(desc(sql`total_cost_micros`), model_spend.model_config_id)
       .limit(MAX_ROWS),
   );
 
 /** One row per root chat, most expensive first. Deleted chats have no title. */
-export const sumSpendByChat = (of: SpendOf) =>
+export const sumSpendByChat = (filter: SpendOf) =>
   queryNow(
     build
       .select({
@@ -120,14 +124,14 @@ export const sumSpendByChat = (of: SpendOf) =>
       })
       .from(model_spend)
       .leftJoin(chats, eq(chats.id, model_spend.root_chat_id))
-      .where(matching(of))
+      .where(matching(filter))
       .groupBy(model_spend.root_chat_id, chats.key)
       .orderBy(desc(sql`total_cost_micros`), model_spend.root_chat_id)
       .limit(MAX_ROWS),
   );
 
 /** One row per month (UTC), oldest first. */
-export const sumSpendByMonth = (of: SpendOf) =>
+export const sumSpendByMonth = (filter: SpendOf) =>
   queryNow(
     build
       .select({
@@ -135,7 +139,7 @@ export const sumSpendByMonth = (of: SpendOf) =>
         month: sql<string>`strftime('%Y-%m', ${model_spend.created_at} / 1000, 'unixepoch')`.as("month"),
       })
       .from(model_spend)
-      .where(matching(of))
+      .where(matching(filter))
       .groupBy(sql`month`)
       .orderBy(sql`month`)
       .limit(MAX_ROWS),
@@ -153,7 +157,7 @@ const isInRange = ({ from, to, search }: Everybody) =>
   );
 
 /** One row per user with any spending, most expensive first. */
-export const sumSpendByUser = (of: Everybody, page: { readonly limit: number; readonly offset: number }) =>
+export const sumSpendByUser = (filter: Everybody, page: { readonly limit: number; readonly offset: number }) =>
   queryNow(
     build
       .select({
@@ -166,20 +170,20 @@ export const sumSpendByUser = (of: Everybody, page: { readonly limit: number; re
       })
       .from(model_spend)
       .innerJoin(users, eq(users.id, model_spend.user_id))
-      .where(isInRange(of))
+      .where(isInRange(filter))
       .groupBy(model_spend.user_id, users.id)
       .orderBy(desc(sql`total_cost_micros`), users.username)
       .limit(page.limit)
       .offset(page.offset),
   );
 
-export const countSpenders = (of: Everybody): Query<{ count: number }> =>
+export const countSpenders = (filter: Everybody): Query<{ count: number }> =>
   queryNow(
     build
       .select({ count: sql<number>`count(distinct ${model_spend.user_id})`.as("count") })
       .from(model_spend)
       .innerJoin(users, eq(users.id, model_spend.user_id))
-      .where(isInRange(of)),
+      .where(isInRange(filter)),
   );
 
 /** Sums over the calls of each turn; `turn` is the message that began it. */
@@ -191,7 +195,7 @@ const turnColumns = {
 };
 
 /** The cost of each turn of a chat, newest first, including turns removed by edits: {chat, limit}. */
-export const listTurnCosts = (of: { chat: number; limit: number }) =>
+export const listTurnCosts = (page: { chat: number; limit: number }) =>
   queryNow(
     build
       .select(turnColumns)
@@ -199,29 +203,29 @@ export const listTurnCosts = (of: { chat: number; limit: number }) =>
         sql`(select cast(${messages.usage} ->> 'cost_micros' as bigint) as cost, ${messages.usage} as usage,
           max(case when ${messages.role} = 'user' and ${messages.visibility} <> 'model' then ${messages.id} end)
             over (order by ${messages.id}) as turn
-          from ${messages} where ${messages.chat} = ${of.chat})`,
+          from ${messages} where ${messages.chat} = ${page.chat})`,
       )
       .where(sql`usage is not null and usage <> '{}' and turn is not null`)
       .groupBy(sql`turn`)
       .orderBy(desc(sql`turn`))
-      .limit(of.limit),
+      .limit(page.limit),
   );
 
 /** The same for a chat that a coding agent runs: its calls go through the gateway, and each counts for the message before it. */
-export const listAgentTurnCosts = (of: { chat: number; chat_id: string; root: string; limit: number }) =>
+export const listAgentTurnCosts = (chat: { chat: number; chat_id: string; root: string; limit: number }) =>
   queryNow(
     build
       .select(turnColumns)
       .from(
         sql`(select s.cost_micros as cost,
           (select max(m.id) from ${messages} m
-            where m.chat = ${of.chat} and m.role = 'user' and m.visibility <> 'model' and m.created_at <= s.created_at) as turn
-          from ${model_spend} s where s.root_chat_id = ${of.root} and s.chat_id = ${of.chat_id} and s.kind = 'gateway')`,
+            where m.chat = ${chat.chat} and m.role = 'user' and m.visibility <> 'model' and m.created_at <= s.created_at) as turn
+          from ${model_spend} s where s.root_chat_id = ${chat.root} and s.chat_id = ${chat.chat_id} and s.kind = 'gateway')`,
       )
       .where(sql`turn is not null`)
       .groupBy(sql`turn`)
       .orderBy(desc(sql`turn`))
-      .limit(of.limit),
+      .limit(chat.limit),
   );
 
 /** Maximum rows of a list. */

@@ -86,7 +86,7 @@ export const chats = uncachedTable(
     retry_version: integer().notNull().default(0),
     generation_attempt: integer().notNull().default(0),
     last_assistant_id: integer().notNull().default(0),
-    /** The tool whose question to a person is the last thing that was said; null where none is, or somebody has answered. */
+    /** The tool with which the last message asks a person a question; null if it asks none, or the question is answered. */
     asked_by: text(),
     /** How often a server has ended without stopping the turn first, for this version of the history, and the last attempt before that. */
     crashes: text({ mode: "json" }).$type<{ history_version: number; attempt: number; count: number }>(),

@@ -207,9 +207,9 @@ export const toConditions = (filter: WorkspaceFilter): SqlCondition[] => {
     ),
     ...ifDefined(filter.name, (text) => toCondition("instr(lower(w.name), lower(?)) > 0", text)),
     ...ifDefined(filter.has_agent, (statuses) => {
-      const of = agentStatus(filter);
-      const has = `+w.status = 'running' and exists (select 1 ${FROM_LATEST_AGENTS} and ${of.sql} ${IN_LIST})`;
-      return toCondition(has, ...of.params, list(statuses));
+      const status = agentStatus(filter);
+      const has = `+w.status = 'running' and exists (select 1 ${FROM_LATEST_AGENTS} and ${status.sql} ${IN_LIST})`;
+      return toCondition(has, ...status.params, list(statuses));
     }),
     ...ifDefined(filter.last_used_after, (at) => toCondition("w.last_used_at > ?", at)),
     ...ifDefined(filter.last_used_before, (at) => toCondition("w.last_used_at < ?", at)),

@@ -26,7 +26,7 @@ const child = spawn(program, given.length > 0 || process.platform === "win32" ? 
   stdio: "inherit",
 });
 
-// npx that is ended by a signal passes none on, and leaves what it has started to itself.
+// npx does not forward the signal that ends it, so its child processes would go on running.
 const parent = process.ppid;
 if (process.env.npm_command === "exec") {
   setInterval(() => process.ppid === parent || child.kill("SIGTERM"), 500).unref();

@@ -1,5 +1,5 @@
-// Forwards a request to the node that handles it. Until that node starts to respond, the request is buffered: a node that is not (or no
-// longer) responsible says so before it starts, and the next one is asked. Once a node has started, no other is asked.
+// Forwards a request to the node that handles it. The request is buffered until that node starts to respond: a node that is not (or no
+// longer) responsible declines before it starts, and the request is sent to the next one. After a node has started, no other node gets it.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { finishesWithin, pause } from "#base/retry.ts";
@@ -22,7 +22,7 @@ const DECLINE_TIMEOUT_MS = 250;
 const OUTCOME_UNKNOWN =
   "The node that handled this request stopped responding. The request may or may not have taken effect.";
 
-/** Another node. `isGone` tells later whether the incarnation that was asked has ended. */
+/** Another node. `isGone` returns whether the incarnation that got the request has ended. */
 export type WatchedNode = NodeAddress & { isGone?(): boolean };
 
 export type ForwardOptions = {

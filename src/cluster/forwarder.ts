@@ -60,7 +60,7 @@ type ListenerOptions = {
 
 /** Used when one node is active. */
 type ActiveNodes = {
-  /** Returns host:port of that node; undefined while none exists, or when it is this one. */
+  /** Returns host:port of the active node; undefined while none exists, or when it is this one. */
   leader(): string | undefined;
   /** Returns host:port of this node once it is active and listens itself. */
   own(): string;
@@ -69,7 +69,7 @@ type ActiveNodes = {
 
 /** Used when several nodes are active. */
 export type ShardNodes = {
-  /** Returns where this node's own server listens, which knows what belongs to it; undefined once it accepts nothing more. */
+  /** Returns the address of this node's own server, which rejects requests for other nodes; undefined after it stops accepting requests. */
   here(): NodeAddress | undefined;
   /** Returns whether this node owns the shard. */
   has(shard: number): boolean;

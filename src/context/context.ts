@@ -340,7 +340,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.modelFetch = modelFetch;
     this.ledger = ledger;
     this.recordingRetention = new RecordingRetention({ store, clock });
-    const toolServices = (of: ToolServicesFor) => new ChatToolServices(this, of);
+    const toolServices = (scope: ToolServicesFor) => new ChatToolServices(this, scope);
     const recordsContents = config.hook_ledger_contents;
     const declared = new WorkspaceHooks({ store, clock, agentHttp: this.agentHttp, toolServices, recordsContents });
     const hookService = openHooks({ config, clock, store, workspaces: declared });
@@ -363,9 +363,9 @@ export class Context implements ApiContext, AsyncDisposable {
       findTurnRefusal: (chat_id, prompted_at) => findTurnRefusal(this, chat_id, prompted_at),
       blobs,
       ledger,
-      modelTokens: (of) => ({
-        of_workspace: makeWorkspaceToken(encryption, of.agent_id),
-        of_chat: makeChatToken(encryption, of),
+      modelTokens: (scope) => ({
+        of_workspace: makeWorkspaceToken(encryption, scope.agent_id),
+        of_chat: makeChatToken(encryption, scope),
       }),
       mcpAccess: makeMcpAccess(this),
       hookService,

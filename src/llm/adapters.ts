@@ -41,15 +41,15 @@ export const loadAdapter = async (kind: ProviderKind, input: AdapterInput): Prom
   const { base_url, key: apiKey, model, useResponses } = input;
   const fetch = countedFetch(input.clock, input.fetch) as typeof globalThis.fetch;
   const createChatFetch = ({ streamOptions, bypass }: AdapterForm) => {
-    const sound = normalizeChunks(input.fetch, bypass);
-    return (streamOptions ? sound : omitStreamOptions(sound)) as typeof globalThis.fetch;
+    const normalized = normalizeChunks(input.fetch, bypass);
+    return (streamOptions ? normalized : omitStreamOptions(normalized)) as typeof globalThis.fetch;
   };
   const common = { apiKey, fetch, ...(base_url === "" ? {} : { baseURL: base_url }) };
   switch (kind) {
     case "anthropic": {
       const { createAnthropic } = await import("@ai-sdk/anthropic");
-      const sound = normalizeEvents(input.fetch) as typeof globalThis.fetch;
-      return { model: () => createAnthropic({ ...common, fetch: sound })(model) };
+      const normalized = normalizeEvents(input.fetch) as typeof globalThis.fetch;
+      return { model: () => createAnthropic({ ...common, fetch: normalized })(model) };
     }
     case "openai": {
       const { createOpenAI } = await import("@ai-sdk/openai");
@@ -63,8 +63,8 @@ export const loadAdapter = async (kind: ProviderKind, input: AdapterInput): Prom
     case "openai-compat": {
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
       const credentials = apiKey === "" ? {} : { apiKey };
-      const of = { name: "openaiCompatible", baseURL: base_url, includeUsage: true, convertUsage, ...credentials };
-      return { model: (form) => createOpenAICompatible({ ...of, fetch: createChatFetch(form) })(model) };
+      const options = { name: "openaiCompatible", baseURL: base_url, includeUsage: true, convertUsage, ...credentials };
+      return { model: (form) => createOpenAICompatible({ ...options, fetch: createChatFetch(form) })(model) };
     }
     case "demo":
       throw new Error("the demo model is built in");

@@ -19,8 +19,8 @@ export class AnswerEvents {
   readonly #context: AnswerContext;
   readonly #open = new Map<string, string>();
 
-  constructor(of: AnswerContext) {
-    this.#context = of;
+  constructor(context: AnswerContext) {
+    this.#context = context;
   }
 
   *read(part: LanguageModelV4StreamPart): Iterable<ModelEvent> {

@@ -52,8 +52,8 @@ class EventReader implements LineReader {
       case "message_delta": {
         const delta = isMembers(event.delta) ? event.delta : {};
         this.#hasEnd ||= typeof delta.stop_reason === "string";
-        const sound = { ...event, delta, usage: normalizeUsage(event.usage, "output_tokens") };
-        return [...this.#openBlock(), ...this.#closeBlock(), sound];
+        const normalized = { ...event, delta, usage: normalizeUsage(event.usage, "output_tokens") };
+        return [...this.#openBlock(), ...this.#closeBlock(), normalized];
       }
       case "message_stop":
         return [...this.#openBlock(), ...this.#closeBlock(), ...(this.#hasEnd ? [] : [this.#end()]), event];

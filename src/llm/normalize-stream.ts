@@ -74,13 +74,13 @@ const normalizeBody = (body: ReadableStream<Uint8Array>, reader: LineReader): Re
     const problem = cost.count(piece);
     if (problem !== undefined) throw ANSWER_LIMITS.fail(problem);
     const lines = buffer.push(decoder.decode(piece, { stream: true }));
-    const sound = readLines(lines, reader);
+    const normalized = readLines(lines, reader);
     const wasAtLine = isAtLine;
     isAtLine = piece.at(-1) === LINE_FEED;
     // Only remains of removed events: the package's streams need not wake up for them.
-    if (isBetween && sound.trim() === "") return NO_BYTES;
-    isBetween = ENDS_EVENT.test(sound);
-    return wasAtLine && isAtLine && sound === lines ? piece : encoder.encode(sound);
+    if (isBetween && normalized.trim() === "") return NO_BYTES;
+    isBetween = ENDS_EVENT.test(normalized);
+    return wasAtLine && isAtLine && normalized === lines ? piece : encoder.encode(normalized);
   };
   const readEnd = (): Uint8Array => {
     const last = readLines(buffer.end() + decoder.decode(), reader);

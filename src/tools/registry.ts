@@ -85,13 +85,13 @@ export const worksInWorkspace = (name: string): boolean =>
   BY_NAME.has(name) && ROWS_BY_NAME.get(name)?.[0] === "workspace";
 
 /** Why a call with these arguments may not run though the tool is there; undefined when it may. `args` fit the tool's schema. */
-export const explainLimit = (name: string, args: unknown, of: ChatToolContext): string | undefined => {
-  const use = findToolUse(name, of);
+export const explainLimit = (name: string, args: unknown, context: ChatToolContext): string | undefined => {
+  const use = findToolUse(name, context);
   const { path, files = [], type } = args as { path?: string; files?: { path: string }[]; type?: string };
   if (use === "plan_file") {
     const paths = [...(path === undefined ? [] : [path]), ...files.map((file) => file.path)];
-    const isPlan = paths.length > 0 && paths.every((one) => one === of.plan_path);
-    return isPlan ? undefined : `While this chat plans, only its plan may be written: ${of.plan_path}`;
+    const isPlan = paths.length > 0 && paths.every((one) => one === context.plan_path);
+    return isPlan ? undefined : `While this chat plans, only its plan may be written: ${context.plan_path}`;
   }
   // Whom a message goes to is looked up where it is sent.
   if (use === "explore_only" && name === "spawn_agent" && type !== "explore") {
@@ -121,5 +121,5 @@ export const isSideEffectFree = (name: string): boolean => BY_NAME.get(name)?.ch
 export const returnsImage = (name: string): boolean => BY_NAME.get(name)?.gives_image === true;
 
 /** Returns the tools of such a chat, in a stable order. */
-export const listTools = (of: ChatToolContext): readonly Tool<TSchema>[] =>
-  TOOLS.flatMap(([one]) => (findToolUse(one.name, of) === "no" ? [] : [one]));
+export const listTools = (context: ChatToolContext): readonly Tool<TSchema>[] =>
+  TOOLS.flatMap(([one]) => (findToolUse(one.name, context) === "no" ? [] : [one]));

@@ -121,7 +121,7 @@ test("[HT-48] a token with too many values is refused", async () => {
 test("[HT-48] a model server's oversized response or event fails the call", async () => {
   const requested = { provider: "openai-compat", base_url: service.url.origin, key: "" } as const;
   expect(await listModels(fetch, requested, AbortSignal.timeout(5_000))).toEqual([]);
-  const of = { provider: { provider: "openai", display_name: "" } as never, key: "k", now: () => 0 };
+  const target = { provider: { provider: "openai", display_name: "" } as never, key: "k", now: () => 0 };
   const kinds = ["openai", "anthropic", "google", "openai-compat"] as const;
   for (const kind of kinds) {
     const { model } = await loadAdapter(kind, {
@@ -139,7 +139,7 @@ test("[HT-48] a model server's oversized response or event fails the call", asyn
       for await (const part of stream) if (part.type === "error") throw part.error;
     };
     const error: unknown = await read().catch((reason: unknown) => reason);
-    const { kind: problem, message: words } = toModelError(error, of);
+    const { kind: problem, message: words } = toModelError(error, target);
     expect([kind, problem, words]).toEqual([kind, "config", `Its answer ${TOO_MANY}`]);
   }
 });

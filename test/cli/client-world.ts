@@ -170,12 +170,12 @@ export class CuttableProxy implements Disposable {
 
   constructor(to: URL) {
     this.#listener = createServer((near) => {
-      const far = connect(Number(to.port), to.hostname);
-      for (const one of [near, far]) {
+      const target = connect(Number(to.port), to.hostname);
+      for (const one of [near, target]) {
         this.#open.add(one);
         one.on("error", () => {}).on("close", () => this.#open.delete(one));
       }
-      near.pipe(far).pipe(near);
+      near.pipe(target).pipe(near);
     }).listen(0, "127.0.0.1");
     this.url = `http://127.0.0.1:${(this.#listener.address() as { port: number }).port}`;
   }

@@ -47,8 +47,8 @@ const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
     await Bun.sleep(SAMPLE_MS);
     samples.push(await scrape(address));
     calls.push(torture.acknowledged);
-    const of = (name: string): number => samples.at(-1)?.get(name) ?? 0;
-    const [rss, wal] = [of("process_resident_memory_bytes") / MIB, of(WAL) / MIB];
+    const getLast = (name: string): number => samples.at(-1)?.get(name) ?? 0;
+    const [rss, wal] = [getLast("process_resident_memory_bytes") / MIB, getLast(WAL) / MIB];
     if (samples.length % 12 === 0) {
       log(
         `minute ${samples.length / 12}: ${torture.acknowledged} calls, memory ${rss.toFixed(0)} MiB, log ${wal.toFixed(1)} MiB`,
@@ -62,8 +62,9 @@ const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const problems: string[] = [];
   const measurements: string[] = [];
   for (const { name, more } of FIGURES) {
-    const of = (part: Map<string, number>[]): number => median(part.map((sample) => sample.get(name) ?? Number.NaN));
-    const [before, after] = [of(samples.slice(third, 2 * third)), of(samples.slice(2 * third))];
+    const getMedian = (part: Map<string, number>[]): number =>
+      median(part.map((sample) => sample.get(name) ?? Number.NaN));
+    const [before, after] = [getMedian(samples.slice(third, 2 * third)), getMedian(samples.slice(2 * third))];
     const formatValue = (value: number): string =>
       name.endsWith("_bytes") ? `${(value / MIB).toFixed(0)} MiB` : `${value}`;
     measurements.push(`${name} ${formatValue(before)} and ${formatValue(after)}`);

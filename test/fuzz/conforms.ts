@@ -65,9 +65,9 @@ const misfitOfObject = (schema: Schema, value: Record<string, unknown>, place: s
   const missing = required.find((name) => !Object.hasOwn(value, name));
   if (missing !== undefined) return `${place}.${missing} is missing`;
   for (const [name, member] of Object.entries(value)) {
-    const of = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    if (!of && more === false) return `${place}.${name} is not allowed`;
-    const schemaOfMember = of ?? (isObject(more) ? (more as Schema) : undefined);
+    const memberSchema = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (!memberSchema && more === false) return `${place}.${name} is not allowed`;
+    const schemaOfMember = memberSchema ?? (isObject(more) ? (more as Schema) : undefined);
     const wrong = schemaOfMember && findMismatch(schemaOfMember, member, `${place}.${name}`);
     if (wrong) return wrong;
   }

@@ -189,8 +189,8 @@ test("[TO-21] secrets are masked in what a hook of the workspace says, and not i
   expect(results).toMatchObject([{ error: expect.stringContaining("Not [hidden].") }, { output: "20\n" }]);
   next.finish("stop");
   const shown = await listMessages(world.owner, id);
-  const said = shown.flatMap(({ content }) => content).filter(({ type }) => type !== "tool-call");
-  expect(JSON.stringify(said)).not.toContain(secret);
+  const content = shown.flatMap(({ content }) => content).filter(({ type }) => type !== "tool-call");
+  expect(JSON.stringify(content)).not.toContain(secret);
 });
 
 test("[HK-20] processes that a hook has started end with it, even if they ignore signals", async () => {

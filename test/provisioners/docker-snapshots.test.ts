@@ -186,7 +186,7 @@ testNeeding(
     await engine.connect();
     using place = tempDirectory();
     using proxy = new EngineProxy(join(place.path, "engine.sock"), host.replace("unix://", ""));
-    const far = new DockerProvisioner({
+    const remote = new DockerProvisioner({
       host: proxy.host,
       clock: systemClock,
       accessUrl: () => new URL("http://127.0.0.1:1"),
@@ -195,7 +195,7 @@ testNeeding(
     const workspaces = { ask: async (_: string, type: string) => void reports.push(type) };
     const snapshots = new SnapshotRunner({
       clock: systemClock,
-      provisioners: new Map([["docker", far]]),
+      provisioners: new Map([["docker", remote]]),
       workspaces: () => workspaces as never,
       fetch: () => Promise.reject(new Error("there are no backups here")),
       module: { load: () => Promise.reject(new Error("there is no module")), loadMade: async () => undefined },
@@ -236,7 +236,7 @@ testNeeding(
     // A restore that is interrupted during its copy changes nothing, and the next build removes its leftovers.
     await write("second");
     const isCut = proxy.cut({ call: /^PUT .*\/archive$/, moment: "copying" });
-    const failed = far
+    const failed = remote
       .run(makeTwoVolumeRequest(id, "stop", { restore: first }), report, signal)
       .catch((error: Error) => error.message);
     await isCut;
@@ -249,7 +249,7 @@ testNeeding(
 
     // One that is interrupted between its two volumes has already switched.
     const isBetween = proxy.cut({ call: /^DELETE \/volumes\//, moment: "after" });
-    const done = far.run(makeTwoVolumeRequest(id, "stop", { restore: first }), report, signal);
+    const done = remote.run(makeTwoVolumeRequest(id, "stop", { restore: first }), report, signal);
     await isBetween;
     await done;
     proxy.reconnect();

@@ -20,7 +20,7 @@ import { formatContent } from "./handover.ts";
 type Deps = {
   readonly store: Store;
   readonly hooks: Hooks;
-  readonly skills: (of: { readonly chat_key: number; readonly owner_id: string }) => Skills;
+  readonly skills: (chat: { readonly chat_key: number; readonly owner_id: string }) => Skills;
 };
 type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids">;
 type Forms = Pick<CodingAgent, "instructions_file" | "skills_folder" | "own_instructions">;

@@ -31,16 +31,16 @@ export const decideAgentCall = (
   folder: string | undefined,
   isOffered = false,
 ): Verdict => {
-  const of = toToolScope(chat_id, about);
-  if (about.plan_mode !== null && !isOffered && canChangeFiles(tool_name, args, of))
+  const scope = toToolScope(chat_id, about);
+  if (about.plan_mode !== null && !isOffered && canChangeFiles(tool_name, args, scope))
     return { action: "deny", why: PLANNING };
-  const context = { use: findToolUse(tool_name, of), folder };
+  const context = { use: findToolUse(tool_name, scope), folder };
   return { action: decidePermission(permissions, { tool_name, args }, context), why: DENIED };
 };
 
-const canChangeFiles = (tool_name: string, args: ChatTool["args"], of: ReturnType<typeof toToolScope>): boolean => {
+const canChangeFiles = (tool_name: string, args: ChatTool["args"], scope: ReturnType<typeof toToolScope>): boolean => {
   if (tool_name === "execute") return findWriteReason(getCommand(args)) !== undefined;
-  if (isEdit(tool_name)) return getPaths(args).length === 0 || explainLimit(tool_name, args, of) !== undefined;
+  if (isEdit(tool_name)) return getPaths(args).length === 0 || explainLimit(tool_name, args, scope) !== undefined;
   // A person decides about leaving the agent's own plan, through the chat's mode.
   return !READ_ONLY_TOOLS.has(tool_name);
 };

@@ -10,9 +10,9 @@ export const openEngines = (deps: AgentEngineDeps): Engines => {
   const { store, clock } = deps;
   const sessions = new AgentSessions(clock);
   const findProfile = async (name: string) => resolveProfile(name, await findCodingAgent(store, name));
-  const own: Engine = { begin: (of, started) => new Turn(deps, of, started) };
+  const own: Engine = { begin: (scope, started) => new Turn(deps, scope, started) };
   const withSessions = Object.assign({}, deps, { sessions, findProfile });
-  const agents: Engine = { begin: (of, started) => new AgentTurn(withSessions, of, started) };
+  const agents: Engine = { begin: (scope, started) => new AgentTurn(withSessions, scope, started) };
   return {
     of: (coding_agent) => (coding_agent === null ? own : agents),
     kept: () => sessions.chats(),

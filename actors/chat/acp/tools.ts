@@ -70,8 +70,8 @@ export class AgentTools {
 
   async #loadOffer(signal = new AbortController().signal): Promise<McpOffer> {
     const { about, mcp_server_ids } = this.#attempt;
-    const of = { ...about, chat_id: this.#chat_id, mcp_server_ids };
-    this.#offer = await this.#deps.mcp.offer(of, toToolScope(this.#chat_id, about), signal);
+    const scope = { ...about, chat_id: this.#chat_id, mcp_server_ids };
+    this.#offer = await this.#deps.mcp.offer(scope, toToolScope(this.#chat_id, about), signal);
     return this.#offer;
   }
 
@@ -82,8 +82,8 @@ export class AgentTools {
     const run_id = uuid();
     const call = { tool_call_id: `mcp-${run_id}`, tool_name, args: args as Record<string, unknown> };
     return runOwn(call, async (signal) => {
-      const of = { ...about, chat_id: this.#chat_id, run_id };
-      const services = this.#deps.toolServices(of);
+      const scope = { ...about, chat_id: this.#chat_id, run_id };
+      const services = this.#deps.toolServices(scope);
       const { clock, memory: share } = this.#deps;
       using memory = new AnswerMemory({ clock, share, holder: about.owner_id, signal });
       const context = {
@@ -94,7 +94,7 @@ export class AgentTools {
         services,
         again: false,
         mask: new SecretMask(await services.loadSecrets()),
-        agent: new WorkspaceAgent(this.#deps, of, false, { memory }),
+        agent: new WorkspaceAgent(this.#deps, scope, false, { memory }),
         skills: this.#deps.skills({ chat_key, owner_id: about.owner_id }),
         agents: this.#deps.subagents({
           chat_id: this.#chat_id,
@@ -113,9 +113,9 @@ export class AgentTools {
 
 const toText = (result: ToolResult): string => {
   const { output, error, ...more } = result as { output?: unknown; error?: unknown };
-  const said = output ?? error;
-  if (typeof said !== "string") return JSON.stringify(result);
-  return Object.keys(more).length === 0 ? said : `${said}\n${JSON.stringify(more)}`;
+  const text = output ?? error;
+  if (typeof text !== "string") return JSON.stringify(result);
+  return Object.keys(more).length === 0 ? text : `${text}\n${JSON.stringify(more)}`;
 };
 
 /** Not parsed, so its ID is not known either. */

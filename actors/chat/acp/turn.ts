@@ -57,7 +57,7 @@ export type AgentEngineDeps = TurnDeps & {
   readonly budgets: AgentBudgets;
   readonly attachments: Attachments;
   /** Returns the model tokens of the workspace that an agent belongs to, and of a chat in it. */
-  readonly modelTokens: (of: { agent_id: string; chat_id: string; owner_id: string }) => ModelTokens;
+  readonly modelTokens: (scope: { agent_id: string; chat_id: string; owner_id: string }) => ModelTokens;
 };
 
 export type AgentTurnDeps = AgentEngineDeps & {
@@ -109,13 +109,13 @@ export class AgentTurn implements RunningTurn {
   #lastMessageId = 0;
   #recorded: readonly AgentOption[] = [];
 
-  constructor(deps: AgentTurnDeps, of: TurnOf, { isResumed = false }: TurnStart) {
+  constructor(deps: AgentTurnDeps, scope: TurnOf, { isResumed = false }: TurnStart) {
     this.#deps = deps;
-    this.#turn = of;
+    this.#turn = scope;
     this.#waits = isResumed;
-    this.history_version = of.history_version;
-    this.#reporter = new Reporter(deps, of.chat_id, this.#abort.signal);
-    this.#hooks = new TurnHooks(deps, of.chat_id, this.#abort.signal);
+    this.history_version = scope.history_version;
+    this.#reporter = new Reporter(deps, scope.chat_id, this.#abort.signal);
+    this.#hooks = new TurnHooks(deps, scope.chat_id, this.#abort.signal);
   }
 
   get isStopped(): boolean {
@@ -172,9 +172,9 @@ export class AgentTurn implements RunningTurn {
     const session = this.#deps.sessions.findSession(this.#turn.chat_id);
     // An agent that is slow to stop may already have produced output.
     if (this.#step && session) this.#applyLateEvents(this.#step, session, session.events.drain());
-    const said = this.#step?.messages(now, { error: "The call was interrupted." }) ?? [];
+    const messages = this.#step?.messages(now, { error: "The call was interrupted." }) ?? [];
     this.#step = undefined;
-    return said;
+    return messages;
   }
 
   async #attempt(begun: StartedAttempt): Promise<NextAction> {
@@ -517,8 +517,8 @@ export class AgentTurn implements RunningTurn {
   ): Promise<readonly string[] | undefined> {
     if (this.#deps.hooks.isOff) return [];
     const more = { tool_input: JSON.stringify(args), accepts: () => false };
-    const said = step.messages(this.#deps.clock.now(), { error: RESTARTED });
-    return this.#reporter.askHooks(begun, said, async () => {
+    const messages = step.messages(this.#deps.clock.now(), { error: RESTARTED });
+    return this.#reporter.askHooks(begun, messages, async () => {
       const { permission, denial } = await this.#hooks.ask(begun, "pre_tool_use", { tool_use_id, tool_name }, more);
       return permission?.decision === "deny" ? [denial ?? formatDenial(permission.reason ?? "")] : [];
     });

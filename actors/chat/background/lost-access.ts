@@ -16,7 +16,7 @@ import type { Generations } from "../turn/runner.ts";
 type Deps = {
   readonly store: Store;
   readonly topics: Topics<Events>;
-  readonly toolServices: (of: ToolServicesFor) => Pick<ToolServices, "canUseWorkspace">;
+  readonly toolServices: (scope: ToolServicesFor) => Pick<ToolServices, "canUseWorkspace">;
   readonly findTurnRefusal: FindTurnRefusal;
   readonly generations: Pick<Generations, "active" | "hasTurn" | "endAgent">;
   readonly chats: Pick<Directory<ChatActor>, "ask">;

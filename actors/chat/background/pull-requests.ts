@@ -146,10 +146,10 @@ export class PullRequestTracker implements Service {
   /** Returns the workspace's checked-out branches, or none when it cannot be reached. */
   async #loadReferences(id: string, { chat }: ChatWithDiffRow): Promise<GitReferences> {
     const { owner_id, organization_id, workspace_id } = chat;
-    const of = { chat_id: id, owner_id, organization_id, workspace_id, run_id: uuid() };
+    const scope = { chat_id: id, owner_id, organization_id, workspace_id, run_id: uuid() };
     const { signal } = this.#stopping;
     try {
-      const agent = new WorkspaceAgent(this.#deps, of, false);
+      const agent = new WorkspaceAgent(this.#deps, scope, false);
       return await agent.call<GitReferences>({ method: "GET", path: `/git/references?chat=${id}`, signal });
     } catch {
       return { repositories: [] };

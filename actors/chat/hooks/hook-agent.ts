@@ -26,7 +26,7 @@ export type HookAgentDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly agentHttp: AgentHttp;
-  readonly toolServices: (of: ToolServicesFor) => Pick<ToolServices, "canUseWorkspace" | "loadSecrets">;
+  readonly toolServices: (scope: ToolServicesFor) => Pick<ToolServices, "canUseWorkspace" | "loadSecrets">;
 };
 
 /** Why a hook failed, for the ledger and for messages. */
@@ -128,8 +128,8 @@ export class HookAgent {
     const { workspace_id = null, chat_id, owner_id } = meta;
     const workspace = workspace_id === null ? undefined : await store.get(findWorkspace({ id: workspace_id }));
     if (!workspace || workspace.deleted || workspace.dormant_at !== null) return undefined;
-    const of = { chat_id, owner_id, organization_id: workspace.organization_id, workspace_id, run_id: "" };
-    const services = toolServices(of);
+    const scope = { chat_id, owner_id, organization_id: workspace.organization_id, workspace_id, run_id: "" };
+    const services = toolServices(scope);
     if (!(await services.canUseWorkspace())) return undefined;
     const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     const agent_id = agents.find(({ parent_id }) => parent_id === null)?.id;

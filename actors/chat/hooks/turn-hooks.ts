@@ -48,24 +48,24 @@ export class TurnHooks {
   }
 
   /** Runs once in a turn, before its first model call. */
-  async toSessionStart(of: HookedAttempt, history: readonly HistoryRow[]): Promise<NewMessage[]> {
+  async toSessionStart(attempt: HookedAttempt, history: readonly HistoryRow[]): Promise<NewMessage[]> {
     if (this.#hasBegun) return [];
     this.#hasBegun = true;
-    return this.rows(of, "session_start", { source: toSource(history) });
+    return this.rows(attempt, "session_start", { source: toSource(history) });
   }
 
   /** Returns the rows that an event produces. */
-  async rows(of: HookedAttempt, event: HookEvent, data: HookRequest["data"] = {}): Promise<NewMessage[]> {
-    return toEffectRows(await this.ask(of, event, data));
+  async rows(attempt: HookedAttempt, event: HookEvent, data: HookRequest["data"] = {}): Promise<NewMessage[]> {
+    return toEffectRows(await this.ask(attempt, event, data));
   }
 
   ask(
-    of: HookedAttempt,
+    attempt: HookedAttempt,
     event: HookEvent,
     data: HookRequest["data"] = {},
     more: Partial<HookRequest> = {},
   ): Promise<HookAnswer> {
-    const { about, family } = of;
+    const { about, family } = attempt;
     const chat = { id: this.#chat_id, owner_id: about.owner_id, workspace_id: about.workspace_id, ...family };
     const meta = { ...toHookMeta(chat), turn_id: this.#turn_id };
     return this.#deps.hooks.decide({ event, meta, data, ...more }, this.#signal);
@@ -73,7 +73,7 @@ export class TurnHooks {
 
   /** Asks about each call in order. `inputs`: the model's raw arguments by call ID. */
   async propose(
-    of: HookedAttempt & Pick<StartedAttempt, "tools">,
+    attempt: HookedAttempt & Pick<StartedAttempt, "tools">,
     content: readonly MessagePart[],
     inputs: ReadonlyMap<string, string>,
   ): Promise<ProposedStep> {
@@ -81,7 +81,7 @@ export class TurnHooks {
     if (hooks.isOff) return { content, refused: [], rows: [] };
     const proposed = { content: [] as MessagePart[], refused: [] as NewMessage[], rows: [] as NewMessage[] };
     for (const part of content) {
-      const schema = findSchema(of.tools, part);
+      const schema = findSchema(attempt.tools, part);
       const { tool_call_id = "", tool_name = "", args } = part;
       const input =
         schema === undefined ? undefined : toProposedInput(tool_name, schema, { args, raw: inputs.get(tool_call_id) });
@@ -95,7 +95,7 @@ export class TurnHooks {
         continue;
       }
       const answer = await this.ask(
-        of,
+        attempt,
         "pre_tool_use",
         { tool_use_id: tool_call_id, tool_name },
         {
@@ -115,8 +115,9 @@ export class TurnHooks {
   }
 
   /** Asks about finished calls, a few at a time. The rows keep the order of the calls. */
-  async onAnswered(of: HookedAttempt, answers: readonly AnsweredCall[]): Promise<NewMessage[]> {
-    const ask = (answer: AnsweredCall): Promise<NewMessage[]> => this.rows(of, "post_tool_use", toAnswerData(answer));
+  async onAnswered(attempt: HookedAttempt, answers: readonly AnsweredCall[]): Promise<NewMessage[]> {
+    const ask = (answer: AnsweredCall): Promise<NewMessage[]> =>
+      this.rows(attempt, "post_tool_use", toAnswerData(answer));
     const rows = await mapConcurrently(MAX_ASKED, answers, ask);
     return rows.flat();
   }

@@ -233,7 +233,7 @@ const line = (from: StateName, trigger: string, make: (state: Execution) => Comm
 type Changed = Extract<ReturnType<typeof transition>, { kind: "change" }>;
 
 const formatEffects = (before: Execution, { state, inserted, deleted_from, effects }: Changed): string => {
-  const ids = (of: Execution): number[] => of.queue.map(({ id }) => id);
+  const ids = (execution: Execution): number[] => execution.queue.map(({ id }) => id);
   const gone = ids(before).filter((id) => !ids(state).includes(id));
   const roles = inserted.map(({ role }) => role);
   const words: string[] = [];

@@ -132,9 +132,9 @@ ${instructions}`,
     const { text, usage } = await askModel(this.#deps, errand, requested, stop, LIMITS);
     const summary = text.trim();
     if (summary === "") throw new ModelError("generic", "The model returned no summary.", errand);
-    const of = { summary, source, instructions, history, context_limit, threshold: this.#threshold };
+    const input = { summary, source, instructions, history, context_limit, threshold: this.#threshold };
     const prompts = await this.#loadPrompts(chat_key, history);
-    return toCompactionRows({ ...of, model_id: model.id, usage, call_id: this.call_id, prompts, now: clock.now() });
+    return toCompactionRows({ ...input, model_id: model.id, usage, call_id: this.call_id, prompts, now: clock.now() });
   }
 
   /** Returns people's messages since the chat was cleared, oldest first, without unanswered ones. */

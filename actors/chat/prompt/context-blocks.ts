@@ -36,7 +36,7 @@ export const contextBlocks = (store: Deps): BlockProvider => {
 };
 
 /** Returns a function that provides the skills of a chat, including their text. */
-export const chatSkills = (store: Deps): ((of: { chat_key: number; owner_id: string }) => Skills) => {
+export const chatSkills = (store: Deps): ((chat: { chat_key: number; owner_id: string }) => Skills) => {
   const pinned = pinnedContexts(store);
   return ({ chat_key, owner_id }) => ({
     list: async () => {

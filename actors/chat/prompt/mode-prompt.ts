@@ -4,11 +4,13 @@ import { toPlanPath } from "#src/tools/available.ts";
 import { toChatMode } from "../turn/offer.ts";
 import type { BlockProvider, PromptBlock } from "./prompt.ts";
 
-export const modeBlocks: BlockProvider = async (of) => {
-  const mode = toChatMode(of);
+export const modeBlocks: BlockProvider = async (settings) => {
+  const mode = toChatMode(settings);
   if (mode === "root") return [];
   if (mode === "plan")
-    return [{ slot: "mode", text: of.workspace_id === null ? PLAN : buildPlanPrompt(toPlanPath(of.chat_id)) }];
+    return [
+      { slot: "mode", text: settings.workspace_id === null ? PLAN : buildPlanPrompt(toPlanPath(settings.chat_id)) },
+    ];
   const blocks: PromptBlock[] = [{ slot: "subagent", text: SUBAGENT }];
   if (mode === "computer_use") return [...blocks, { slot: "mode", text: COMPUTER }];
   return mode === "explore" ? [...blocks, { slot: "mode", text: EXPLORE }] : blocks;

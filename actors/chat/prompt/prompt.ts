@@ -41,7 +41,7 @@ export type PromptOf = {
 
 /** Returns its blocks for a model call of this chat, read again for each call. May return none. */
 export type BlockProvider = (
-  of: PromptOf & {
+  scope: PromptOf & {
     readonly chat_id: string;
     readonly chat_key: number;
     /** The owner's custom prompt, where a hook has seen it; undefined for the current one. */

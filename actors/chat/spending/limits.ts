@@ -58,8 +58,8 @@ const loadAmount = async (store: Store, user_id: string) => {
 
 const toPersonLimit = (user_id: string, limit: number, period: UsagePeriod, now: number): Limit => {
   const { from, to } = toPeriod(period, now);
-  const of = { budget_id: personBudgetId(user_id), scope: "person", scope_id: user_id, unit: "usd" } as const;
-  return { ...of, period, limit, begins_at: from, ends_at: to };
+  const budget = { budget_id: personBudgetId(user_id), scope: "person", scope_id: user_id, unit: "usd" } as const;
+  return { ...budget, period, limit, begins_at: from, ends_at: to };
 };
 
 /** Returns all limits on a call that begins now. Rejects when they cannot be read; then nothing may be spent. */

@@ -65,9 +65,9 @@ export class ChatSubagents implements Subagents {
   readonly #deps: SubagentDeps;
   readonly #parent: SubagentsOf;
 
-  constructor(deps: SubagentDeps, of: SubagentsOf) {
+  constructor(deps: SubagentDeps, scope: SubagentsOf) {
     this.#deps = deps;
-    this.#parent = of;
+    this.#parent = scope;
   }
 
   async spawn(input: SpawnInput): Promise<ToolResult> {

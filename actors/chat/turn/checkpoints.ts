@@ -23,7 +23,7 @@ const RESTORE_TIMEOUT_MS = 10 * 60_000;
 const MAX_DELETED = 1_000;
 
 type CheckpointChat = PromptOf & { readonly chat_id: string };
-const toServiceScope = (of: CheckpointChat): ToolServicesFor => ({ ...of, run_id: of.chat_id });
+const toServiceScope = (chat: CheckpointChat): ToolServicesFor => ({ ...chat, run_id: chat.chat_id });
 
 /**
  * Creates a checkpoint for the last message, if it is a new one of a person, and warns the chat about anything missing. `waits`: whether to
@@ -31,11 +31,11 @@ const toServiceScope = (of: CheckpointChat): ToolServicesFor => ({ ...of, run_id
  */
 export const createCheckpoint = async (
   parts: AgentDeps & { readonly warnings: ChatWarnings },
-  of: CheckpointChat,
+  chat: CheckpointChat,
   history: readonly MessageRow[],
   { waits, signal }: { readonly waits: boolean; readonly signal: AbortSignal },
 ): Promise<void> => {
-  if (of.workspace_id === null || !of.is_root) return;
+  if (chat.workspace_id === null || !chat.is_root) return;
   const last = history.findLast((row) => !isHookRow(row));
   if (last?.role !== "user" || last.replayed !== null || last.visibility === "model") return;
   const late = new AbortController();
@@ -43,20 +43,20 @@ export const createCheckpoint = async (
     late.abort(new Error("the workspace: its files could not be saved within 10 seconds")),
   );
   try {
-    const agent = new WorkspaceAgent(parts, toServiceScope(of), waits);
-    const json = { chat_id: of.chat_id, message_id: last.id, within_ms: DAEMON_TIMEOUT_MS };
+    const agent = new WorkspaceAgent(parts, toServiceScope(chat), waits);
+    const json = { chat_id: chat.chat_id, message_id: last.id, within_ms: DAEMON_TIMEOUT_MS };
     const both = AbortSignal.any([signal, late.signal]);
     const asked = { method: "POST", path: "/checkpoints", json, signal: both, patient: true } as const;
     const { problems = [], chats } = await agent.call<CheckpointTaken>(asked);
-    warn(parts.warnings, of, problems);
+    warn(parts.warnings, chat, problems);
     // Runs in the background, so that no tool waits.
     if (chats) void deleteOrphanedCheckpoints(parts, agent, chats);
   } catch (error) {
     if (signal.aborted) return;
-    log("chats").debug("no checkpoint for chat {chat_id}: {error}", { chat_id: of.chat_id, error });
+    log("chats").debug("no checkpoint for chat {chat_id}: {error}", { chat_id: chat.chat_id, error });
     // No tool can change files of an unreachable workspace.
     const isAway = error instanceof WorkspaceUnreachableError && !late.signal.aborted;
-    warn(parts.warnings, of, isAway ? [] : [error instanceof Error ? error.message : String(error)]);
+    warn(parts.warnings, chat, isAway ? [] : [error instanceof Error ? error.message : String(error)]);
   } finally {
     limit.cancel();
   }
@@ -70,12 +70,12 @@ const warn = (warnings: ChatWarnings, { chat_id }: CheckpointChat, problems: rea
 /** Restores the checkpoint of this message. Rejects with 409 and a readable message when that fails. */
 export const restoreCheckpoint = async (
   parts: AgentDeps,
-  of: CheckpointChat,
+  chat: CheckpointChat,
   message_id: number,
 ): Promise<RestoreResult> => {
   try {
-    const json = { chat_id: of.chat_id, message_id };
-    const agent = new WorkspaceAgent(parts, toServiceScope(of), false);
+    const json = { chat_id: chat.chat_id, message_id };
+    const agent = new WorkspaceAgent(parts, toServiceScope(chat), false);
     return await agent.call<RestoreResult>({
       method: "POST",
       path: "/checkpoints/restore",
@@ -94,18 +94,18 @@ export type CopiedMessages = { readonly from_chat_id: string; readonly messages:
 /** Copies checkpoints to a copied chat, or warns it that undo does not cover the copied messages. Never rejects. */
 export const copyFiles = async (
   parts: AgentDeps & { readonly warnings: ChatWarnings },
-  of: CheckpointChat,
+  chat: CheckpointChat,
   copied: CopiedMessages,
 ): Promise<void> => {
-  if (of.workspace_id === null || !of.is_root || copied.messages.length === 0) return;
+  if (chat.workspace_id === null || !chat.is_root || copied.messages.length === 0) return;
   try {
-    const agent = new WorkspaceAgent(parts, toServiceScope(of), false);
-    await agent.call({ method: "POST", path: "/checkpoints/copy", json: { ...copied, chat_id: of.chat_id } });
+    const agent = new WorkspaceAgent(parts, toServiceScope(chat), false);
+    await agent.call({ method: "POST", path: "/checkpoints/copy", json: { ...copied, chat_id: chat.chat_id } });
   } catch (error) {
-    log("chats").debug("chat {chat_id} has no checkpoints of its source: {error}", { chat_id: of.chat_id, error });
+    log("chats").debug("chat {chat_id} has no checkpoints of its source: {error}", { chat_id: chat.chat_id, error });
     const why =
       error instanceof WorkspaceUnreachableError ? "the workspace could not be reached" : "the workspace rejected them";
-    parts.warnings.set("checkpoint", of.chat_id, [`Undo does not cover the copied messages: ${why}.`]);
+    parts.warnings.set("checkpoint", chat.chat_id, [`Undo does not cover the copied messages: ${why}.`]);
   }
 };
 
@@ -133,13 +133,13 @@ const deleteChatData = async (agent: WorkspaceAgent, chat_ids: readonly string[]
 };
 
 /** Deletes the data of a chat that was just deleted, if its workspace is running. Never rejects. */
-export const deleteChatFiles = async (parts: AgentDeps, of: CheckpointChat): Promise<void> => {
-  if (of.workspace_id === null || !of.is_root) return;
+export const deleteChatFiles = async (parts: AgentDeps, chat: CheckpointChat): Promise<void> => {
+  if (chat.workspace_id === null || !chat.is_root) return;
   try {
-    await deleteChatData(new WorkspaceAgent(parts, toServiceScope(of), false), [of.chat_id]);
+    await deleteChatData(new WorkspaceAgent(parts, toServiceScope(chat), false), [chat.chat_id]);
   } catch (error) {
     log("chats").debug("the workspace's data about chat {chat_id} is deleted later: {error}", {
-      chat_id: of.chat_id,
+      chat_id: chat.chat_id,
       error,
     });
   }

@@ -37,8 +37,8 @@ export const findProblem = (content: readonly MessagePart[], finish: Finish | un
 };
 
 /** Returns whether an answer was lost after it had begun. */
-export const hasBrokenOff = (failure: unknown, said: readonly MessagePart[]): boolean =>
-  failure instanceof ModelError && failure.reason === "broke_off" && said.length > 0;
+export const hasBrokenOff = (failure: unknown, content: readonly MessagePart[]): boolean =>
+  failure instanceof ModelError && failure.reason === "broke_off" && content.length > 0;
 
 /**
  * Returns whether the answer was cut off in its text. A cut-off call gets an error as its result instead, so the model continues without

@@ -26,7 +26,7 @@ export interface RunningTurn {
 }
 
 export interface Engine {
-  begin(of: TurnOf, begun: TurnStart): RunningTurn;
+  begin(scope: TurnOf, begun: TurnStart): RunningTurn;
 }
 
 export interface Engines {

@@ -64,17 +64,17 @@ export class ChatMcp {
   }
 
   /** Returns the tools by the names they are offered under. For duplicate names, the first wins. */
-  async offer(of: McpOf, tools: ChatToolContext, signal: AbortSignal): Promise<McpOffer> {
+  async offer(scope: McpOf, tools: ChatToolContext, signal: AbortSignal): Promise<McpOffer> {
     const warnings: string[] = [];
-    const servers = await this.#servers(of, tools);
+    const servers = await this.#servers(scope, tools);
     const waiting = new Set(servers);
     const notice = this.#deps.clock.after(NOTICE_DELAY_MS, () => {
       const words = [...waiting].map((one) => `The chat waits for the MCP server "${one.display_name}".`);
-      this.#deps.warnings.sendOnce(of.chat_id, "mcp", [...warnings, ...words]);
+      this.#deps.warnings.sendOnce(scope.chat_id, "mcp", [...warnings, ...words]);
     });
     const lists = await Promise.all(
       servers.map((server) =>
-        this.#loadTools(server, of.owner_id, signal)
+        this.#loadTools(server, scope.owner_id, signal)
           .catch((error) => {
             if (signal.aborted) throw signal.reason;
             if (!(error instanceof McpError || error instanceof AppError)) throw error;
@@ -84,8 +84,8 @@ export class ChatMcp {
           .finally(() => waiting.delete(server)),
       ),
     ).finally(() => notice.cancel());
-    const own = findToolUse("workspace_mcp", tools) === "yes" ? await this.#listWorkspaceTools(of, warnings) : [];
-    this.#warn(of.chat_id, warnings);
+    const own = findToolUse("workspace_mcp", tools) === "yes" ? await this.#listWorkspaceTools(scope, warnings) : [];
+    this.#warn(scope.chat_id, warnings);
     const offer = new Map<string, McpTool>();
     for (const one of [...lists.flat(), ...own].slice(0, MAX_TOOLS)) {
       if (!offer.has(one.definition.name)) offer.set(one.definition.name, one);
@@ -132,11 +132,11 @@ export class ChatMcp {
    * Returns the workspace's tools, except for tools with the name prefix of an organization's server (ignoring case): rules and approvals
    * for such a name apply to the organization's server, even while it is unreachable or not selected.
    */
-  async #listWorkspaceTools(of: McpOf, warnings: string[]): Promise<McpTool[]> {
-    const { organization_id } = of;
+  async #listWorkspaceTools(scope: McpOf, warnings: string[]): Promise<McpTool[]> {
+    const { organization_id } = scope;
     const rows = await this.#deps.store.all(listMcpServers({ organization_id }));
     const taken = rows.map(({ slug }) => toOfferedName(slug, "").toLowerCase());
-    const own = await this.#loadWorkspaceTools(of, warnings);
+    const own = await this.#loadWorkspaceTools(scope, warnings);
     const isTaken = ({ definition: { name } }: McpTool) =>
       taken.some((prefix) => name.toLowerCase().startsWith(prefix));
     const left = new Set(own.filter(isTaken).map(({ definition }) => definition.server));

@@ -92,8 +92,8 @@ const buildPrompt = async (
   const read = async () => {
     const custom_prompt = await customPrompt(deps, chat_key);
     const settings = readCallSettings(deps.store, about.owner_id);
-    const of = { ...about, chat_id, chat_key, custom_prompt, settings };
-    const blocks = await Promise.all(deps.blocks.map((block) => block(of)));
+    const promptInput = { ...about, chat_id, chat_key, custom_prompt, settings };
+    const blocks = await Promise.all(deps.blocks.map((block) => block(promptInput)));
     return { settings: await settings, blocks: blocks.flat() };
   };
   const found = await retryUntilAnswered(deps.clock, signal, read);

@@ -27,14 +27,18 @@ const MAX_DIFFS_BYTES = 4 * 1024 * 1024;
 export type PreviewOf = PromptOf & { readonly chat_id: string };
 
 /** Returns what each call would do now, in order. Calls of an answer with hundreds of edits share the time and the bytes of diffs. */
-export const previewCalls = (deps: ReachDeps, of: PreviewOf, calls: readonly PendingCall[]): Promise<CallPreview[]> => {
+export const previewCalls = (
+  deps: ReachDeps,
+  scope: PreviewOf,
+  calls: readonly PendingCall[],
+): Promise<CallPreview[]> => {
   let left = MAX_DIFFS_BYTES;
   return withTimeout(deps, (signal) =>
     mapConcurrently(MAX_CONCURRENT, calls, async (call) => {
       if (left <= 0) return { problem: "Not previewed: the answer changes too much to show all of it." };
       const { agent, args } = findAgentOfCall(call);
-      const workspace = new WorkspaceAgent(deps, { ...of, run_id: of.chat_id }, false, { name: agent });
-      const folder = await loadAgentFolder(deps.store, of.workspace_id, agent);
+      const workspace = new WorkspaceAgent(deps, { ...scope, run_id: scope.chat_id }, false, { name: agent });
+      const folder = await loadAgentFolder(deps.store, scope.workspace_id, agent);
       const preview = await previewCall(workspace, { ...call, args }, folder ?? "", signal);
       for (const { diff } of preview.files ?? []) left -= Buffer.byteLength(diff);
       return preview;
@@ -60,13 +64,13 @@ export const failingCalls = async (
 ): Promise<(readonly [call: MessagePart, why: string])[]> => {
   const { permissions, about } = begun;
   if (permissions === null) return [];
-  const of = toToolScope(chat_id, about);
+  const scope = toToolScope(chat_id, about);
   const found = await withTimeout(deps, (late) =>
     mapConcurrently(MAX_CONCURRENT, callsIn(content), async (part) => {
       const { tool_name = "" } = part;
       const { agent, args } = findAgentOfCall({ tool_name, args: part.args });
-      const context = { use: findToolUse(tool_name, of), folder: undefined };
-      const tool = listTools(of).find(({ name }) => name === tool_name) ?? mcp.get(tool_name)?.tool;
+      const context = { use: findToolUse(tool_name, scope), folder: undefined };
+      const tool = listTools(scope).find(({ name }) => name === tool_name) ?? mcp.get(tool_name)?.tool;
       if (!tool || decidePermission(permissions, { tool_name, args }, context) !== "ask") return undefined;
       const edit = findArgumentsProblem(tool, args) === undefined ? toPreviewFiles({ tool_name, args }) : undefined;
       if (edit === undefined) return findArgumentsProblem(tool, args);

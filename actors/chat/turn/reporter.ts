@@ -34,7 +34,7 @@ export class Reporter {
    */
   async askHooks<T>(
     { fence }: StartedAttempt,
-    said: readonly NewMessage[],
+    messages: readonly NewMessage[],
     ask: () => Promise<T>,
   ): Promise<T | undefined> {
     try {
@@ -43,7 +43,7 @@ export class Reporter {
       if (this.signal.aborted) return undefined;
       if (!(error instanceof HookFailure)) throw error;
       const then = "fail";
-      await this.report("reportStep", { fence, messages: said, then, error: toHookError(error) });
+      await this.report("reportStep", { fence, messages: messages, then, error: toHookError(error) });
       return undefined;
     }
   }

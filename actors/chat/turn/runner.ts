@@ -83,13 +83,13 @@ export class Generations {
     const old = this.#jobs.get(chat_id);
     if (old && !old.turn.isStopped && old.turn.history_version === history_version) return;
     this.#end(old);
-    const of = { id: chat_id, owner_id };
+    const claimant = { id: chat_id, owner_id };
     const slot: Slot = {
       leave: () => job.release(),
       take: (signal) =>
         new Promise((resolve) => {
           signal.addEventListener("abort", () => resolve(), { once: true });
-          job.release = this.#requestSlot(of, pool, resolve);
+          job.release = this.#requestSlot(claimant, pool, resolve);
         }),
       isOwed: () => this.#capacity.isOwed(pool, owner_id),
     };
@@ -97,7 +97,7 @@ export class Generations {
     const begun_at = { reason: getCurrentSpan(), began: this.#deps.clock.now() };
     const job: Job = { turn, part, ...begun_at, coding_agent, release: () => {}, done: Promise.resolve() };
     this.#jobs.set(chat_id, job);
-    const release = this.#requestSlot(of, pool, () => {
+    const release = this.#requestSlot(claimant, pool, () => {
       this.begun += 1;
       // Only after the function to release the slot is set.
       job.done = Promise.resolve().then(() =>
@@ -116,15 +116,15 @@ export class Generations {
    * Calls `run` once a slot is available; until then followers see that the chat waits. Returns a function that releases the slot or stops
    * waiting.
    */
-  #requestSlot(of: Claimant, pool: Pool, run: () => void): () => void {
-    const { id: chat_id } = of;
+  #requestSlot(claimant: Claimant, pool: Pool, run: () => void): () => void {
+    const { id: chat_id } = claimant;
     let wasWaiting = false;
     const notifyWaiting = (isWaiting: boolean): void => {
       if (wasWaiting === isWaiting) return;
       wasWaiting = isWaiting;
       this.#deps.tellWaiting(chat_id, isWaiting);
     };
-    const release = this.#capacity.request(pool, of, () => {
+    const release = this.#capacity.request(pool, claimant, () => {
       notifyWaiting(false);
       run();
     });
@@ -164,24 +164,24 @@ export class Generations {
   }
 
   /** Returns what calls that wait for approval would do in the workspace now, in order. */
-  previewCalls(of: PreviewOf, calls: readonly PendingCall[]): Promise<CallPreview[]> {
-    return previewCalls(this.#deps, of, calls);
+  previewCalls(scope: PreviewOf, calls: readonly PendingCall[]): Promise<CallPreview[]> {
+    return previewCalls(this.#deps, scope, calls);
   }
 
   /** Restores the workspace's files from the checkpoint of this message. Rejects with 409 and a readable message. */
-  restoreFiles(of: Parameters<typeof restoreCheckpoint>[1], message_id: number): Promise<RestoreResult> {
-    return restoreCheckpoint(this.#deps, of, message_id);
+  restoreFiles(chat: Parameters<typeof restoreCheckpoint>[1], message_id: number): Promise<RestoreResult> {
+    return restoreCheckpoint(this.#deps, chat, message_id);
   }
 
   /** Copies checkpoints to a copied chat, in the background. */
-  copyFiles(of: Parameters<typeof copyFiles>[1], copied: CopiedMessages): void {
-    void copyFiles(this.#deps, of, copied);
+  copyFiles(chat: Parameters<typeof copyFiles>[1], copied: CopiedMessages): void {
+    void copyFiles(this.#deps, chat, copied);
   }
 
   /** Deletes the workspace's data of a deleted chat, in the background. */
-  forgetFiles(of: Parameters<typeof deleteChatFiles>[1]): void {
-    this.#deps.engines.forget(of.chat_id);
-    void deleteChatFiles(this.#deps, of);
+  forgetFiles(chat: Parameters<typeof deleteChatFiles>[1]): void {
+    this.#deps.engines.forget(chat.chat_id);
+    void deleteChatFiles(this.#deps, chat);
   }
 
   /** Returns the chats with a turn, or with a coding agent between turns. */
@@ -311,14 +311,14 @@ type Deps = ReachDeps & Pick<AgentDeps, "subagents">;
 const endRuns = (parts: Deps, { id: chat_id, pending_calls, about }: InterruptedChat): Promise<unknown> =>
   Promise.all(
     pending_calls.map(async (call) => {
-      const of = { chat_id, run_id: toRunId(chat_id, call) };
+      const ids = { chat_id, run_id: toRunId(chat_id, call) };
       if (call.tool_name === execute.name) {
-        const agent = new WorkspaceAgent(parts, { ...about, ...of }, true, { name: findAgentOfCall(call).agent });
-        await endProcess({ agent, clock: parts.clock }, of.run_id);
+        const agent = new WorkspaceAgent(parts, { ...about, ...ids }, true, { name: findAgentOfCall(call).agent });
+        await endProcess({ agent, clock: parts.clock }, ids.run_id);
       }
       if (call.tool_name !== waitAgent.name) return;
       const { chat_id: child } = (call.args ?? {}) as { chat_id?: unknown };
-      const agents = parts.subagents({ ...of, call });
+      const agents = parts.subagents({ ...ids, call });
       if (typeof child === "string") await agents.interrupt(child).catch(() => {});
     }),
   );

@@ -110,16 +110,16 @@ export const reportAnswer = async (
 ): Promise<ReportResult | "stale" | undefined> => {
   const { fence, model_id } = begun;
   const { usage, inputs, finish } = collector;
-  const said = collector.content(now).map((part) => withServer(part, mcp));
-  const isCut = isCutOff(said, finish);
+  const content = collector.content(now).map((part) => withServer(part, mcp));
+  const isCut = isCutOff(content, finish);
   const isContinued = isCut && !isLast && tries.continued < MAX_CONTINUATIONS;
   tries.continued = isContinued ? tries.continued + 1 : 0;
-  const isPaused = finish === "paused" && callsIn(said).length === 0;
+  const isPaused = finish === "paused" && callsIn(content).length === 0;
   const isResumed = isPaused && !isLast && tries.resumed < MAX_RESUMPTIONS;
   tries.resumed = isResumed ? tries.resumed + 1 : 0;
-  const words = keepTextOnly(said);
+  const words = keepTextOnly(content);
   const kept = words.length === 0 ? [] : [toAssistantMessage(words, usage, model_id)];
-  const decided = await reporter.askHooks(begun, kept, () => hooks.propose(begun, said, inputs));
+  const decided = await reporter.askHooks(begun, kept, () => hooks.propose(begun, content, inputs));
   if (!decided) return undefined;
   const failing = await failingCalls(agents, { chat_id, begun, mcp, content: decided.content }, reporter.signal);
   if (reporter.signal.aborted) return undefined;

@@ -45,9 +45,9 @@ export type AgentDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly agentHttp: AgentHttp;
-  readonly toolServices: (of: ToolServicesFor) => ToolServices;
-  readonly skills: (of: { readonly chat_key: number; readonly owner_id: string }) => Skills;
-  readonly subagents: (of: SubagentsOf) => Subagents;
+  readonly toolServices: (scope: ToolServicesFor) => ToolServices;
+  readonly skills: (chat: { readonly chat_key: number; readonly owner_id: string }) => Skills;
+  readonly subagents: (scope: SubagentsOf) => Subagents;
   /** When this server started. A daemon last heard before that may still be reconnecting. */
   readonly opened_at?: number | undefined;
 };
@@ -80,15 +80,15 @@ export class WorkspaceAgent implements ToolAgent {
   /** A workspace that stops during a call was stopped on purpose. */
   #isReached = false;
 
-  constructor(deps: ReachDeps, of: ToolServicesFor, known: boolean, { name, wakes, memory }: AgentOptions = {}) {
+  constructor(deps: ReachDeps, scope: ToolServicesFor, known: boolean, { name, wakes, memory }: AgentOptions = {}) {
     this.#memory = memory;
     this.#name = name;
     this.#wakes = wakes;
     this.#deps = deps;
-    this.#workspace_id = of.workspace_id;
-    this.#services = deps.toolServices(of);
-    this.#chat_id = of.chat_id;
-    this.#owner_id = of.owner_id;
+    this.#workspace_id = scope.workspace_id;
+    this.#services = deps.toolServices(scope);
+    this.#chat_id = scope.chat_id;
+    this.#owner_id = scope.owner_id;
     this.#known = known;
   }
 

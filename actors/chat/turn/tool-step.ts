@@ -130,8 +130,8 @@ export class ToolStep {
     this.#written.set(call, new HeadTailBuffer(MAX_PARTIAL_BYTES));
     const run_id = toRunId(this.#chat_id, call);
     const named = findAgentOfCall(call);
-    const of = { ...about, chat_id: this.#chat_id, run_id };
-    const services = this.#deps.toolServices(of);
+    const scope = { ...about, chat_id: this.#chat_id, run_id };
+    const services = this.#deps.toolServices(scope);
     this.#known ??= services.loadSecrets().then((secrets) => ({ secrets, mask: new SecretMask(secrets) }));
     const { secrets, mask } = await this.#known;
     using memory = new AnswerMemory({ clock, share: this.#deps.memory, holder: about.owner_id, signal });
@@ -142,7 +142,7 @@ export class ToolStep {
       context_limit,
       mask,
       memory,
-      agent: new WorkspaceAgent(this.#deps, of, again || this.#waits, { name: named.agent, wakes: signal, memory }),
+      agent: new WorkspaceAgent(this.#deps, scope, again || this.#waits, { name: named.agent, wakes: signal, memory }),
       services,
       skills: this.#deps.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),
       agents: this.#deps.subagents({

@@ -33,7 +33,7 @@ const PASSED_REQUEST_PREFIX = /^(?:x-stainless-|x-codex-)/;
 const ORIGIN_HEADERS =
   /^(?:content-security-policy|x-frame-options|x-content-type-options|x-xss-protection|(?:permissions|feature|document|referrer)-policy|cross-origin-|origin-|access-control-|timing-allow-origin|report-to|reporting-endpoints|nel$|public-key-pins|expect-ct|set-cookie|refresh|sec-|speculation-rules|supports-loading-mode|x-dns-prefetch-control|x-permitted-cross-domain-policies)/;
 
-/** Headers that tell a proxy to keep an answer, or let it answer with what it has kept. */
+/** Headers that let a proxy store an answer, or answer from its cache. */
 const CACHE_HEADERS =
   /^(?:cache-control|pragma|expires|age|etag|last-modified|vary|surrogate-|edge-|cdn-|.*-cache-control$)/;
 

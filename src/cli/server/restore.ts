@@ -19,10 +19,10 @@ export const run: RunVerb = async (input) => {
   if (path === undefined) throw usageError("restore", "expected a backup: a folder slipway-… or a .tar file");
   const { config } = loadConfig({ ...input, argv });
   return explainErrors("restore", input, check ? undefined : config.data_dir, async () => {
-    using far = new TerminalProgress(input, check ? `checking ${path}` : `restoring ${path}`);
-    const flow = new Flow(input.clock, 0, input.signal, far.report);
+    using progress = new TerminalProgress(input, check ? `checking ${path}` : `restoring ${path}`);
+    const flow = new Flow(input.clock, 0, input.signal, progress.report);
     const manifest = check ? await verify(path, flow) : await restoreBackup(path, config.data_dir, flow);
-    far[Symbol.dispose]();
+    progress[Symbol.dispose]();
     if (json) input.print(JSON.stringify(toFacts(manifest, check ? null : config.data_dir)));
     else if (check) input.print(`${path} is intact: ${formatSummary(manifest)}.`);
     else input.print(`Restored ${formatSummary(manifest)} into ${resolve(config.data_dir)}.`);

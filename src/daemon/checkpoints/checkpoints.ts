@@ -158,9 +158,9 @@ export class Checkpoints {
    * Restores the files one by one and returns the failed ones. Rejects with 404 without a checkpoint, and with 409 if it
    * has no files or none of them could be restored.
    */
-  restore(of: Checkpoint): Promise<RestoreResult> {
+  restore(checkpoint: Checkpoint): Promise<RestoreResult> {
     return this.#withLock(async () => {
-      const { folders, problems } = await this.#loadOwnRecord(of);
+      const { folders, problems } = await this.#loadOwnRecord(checkpoint);
       const { state, clock } = this.#options;
       const removed = join(state, REMOVED, new Date(clock.now()).toISOString().replaceAll(":", "-"));
       let restored_files = 0;
@@ -206,9 +206,9 @@ export class Checkpoints {
    * Compares the current files with those of a checkpoint. Rejects with 404 without a checkpoint and 409 if it has no files. Does not store
    * a checkpoint.
    */
-  listChanges(of: Checkpoint): Promise<CheckpointChanges> {
+  listChanges(checkpoint: Checkpoint): Promise<CheckpointChanges> {
     return this.#withLock(async () => {
-      const then = await this.#loadOwnRecord(of);
+      const then = await this.#loadOwnRecord(checkpoint);
       const now = await this.#capture();
       const before = new Map(then.folders.map((kept) => [kept.root, kept]));
       const after = new Map(now.folders.map((kept) => [kept.root, kept]));
@@ -230,8 +230,8 @@ export class Checkpoints {
   }
 
   /** Returns the checkpoint without folders of other workspaces: files restored from a fork include the fork's checkpoints. */
-  async #loadOwnRecord(of: Checkpoint): Promise<CheckpointRecord> {
-    const record = await this.#records.read(of);
+  async #loadOwnRecord(checkpoint: Checkpoint): Promise<CheckpointRecord> {
+    const record = await this.#records.read(checkpoint);
     if (!record) throw new AppError("not_found", "There is no checkpoint of the workspace's files for this message.");
     const { problems } = record;
     if (record.folders.length === 0) throw conflict(`The files were not kept at this message: ${problems.join("; ")}`);

@@ -11,7 +11,7 @@ const GRACE_MS = 3_600_000;
 /** Temporary files left by a killed process. */
 const TEMPORARY_FILES = /^(index|input|rules)-|^(index\.lock|paths|ignored\.new)$/;
 
-/** `work`: contains the git directories by folder. */
+/** `work`: the folder with one git directory for each folder of the workspace. */
 export type StoreFolders = { readonly work: string; readonly objects: string };
 
 export class CheckpointStore {

@@ -30,12 +30,12 @@ export class CheckpointRecords {
   }
 
   /** Returns undefined if the record is missing or unreadable. */
-  async read(of: Checkpoint): Promise<CheckpointRecord | undefined> {
-    return readRecord(this.#toPath(of));
+  async read(checkpoint: Checkpoint): Promise<CheckpointRecord | undefined> {
+    return readRecord(this.#toPath(checkpoint));
   }
 
-  async write(of: Checkpoint, record: CheckpointRecord): Promise<void> {
-    const file = this.#toPath(of);
+  async write(checkpoint: Checkpoint, record: CheckpointRecord): Promise<void> {
+    const file = this.#toPath(checkpoint);
     await mkdir(join(file, ".."), { recursive: true, mode: 0o700 });
     const temporaryFile = `${file}.${uuid()}`;
     await writeFile(temporaryFile, JSON.stringify(record));

@@ -42,7 +42,7 @@ export const createDesktopRoutes = ({ desktop, clock, actionOf }: DesktopHttp) =
 };
 
 const makeBridge = (stream: Duplex): SocketHandler => {
-  const room = new Wakeup();
+  const drained = new Wakeup();
   let waiting = 0;
   let isOver = false;
   return {
@@ -52,7 +52,7 @@ const makeBridge = (stream: Duplex): SocketHandler => {
           const chunk = await stream.read();
           if (chunk === undefined) return;
           socket.sendBinary(chunk);
-          while (!isOver && socket.getBufferedAmount() > MAX_READ_AHEAD_BYTES) await room.wait();
+          while (!isOver && socket.getBufferedAmount() > MAX_READ_AHEAD_BYTES) await drained.wait();
         }
       };
       read().then(
@@ -74,10 +74,10 @@ const makeBridge = (stream: Duplex): SocketHandler => {
         () => {},
       );
     },
-    drain: () => room.wake(),
+    drain: () => drained.wake(),
     close() {
       isOver = true;
-      room.wake();
+      drained.wake();
       stream.reset("The viewer has gone.");
     },
   };

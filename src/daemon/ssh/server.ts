@@ -58,9 +58,9 @@ export class SshServer {
     });
     const server = await this.#server;
     const number = ++this.#acceptedSockets;
-    const of = { use: new ConnectionUse(this.#options.clock), sessions: 0 };
-    this.#uses.set(number, of);
-    const socket = toNodeStream(countChannel(connection, (bytes) => of.use.onSent(bytes)));
+    const created = { use: new ConnectionUse(this.#options.clock), sessions: 0 };
+    this.#uses.set(number, created);
+    const socket = toNodeStream(countChannel(connection, (bytes) => created.use.onSent(bytes)));
     try {
       server.injectSocket(Object.assign(socket, { remoteAddress: ip, remotePort: number }) as never);
       await connection.closed;
@@ -93,7 +93,7 @@ export class SshServer {
     return server;
   }
 
-  #acceptClient(client: ssh2.Connection, ip: string, of: ClientUse | undefined): void {
+  #acceptClient(client: ssh2.Connection, ip: string, clientUse: ClientUse | undefined): void {
     this.#clients.add(client);
     const forwards = new Forwards(client);
     client.on("error", (error) => log("daemon").debug("an ssh client failed: {error}", { error }));
@@ -110,25 +110,25 @@ export class SshServer {
           client,
           forwardAgent: () => forwards.forwardAgent(),
           forwardX11: (request, env) => forwards.forwardDisplay(request, env),
-          countSession: (kind) => this.#countSession(kind, ip, of),
-          onTyped: () => of?.use.onTyped(),
+          countSession: (kind) => this.#countSession(kind, ip, clientUse),
+          onTyped: () => clientUse?.use.onTyped(),
         }),
       );
     });
   }
 
-  #countSession(kind: SessionKind, ip: string, of: ClientUse | undefined): ReportEnd {
+  #countSession(kind: SessionKind, ip: string, clientUse: ClientUse | undefined): ReportEnd {
     const uncount = this.#counts.add(kind);
     const ended = this.#options.reports.begin(kind, ip);
     let isOpen = true;
-    if (of) {
-      of.sessions += 1;
+    if (clientUse) {
+      clientUse.sessions += 1;
       // Opening a session counts as activity.
-      of.use.onTyped();
+      clientUse.use.onTyped();
     }
     return (reason, code) => {
       uncount();
-      if (of && isOpen) of.sessions -= 1;
+      if (clientUse && isOpen) clientUse.sessions -= 1;
       isOpen = false;
       ended(reason, code);
     };

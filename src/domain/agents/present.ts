@@ -62,19 +62,21 @@ export const presentAgents = async (
 export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[]): Promise<WorkspaceAgent[]> => {
   if (rows.length === 0) return [];
   const { store } = view;
-  const of = { agent_ids: JSON.stringify(rows.map(({ id }) => id)) };
+  const filter = { agent_ids: JSON.stringify(rows.map(({ id }) => id)) };
   const [apps, statuses, scripts, sources, metadata] = await Promise.all([
-    store.all(listAppsByAgents(of)).then(groupByAgent),
-    store.all(listAppStatusesByAgents(of)).then(groupByAgent),
-    store.all(listScriptsByAgents(of)).then(groupByAgent),
-    store.all(listLogSourcesByAgents(of)).then(groupByAgent),
-    store.all(listMetadataByAgents(of)).then(groupByAgent),
+    store.all(listAppsByAgents(filter)).then(groupByAgent),
+    store.all(listAppStatusesByAgents(filter)).then(groupByAgent),
+    store.all(listScriptsByAgents(filter)).then(groupByAgent),
+    store.all(listLogSourcesByAgents(filter)).then(groupByAgent),
+    store.all(listMetadataByAgents(filter)).then(groupByAgent),
   ]);
   const needsNames = view.hasAppHosts && [...apps.values()].flat().some(({ subdomain }) => subdomain);
-  const names = needsNames ? Map.groupBy(await store.all(listAgentNames(of)), ({ agent_id }) => agent_id) : undefined;
+  const names = needsNames
+    ? Map.groupBy(await store.all(listAgentNames(filter)), ({ agent_id }) => agent_id)
+    : undefined;
   const isCapped = [...apps.values()].flat().some(({ sharing_level }) => sharing_level !== SHARE_LEVELS[0]);
   const maximums = isCapped
-    ? new Map((await store.all(listShareMaximums(of))).map(({ agent_id, most }) => [agent_id, most as ShareLevel]))
+    ? new Map((await store.all(listShareMaximums(filter))).map(({ agent_id, most }) => [agent_id, most as ShareLevel]))
     : undefined;
   return rows.map((row) =>
     presentAgent(

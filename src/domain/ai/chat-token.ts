@@ -22,5 +22,5 @@ export const parseChatToken = (token: string): Pick<ChatAtAgent, "agent_id" | "c
   return isUuid(agent_id) && isUuid(chat_id) ? { agent_id, chat_id } : undefined;
 };
 
-export const matchesChatToken = (encryption: Derivation, token: string, of: ChatAtAgent): boolean =>
-  isSameDigest(sha256(token), sha256(makeChatToken(encryption, of)));
+export const matchesChatToken = (encryption: Derivation, token: string, chat: ChatAtAgent): boolean =>
+  isSameDigest(sha256(token), sha256(makeChatToken(encryption, chat)));

@@ -27,15 +27,15 @@ const TURNS = 100;
 /** Returns the cost of the whole tree of a root chat. For its owner and site owners. Rejects with 404 or 403. */
 export const loadChatCost = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatCost> => {
   const chat = await findChangeableChat(ctx, id, caller);
-  const of = { root: chat.parent_chat_id ?? chat.id };
+  const filter = { root: chat.parent_chat_id ?? chat.id };
   const { store } = ctx;
   const [sums, by_model, turns] = await Promise.all([
-    store.scan(sumSpend(of)),
-    store.scan(sumSpendByModel(of)),
+    store.scan(sumSpend(filter)),
+    store.scan(sumSpendByModel(filter)),
     store.scan(
       chat.coding_agent === null
         ? listTurnCosts({ chat: chat.key, limit: TURNS })
-        : listAgentTurnCosts({ chat: chat.key, chat_id: chat.id, root: of.root, limit: TURNS }),
+        : listAgentTurnCosts({ chat: chat.key, chat_id: chat.id, root: filter.root, limit: TURNS }),
     ),
   ]);
   return { chat_id: chat.id, ...(sums[0] ?? ZERO_SPEND), by_model, turns };
@@ -50,13 +50,13 @@ export const loadUserCost = async (
 ): Promise<CostSummary> => {
   const { id } = await findUserInPath(ctx.store, text, caller);
   if (id !== caller.user_id && !canConfigureChats(caller)) throw notFound();
-  const of: SpendOf = { user_id: id, ...range };
+  const filter: SpendOf = { user_id: id, ...range };
   const { store } = ctx;
   const [[sums = ZERO_SPEND], by_model, by_chat, by_month] = await Promise.all([
-    store.scan(sumSpend(of)),
-    store.scan(sumSpendByModel(of)),
-    store.scan(sumSpendByChat(of)),
-    store.scan(sumSpendByMonth(of)),
+    store.scan(sumSpend(filter)),
+    store.scan(sumSpendByModel(filter)),
+    store.scan(sumSpendByChat(filter)),
+    store.scan(sumSpendByMonth(filter)),
   ]);
   const priced_request_count = sums.request_count - sums.unpriced_request_count;
   return { user_id: id, ...toDates(range), ...sums, priced_request_count, by_model, by_chat, by_month };
@@ -70,8 +70,11 @@ export const loadAllCosts = async (
   { search, ...page }: Page & { readonly search: string },
 ): Promise<UserCosts> => {
   if (!canConfigureChats(caller)) throw forbidden("Only administrators can see what others have spent.");
-  const of = { ...range, search: search.trim().toLowerCase() };
-  const [[found], users] = await Promise.all([store.scan(countSpenders(of)), store.scan(sumSpendByUser(of, page))]);
+  const filter = { ...range, search: search.trim().toLowerCase() };
+  const [[found], users] = await Promise.all([
+    store.scan(countSpenders(filter)),
+    store.scan(sumSpendByUser(filter, page)),
+  ]);
   return { ...toDates(range), count: found?.count ?? 0, users };
 };
 

@@ -18,9 +18,9 @@ import { openSecrets } from "../users/secrets.ts";
 type SecretScope = { readonly chat_id: string; readonly owner_id: string; readonly workspace_id: string | null };
 type Deps = Pick<DomainContext, "store" | "links" | "modelSettings" | "encryption">;
 
-export const loadKnownSecrets = async (deps: Deps, of: SecretScope): Promise<ChatSecrets> => {
+export const loadKnownSecrets = async (deps: Deps, scope: SecretScope): Promise<ChatSecrets> => {
   const { store, links, modelSettings, encryption } = deps;
-  const { chat_id, owner_id, workspace_id } = of;
+  const { chat_id, owner_id, workspace_id } = scope;
   const workspace = workspace_id === null ? undefined : await store.get(findWorkspaceAccessRow({ id: workspace_id }));
   // A shared workspace has the linked accounts of its own owner.
   const people = [...new Set([owner_id, ...(workspace ? [workspace.owner_id] : [])])];

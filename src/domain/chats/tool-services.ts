@@ -52,9 +52,9 @@ export class ChatToolServices implements ToolServices {
   readonly #ctx: DomainContext;
   readonly #scope: ToolServicesFor;
 
-  constructor(ctx: DomainContext, of: ToolServicesFor) {
+  constructor(ctx: DomainContext, scope: ToolServicesFor) {
     this.#ctx = ctx;
-    this.#scope = of;
+    this.#scope = scope;
   }
 
   async canUseWorkspace(): Promise<boolean> {

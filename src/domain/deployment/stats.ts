@@ -20,7 +20,7 @@ export const loadDeploymentStats = async ({ store, clock }: Deps): Promise<Deplo
     .map((one) => one.connection_median_latency_ms)
     .sort((a, b) => a - b);
   const sessions = (name: string): number => agents.reduce((sum, one) => sum + (one.session_counts[name] ?? 0), 0);
-  const bytes = (of: (one: AgentFigures) => number): number => agents.reduce((sum, one) => sum + of(one), 0);
+  const bytes = (read: (one: AgentFigures) => number): number => agents.reduce((sum, one) => sum + read(one), 0);
   return {
     aggregated_from: toRfc3339(now - WINDOW_MS),
     collected_at: toRfc3339(now),

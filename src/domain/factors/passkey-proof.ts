@@ -28,12 +28,12 @@ type PendingProof<T> = { readonly challenge: string; readonly of: T };
 export const requestPasskey = async <T extends object>(
   ctx: DomainContext,
   purpose: string,
-  of: T,
+  about: T,
   user_id?: string,
 ): Promise<PasskeyChallenge> => {
   const known = user_id === undefined ? [] : await ctx.store.all(listPasskeys({ user_id }));
   const { options, challenge } = await createAuthenticationOptions(getRelyingParty(ctx), known);
-  const started: PendingProof<T> = { challenge, of };
+  const started: PendingProof<T> = { challenge, of: about };
   return { ...ctx.accounts.factors.challenges.offer(`passkey:${purpose}`, started), options };
 };
 

@@ -104,12 +104,12 @@ export const loadMembersPage = async (
   { limit, offset }: Page,
 ): Promise<{ users: GroupMember[]; count: number }> => {
   const everyone = isEveryone(group);
-  const of = { organization_id: group.organization_id, group_id: group.id };
-  const [counted] = await store.scan(everyone ? countMembers(of) : countGroupMembers(of));
+  const filter = { organization_id: group.organization_id, group_id: group.id };
+  const [counted] = await store.scan(everyone ? countMembers(filter) : countGroupMembers(filter));
   const seesAll = canReadMembers(caller, group.organization_id);
   const page = seesAll ? { limit, offset } : { limit: 10_000, offset: 0 };
   const rows: { user: User }[] = await store.scan(
-    everyone ? listMembers({ ...of, ...page }) : listGroupMembers({ ...of, ...page }),
+    everyone ? listMembers({ ...filter, ...page }) : listGroupMembers({ ...filter, ...page }),
   );
   const shown = seesAll ? rows : rows.filter(({ user }) => user.id === caller.user_id);
   return { users: shown.map(({ user }) => presentGroupMember(user)), count: counted?.count ?? 0 };

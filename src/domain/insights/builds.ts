@@ -24,11 +24,11 @@ export const loadBuildInsights = async (
   templates: readonly string[] | undefined,
 ): Promise<BuildInsights> => {
   const edges = listEdges(range, interval);
-  const of = { ...toStretches(range, interval), templates };
+  const filter = { ...toStretches(range, interval), templates };
   const [[all = NO_BUILDS], stretches, byTemplate, rows] = await Promise.all([
-    store.scan(sumBuilds("all", of)),
-    store.scan(sumBuilds("stretch", of)),
-    store.scan(sumBuilds("template", of)),
+    store.scan(sumBuilds("all", filter)),
+    store.scan(sumBuilds("stretch", filter)),
+    store.scan(sumBuilds("template", filter)),
     store.scan(listTemplates()),
   ]);
   const names = new Map(rows.map(({ template }) => [template.id, template]));

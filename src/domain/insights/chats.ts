@@ -31,11 +31,11 @@ export const loadChatInsights = async (
 ): Promise<ChatInsights> => {
   const edges = listEdges(range, interval);
   const count = edges.length - 1;
-  const of = toStretches(range, interval);
+  const ranges = toStretches(range, interval);
   const [[all = NO_USAGE], stretches, cells] = await Promise.all([
-    store.scan(sumAllSpend(of)),
-    store.scan(sumSpendByStretch(of)),
-    store.scan(sumSpendByModelAndStretch(of)),
+    store.scan(sumAllSpend(ranges)),
+    store.scan(sumSpendByStretch(ranges)),
+    store.scan(sumSpendByModelAndStretch(ranges)),
   ]);
   const known = new Map(stretches.map(({ slot, ...sums }) => [slot, sums]));
   const models = new Map<string, Model>();

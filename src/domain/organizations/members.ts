@@ -29,18 +29,18 @@ import { endSharesWith } from "./end-shares.ts";
 
 type Pair = { readonly organization_id: string; readonly user_id: string };
 
-const presentMember = (member: MemberRow, of: UserRow): Member => ({
-  user_id: of.id,
+const presentMember = (member: MemberRow, user: UserRow): Member => ({
+  user_id: user.id,
   organization_id: member.organization_id,
-  username: of.username,
-  name: of.name,
-  email: of.email,
-  avatar_url: of.avatar_url,
-  status: of.status,
-  login_type: of.login_type,
-  last_seen_at: toOptionalRfc3339(of.last_seen_at),
+  username: user.username,
+  name: user.name,
+  email: user.email,
+  avatar_url: user.avatar_url,
+  status: user.status,
+  login_type: user.login_type,
+  last_seen_at: toOptionalRfc3339(user.last_seen_at),
   roles: member.roles.map((role) => presentRole(role, member.organization_id)),
-  global_roles: of.roles.map((role) => presentRole(role)),
+  global_roles: user.roles.map((role) => presentRole(role)),
   created_at: toRfc3339(member.created_at),
   updated_at: toRfc3339(member.updated_at),
 });

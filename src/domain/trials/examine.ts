@@ -56,9 +56,9 @@ export const checkWay = async (
 const loadAgentOfWay = async (ctx: DomainContext, trial: TrialRow, { chat_id, workspace_id }: StoredWay) => {
   const { store, clock, agentHttp, callMemory: memory } = ctx;
   const { owner_id, organization_id } = trial;
-  const of = { chat_id, owner_id, organization_id, workspace_id, run_id: chat_id };
-  const toolServices = () => new ChatToolServices(ctx, of);
-  const agent = new WorkspaceAgent({ memory, store, clock, agentHttp, toolServices }, of, true);
+  const scope = { chat_id, owner_id, organization_id, workspace_id, run_id: chat_id };
+  const toolServices = () => new ChatToolServices(ctx, scope);
+  const agent = new WorkspaceAgent({ memory, store, clock, agentHttp, toolServices }, scope, true);
   return { agent, mask: new SecretMask(await toolServices().loadSecrets()) };
 };
 
@@ -117,8 +117,8 @@ const runCheck = async (
   const timeout_ms = trial.check_timeout_seconds * 1_000;
   try {
     await startProcess(agent, { id, command: trial.check_command, env: UNATTENDED_ENV, timeout_ms });
-    const of = { agent, clock, mask, write: () => {} };
-    const { process, output } = await followProcess(of, id, timeout_ms + GRACE_MS, signal);
+    const runDeps = { agent, clock, mask, write: () => {} };
+    const { process, output } = await followProcess(runDeps, id, timeout_ms + GRACE_MS, signal);
     const { exit_code, timed_out, running, started_at, ended_at } = process;
     if (running) await endProcess({ agent, clock }, id);
     const duration_ms = ended_at === null ? timeout_ms : Math.max(0, Date.parse(ended_at) - Date.parse(started_at));

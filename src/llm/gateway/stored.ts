@@ -115,7 +115,7 @@ const findContainer = ({ container }: Json): string | undefined => {
 /** True for URLs that anyone can read, such as those of public videos. Everything else is a file of the key's owner. */
 const isPublicAddress = (address: unknown): boolean => {
   if (typeof address !== "string" || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return false;
-  // As it is written, too, because the provider's parser can read it otherwise.
+  // Also checks the host as written, because the provider's parser may interpret the address differently.
   return ![address.split("/", 3)[2] ?? "", new URL(address).hostname].some((host) => STORES_FILES.test(host));
 };
 

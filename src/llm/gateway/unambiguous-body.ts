@@ -101,9 +101,14 @@ const GOOGLE_NUMBERS = ["maxOutputTokens", "max_output_tokens", "candidateCount"
 
 /** Returns what is wrong with a member that decides about the call, in words; undefined: each has the type that it is read as. */
 export const findWrongType = (body: Json): string | undefined => {
-  const describeWrongType = (of: Json, names: readonly string[], type: string, words: string): string | undefined => {
-    const name = names.find((one) => of[one] !== undefined && of[one] !== null && typeof of[one] !== type);
-    return name && `\`${name}\` must be ${words}, not ${formatJson(of[name]).slice(0, 100)}.`;
+  const describeWrongType = (
+    object: Json,
+    names: readonly string[],
+    type: string,
+    words: string,
+  ): string | undefined => {
+    const name = names.find((one) => object[one] !== undefined && object[one] !== null && typeof object[one] !== type);
+    return name && `\`${name}\` must be ${words}, not ${formatJson(object[name]).slice(0, 100)}.`;
   };
   const config = body.generationConfig ?? body.generation_config;
   const options = body.stream_options;

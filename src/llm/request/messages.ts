@@ -12,10 +12,13 @@ type TextPart = Extract<Role<"user">["content"][number], { type: "text" }>;
 /** Returns the prompt in the form that this receiver accepts. */
 export const toMessages = (prompt: LanguageModelV4Prompt, form: MessagesForm): LanguageModelV4Prompt => {
   const system = prompt.flatMap(({ role, content }) => (role === "system" && content.trim() !== "" ? [content] : []));
-  const said = prompt
+  const conversation = prompt
     .filter((message): message is Turn => message.role !== "system")
     .map((message) => removeBlanks(message, form.receiver));
-  const turns = alternateRoles(form.hasTools ? pairCalls(said, form) : said.flatMap(describeCalls), form);
+  const turns = alternateRoles(
+    form.hasTools ? pairCalls(conversation, form) : conversation.flatMap(describeCalls),
+    form,
+  );
   const words = system.join("\n\n");
   if (words === "") return turns;
   if (form.hasSystem) return [{ role: "system", content: words }, ...turns];

@@ -93,10 +93,11 @@ const MAX_NAMED = 5;
 
 const describeDropped = (dropped: readonly ToolDefinition[], limit: number): string => {
   const servers = [...new Set(dropped.flatMap(({ server }) => (server === undefined ? [] : [`"${server}"`])))];
-  const of = servers.length === 0 ? "" : ` of the MCP server${servers.length > 1 ? "s" : ""} ${servers.join(", ")}`;
+  const serverNames =
+    servers.length === 0 ? "" : ` of the MCP server${servers.length > 1 ? "s" : ""} ${servers.join(", ")}`;
   const names = dropped.slice(0, MAX_NAMED).map(({ name }) => name);
   const more = dropped.length > names.length ? ` and ${dropped.length - names.length} more` : "";
-  return `The model accepts at most ${limit} tools. Left out${of}: ${names.join(", ")}${more}.`;
+  return `The model accepts at most ${limit} tools. Left out${serverNames}: ${names.join(", ")}${more}.`;
 };
 
 const repairedSchemas = new WeakMap<object, { readonly repaired: RepairedSchema | undefined }>();

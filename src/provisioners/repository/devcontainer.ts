@@ -190,10 +190,10 @@ const applyPorts = (written: Values, to: Configuration): void => {
       continue;
     }
     const about = attributes[String(port)];
-    const of = isMapping(about) ? about : {};
-    if (of.onAutoForward === "ignore") continue;
-    const protocol = of.protocol === "https" ? "https" : "http";
-    addPort(to, { port, label: toText(of.label, 128) ?? `Port ${port}`, protocol });
+    const member = isMapping(about) ? about : {};
+    if (member.onAutoForward === "ignore") continue;
+    const protocol = member.protocol === "https" ? "https" : "http";
+    addPort(to, { port, label: toText(member.label, 128) ?? `Port ${port}`, protocol });
   }
 };
 

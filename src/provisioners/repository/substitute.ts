@@ -32,7 +32,7 @@ const substituteText = (text: string, known: KnownValues, to: Configuration): st
 const substituteVariable = (
   whole: string,
   name: string,
-  of: string,
+  variableName: string,
   otherwise: string,
   known: KnownValues,
   to: Configuration,
@@ -48,11 +48,11 @@ const substituteVariable = (
       return known.name;
     case "containerEnv":
     case "remoteEnv":
-      return /^[A-Za-z_]\w*$/.test(of) ? `\${${of}}` : whole;
+      return /^[A-Za-z_]\w*$/.test(variableName) ? `\${${variableName}}` : whole;
     case "localEnv":
     case "env":
-      if (otherwise === "" && !to.dropped.some(({ property }) => property === `localEnv:${of}`)) {
-        recordDropped(to, `localEnv:${of}`, "The server's environment is not passed on, so this is empty.");
+      if (otherwise === "" && !to.dropped.some(({ property }) => property === `localEnv:${variableName}`)) {
+        recordDropped(to, `localEnv:${variableName}`, "The server's environment is not passed on, so this is empty.");
       }
       return otherwise;
     default:

@@ -114,8 +114,8 @@ type EmbeddedData = {
   readonly heard: Readonly<Record<string, string>>;
 };
 
-const came = document.getElementById("first")?.textContent;
-const embedded = came ? (JSON.parse(came) as EmbeddedData) : undefined;
+const text = document.getElementById("first")?.textContent;
+const embedded = text ? (JSON.parse(text) as EmbeddedData) : undefined;
 const cameAt = performance.now();
 
 const early: Early = {

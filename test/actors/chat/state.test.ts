@@ -223,7 +223,7 @@ const check = (world: ModelState, command: Command, { state, inserted, deleted_f
   if (changed) expect(state.generation_attempt).toBe(0);
   else if (command.type === "record_attempt") expect(state.generation_attempt).toBe(before.generation_attempt + 1);
   else expect(state.generation_attempt).toBe(before.generation_attempt);
-  const ids = (of: Execution): number[] => of.queue.map(({ id }) => id);
+  const ids = (execution: Execution): number[] => execution.queue.map(({ id }) => id);
   // A turn that waits for a budget ends when it is stopped, and the next message starts.
   const isStopped = isPaused(before) && (command.type === "interrupt" || interrupts(command));
   const queue = queueAfter(ids(before), command, toStateName(before));

@@ -159,9 +159,9 @@ describe("writing", () => {
       `/api/v2/workspaceagents/${seeded.agent_id}`,
     );
     expect(shown.log_sources[0]).toMatchObject({ id, display_name: "Again", icon: "/emojis/1f310.png" });
-    const said = await ownerClient(server, seeded).get<{ output: string; source_id: string }[]>(toLogsPath(seeded));
-    expect(said.find(({ output }) => output === "from build")?.source_id).toBe(id);
-    expect(said.find(({ output }) => output === "from nowhere")?.source_id).not.toBe(id);
+    const logs = await ownerClient(server, seeded).get<{ output: string; source_id: string }[]>(toLogsPath(seeded));
+    expect(logs.find(({ output }) => output === "from build")?.source_id).toBe(id);
+    expect(logs.find(({ output }) => output === "from nowhere")?.source_id).not.toBe(id);
     expect((await agent.fetch("POST", SOURCES, { id: "nope" })).status).toBe(400);
     const compat = await fetch(new URL(SOURCES, server.url), {
       method: "POST",

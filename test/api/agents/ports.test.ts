@@ -299,10 +299,10 @@ describe("large answers", () => {
     const { store, agentHttp } = getContext(world.server);
     const memory = new MemoryShare({ total: 2 * HALF, each: HALF });
     const { workspace_id, organization_id } = world.seeded;
-    const of = { chat_id: uuid(), owner_id: uuid(), organization_id, workspace_id, run_id: "" };
+    const scope = { chat_id: uuid(), owner_id: uuid(), organization_id, workspace_id, run_id: "" };
     const toolServices = () => ({ canUseWorkspace: async () => true }) as unknown as ToolServices;
-    const agent = new WorkspaceAgent({ memory, store, clock: systemClock, agentHttp, toolServices }, of, true);
-    const hold = await memory.take(of.owner_id, HALF, NEVER);
+    const agent = new WorkspaceAgent({ memory, store, clock: systemClock, agentHttp, toolServices }, scope, true);
+    const hold = await memory.take(scope.owner_id, HALF, NEVER);
     const listed = agent.call<DirectoryListing>({ method: "POST", path: "/list-directory", json: { path: "many" } });
     await until(() => memory.waiting === 1);
     hold.release();

@@ -81,8 +81,8 @@ testInside("[GW-7] the token is revoked with the build; it is not stored and is 
   expect(
     (await readStoredTexts(getContext(world.server).config.data_dir)).some((text) => text.includes(token.slice(-36))),
   ).toBe(false);
-  const of = { chat_id: "", owner_id: world.workspace.owner_id, workspace_id: world.workspace.id };
-  const mask = new SecretMask(await loadKnownSecrets(getContext(world.server), of));
+  const scope = { chat_id: "", owner_id: world.workspace.owner_id, workspace_id: world.workspace.id };
+  const mask = new SecretMask(await loadKnownSecrets(getContext(world.server), scope));
   expect(mask.text(`ANTHROPIC_AUTH_TOKEN=${token}`)).toBe("ANTHROPIC_AUTH_TOKEN=[hidden]");
   const altered = `${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`;
   expect((await callModel(base, altered)).status).toBe(401);

@@ -119,21 +119,21 @@ test("[AX-21] only a loopback access URL without TLS has such hosts, and only fo
 
 describe("where apps have no hosts", () => {
   test("[AX-22] a person gets a page that says what is missing, and the app anyway on request", async () => {
-    await using far = await startAppWorld({
+    await using remote = await startAppWorld({
       hasWildcard: false,
       apps,
       env: { SLIPWAY_ACCESS_URL: "http://slipway.example.test", SLIPWAY_ALLOWED_HOSTS: "127.0.0.1" },
     });
-    const cookie = `service_session_token=${far.token}`;
+    const cookie = `service_session_token=${remote.token}`;
     const getPage = (rest: string, headers: Record<string, string> = {}) =>
-      far.get(far.path("mine", rest), { headers: { ...page, cookie, ...headers } });
+      remote.get(remote.path("mine", rest), { headers: { ...page, cookie, ...headers } });
     const requested = await getPage("/deep?a=1");
     const text = await requested.text();
     expect([requested.status, text]).toEqual([403, expect.stringContaining("This app needs its own host name")]);
     expect(text).toContain("wildcard_access_url");
     const href = /<a href="([^"]+)">Open anyway/.exec(text)?.[1]?.replaceAll("&amp;", "&") ?? "";
-    const chosen = await far.get(href, { headers: { ...page, cookie } });
-    expect([chosen.status, chosen.headers.get("location")]).toEqual([307, far.path("mine", "/deep?a=1")]);
+    const chosen = await remote.get(href, { headers: { ...page, cookie } });
+    expect([chosen.status, chosen.headers.get("location")]).toEqual([307, remote.path("mine", "/deep?a=1")]);
     expect(chosen.headers.getSetCookie()).toEqual([
       `service_app_by_path=1; Path=/@ada/dev.dev/apps/mine/; HttpOnly; SameSite=Lax`,
     ]);
@@ -143,7 +143,7 @@ describe("where apps have no hosts", () => {
     expect(shown.headers.get("content-security-policy")).toContain("sandbox");
     // Subresources, programs, and public apps are not affected.
     expect((await getPage("/x", { "sec-fetch-dest": "script" })).status).toBe(200);
-    expect((await far.get(far.path("mine", "/x"), { token: far.token })).status).toBe(200);
-    expect((await far.get(far.path("open", "/x"), { headers: page })).status).toBe(200);
+    expect((await remote.get(remote.path("mine", "/x"), { token: remote.token })).status).toBe(200);
+    expect((await remote.get(remote.path("open", "/x"), { headers: page })).status).toBe(200);
   });
 });

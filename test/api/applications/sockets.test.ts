@@ -34,10 +34,10 @@ const connect = async (path: string, headers: Record<string, string>, protocols?
   const socket = new WebSocket(url, { headers, protocols } as never);
   socket.binaryType = "arraybuffer";
   const waiting: unknown[] = [];
-  let ring = (): void => {};
+  let wake = (): void => {};
   socket.onmessage = ({ data }) => {
     waiting.push(typeof data === "string" ? data : new Uint8Array(data as ArrayBuffer));
-    ring();
+    wake();
   };
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.onclose = ({ code, reason }) => resolve({ code, reason });
@@ -49,7 +49,7 @@ const connect = async (path: string, headers: Record<string, string>, protocols?
   const nextMessage = async (): Promise<unknown> => {
     while (waiting.length === 0) {
       await new Promise<void>((resolve) => {
-        ring = resolve;
+        wake = resolve;
       });
     }
     return waiting.shift();

@@ -1,5 +1,5 @@
 // Every changing operation of the OpenAPI document leaves an audit log entry, when it succeeds and when it is rejected, or is listed with a
-// reason. Uses the authorization matrix's calls, so that a new operation is checked as soon as it is described.
+// reason. Uses the authorization matrix's calls, so that every new operation in the document is checked.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { Client } from "#src/client.ts";

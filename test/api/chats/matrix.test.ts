@@ -237,10 +237,10 @@ describe.each([...ROWS])("$name", (row) => {
       .say({ text: "I look." }, { call: { id: "call_t", name: "lookup", args: "{}" } }, { finish: "tool_calls" })
       .end();
     await follower.until(({ status }) => status === "requires_action");
-    const said = (await listMessages(id)).at(-1)?.content ?? [];
-    const words = said.map(({ type, text = "" }) => `${type}: ${text.trim()}`);
+    const content = (await listMessages(id)).at(-1)?.content ?? [];
+    const words = content.map(({ type, text = "" }) => `${type}: ${text.trim()}`);
     expect(words).toEqual([...(thinks ? ["reasoning: which one?"] : []), "text: I look.", "tool-call: "]);
-    const results = [{ tool_call_id: said.at(-1)?.tool_call_id, output: "tea" }];
+    const results = [{ tool_call_id: content.at(-1)?.tool_call_id, output: "tea" }];
     await world.owner.post<unknown>(`/api/v2/chats/${id}/tool-results`, { results });
     const next = await world.upstream.next();
     if (row.thought) expect(toBodyText(next)).toContain(row.thought);

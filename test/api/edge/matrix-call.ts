@@ -10,7 +10,7 @@ import { type DeclaredRoute, listAudited, readDeclaredAccess, readExamples, read
 import { type Row, STATUSES, TABLE, withStatus } from "./matrix-table.ts";
 import type { TestObjects, Town } from "./matrix-world.ts";
 
-/** None against the compiled binary: the matrix is asked from inside only. */
+/** Empty for the compiled binary: the routes can only be read from inside the process. */
 const ROUTES: readonly DeclaredRoute[] = process.env.SLIPWAY_TEST_BINARY ? [] : await readRoutes();
 const DECLARED = readDeclaredAccess(ROUTES);
 const EXAMPLES = readExamples(ROUTES);

@@ -75,7 +75,7 @@ test("[HT-19] requests that exceed shutdown_timeout are cut off, and the exit co
   expect(await serve.errors).toContain("shutdown_timeout");
 });
 
-/** Time as it is, with what repeats by it. */
+/** The system's clock, which also lists its repeating timers. */
 class WatchedClock implements Clock {
   readonly repeating = new Set<Timer>();
   readonly now = systemClock.now;

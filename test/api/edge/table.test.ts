@@ -1,5 +1,5 @@
 // Bad input on every route, generated from the OpenAPI document: wrong callers, wrong IDs, missing and wrong fields. Each gets its status
-// and the generic body, and nothing is written. A new route is covered as soon as it is described.
+// and the generic body, and nothing is written. Every new route in the document is covered.
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";

@@ -105,12 +105,12 @@ testInside(`[IN-15] usage of chats by day and model agrees with its slow recompu
   });
   await seedSpend(store, rows);
   const to = FROM + 7 * DAY + 11 * 3_600_000;
-  const sum = (of: typeof rows) => {
-    const total = (pick: (row: (typeof rows)[number]) => number) => of.reduce((all, row) => all + pick(row), 0);
+  const sum = (range: typeof rows) => {
+    const total = (pick: (row: (typeof rows)[number]) => number) => range.reduce((all, row) => all + pick(row), 0);
     return {
       total_cost_micros: total(({ cost_micros }) => cost_micros ?? 0),
-      request_count: of.length,
-      unpriced_request_count: of.filter(({ cost_micros }) => cost_micros === null).length,
+      request_count: range.length,
+      unpriced_request_count: range.filter(({ cost_micros }) => cost_micros === null).length,
       input_tokens: total((row) => row.input_tokens),
       output_tokens: total((row) => row.output_tokens),
       cache_read_tokens: total((row) => row.cache_read_tokens),

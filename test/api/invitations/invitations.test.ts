@@ -209,8 +209,8 @@ test("[IV-3] people who manage an organization's members invite to it, and give 
   );
   expect(await awaitRejection(accept(token, "newbie"))).toStartWith("403");
   await by.put(`${member}/roles`, { roles: ["organization-user-admin"] });
-  const came = await accept(token, "newbie");
-  expect((await came.get<User>("/api/v2/users/me")).organization_ids).toEqual([organization.id]);
+  const accepted = await accept(token, "newbie");
+  expect((await accepted.get<User>("/api/v2/users/me")).organization_ids).toEqual([organization.id]);
   const { notifications } = await lead.get<Inbox>("/api/v2/notifications/inbox");
   expect(notifications.map(({ title, content }) => [title, content])).toContainEqual([
     "User newbie was created",

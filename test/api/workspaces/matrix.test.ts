@@ -51,7 +51,7 @@ const DIFFERENT: Readonly<Record<string, Row>> = {
   [`GET ${B}/state`]: { is: STATE },
   [`PUT ${B}/state`]: { is: STATE },
   [`POST ${W}/wake`]: { is: READ },
-  // It has no such parameter, and would otherwise restart.
+  // The template has no parameter `x`, so the request is rejected instead of restarting the workspace.
   [`POST ${W}/restart`]: { answers: 400, body: { rich_parameter_values: [{ name: "x", value: "y" }] } },
   [`GET ${W}/external-agent/{agent}/credentials`]: { is: "401 200 200 200 404 403 403 404 200 401" },
   [`POST ${W}/forks`]: { is: USE },

@@ -38,10 +38,10 @@ test("[WK-30] resources, scripts and apps are shown as the template declares the
   });
   const { id } = await createWorkspace(world.admin, template_id);
   const { latest_build } = await awaitBuild(world.admin, id);
-  const of = { job_id: latest_build.job.id, workspace_transition: "start" };
+  const build = { job_id: latest_build.job.id, workspace_transition: "start" };
   const [machine, key] = ["machine", "key"].map((name) => latest_build.resources.find((one) => one.name === name));
-  expect(machine).toMatchObject({ ...of, hide: false, icon: "/emojis/1f310.png" });
-  expect(key).toMatchObject({ ...of, hide: true, agents: [] });
+  expect(machine).toMatchObject({ ...build, hide: false, icon: "/emojis/1f310.png" });
+  expect(key).toMatchObject({ ...build, hide: true, agents: [] });
   const agent = machine?.agents[0];
   const { share, ...top } = app;
   const findApp = (slug: string) => agent?.apps.find((one) => one.slug === slug);

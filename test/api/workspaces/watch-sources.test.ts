@@ -272,9 +272,9 @@ test("[WK-28] a waiting workspace shows its queue position and new workers, and 
   const workers = (count: number) =>
     awaitWorkspace(admin, far.id, ({ latest_build: { job } }) => job.available_workers.length === count);
   await workers(0);
-  const came = workers(1);
+  const changes = workers(1);
   const { socket } = await openWorker(server.url, key, { name: "remote" });
-  await came;
+  await changes;
   const left = workers(0);
   socket[Symbol.dispose]();
   await left;

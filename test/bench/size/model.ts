@@ -107,8 +107,8 @@ export const computeRequirements = (
   { agents, nodes, per_s }: Load,
   { group, costs, idle, memory }: Constants,
 ): Requirements => {
-  const sum = (of: (cost: Cost) => number): number =>
-    KINDS.reduce((total, kind) => total + per_s[kind] * of(costs[kind]), 0);
+  const sum = (read: (cost: Cost) => number): number =>
+    KINDS.reduce((total, kind) => total + per_s[kind] * read(costs[kind]), 0);
   const passed = (nodes - 1) / nodes;
   const batches = sum((cost) => cost.batches) / nodes;
   const batch_ms = sum((cost) => cost.batches * cost.batch_ms) / nodes / (batches || 1);
@@ -159,8 +159,8 @@ export type Window = {
 /** Derives the cost of a group from two windows of the same work, one of which has many batches per group. */
 export const deriveGroup = (alone: Window, together: Window): Group => {
   const determinant = alone.groups * together.batches - together.groups * alone.batches;
-  const base = (of: (window: Window) => number): number =>
-    Math.max(0, (of(alone) * together.batches - of(together) * alone.batches) / determinant);
+  const base = (read: (window: Window) => number): number =>
+    Math.max(0, (read(alone) * together.batches - read(together) * alone.batches) / determinant);
   return {
     node_ms: base(({ node_ms }) => node_ms),
     database_ms: base(({ database_ms }) => database_ms),
@@ -173,8 +173,8 @@ export const deriveGroup = (alone: Window, together: Window): Group => {
 
 /** Subtracts the background load, as measured in `quiet`. */
 export const subtractIdle = (window: Window, quiet: Window): Window => {
-  const ownShare = (of: (one: Window) => number): number =>
-    Math.max(0, of(window) - (of(quiet) / quiet.seconds) * window.seconds);
+  const ownShare = (read: (one: Window) => number): number =>
+    Math.max(0, read(window) - (read(quiet) / quiet.seconds) * window.seconds);
   return {
     seconds: window.seconds,
     done: window.done,

@@ -147,7 +147,7 @@ export class ShardsLoad {
 
   /** The totals. */
   get counts(): ShardsCounts {
-    const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((so, one) => so + of(one), 0);
+    const sum = <T>(all: readonly T[], read: (one: T) => number): number => all.reduce((so, one) => so + read(one), 0);
     return {
       lines: sum(this.#writers, ({ acknowledged }) => acknowledged),
       connections: sum(this.#readers.flat(), ({ connections }) => connections),

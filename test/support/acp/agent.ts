@@ -133,12 +133,12 @@ class Turn {
     const call = { title: command, kind: "execute", rawInput: { command }, status: "in_progress", content };
     await this.sendUpdate({ sessionUpdate: "tool_call", toolCallId, ...call });
     if (waits) return this.wait();
-    const of = { sessionId, terminalId };
-    const { exitCode } = await this.#client.request<WaitForTerminalExitResponse>("terminal/wait_for_exit", of);
-    const { output, truncated } = await this.#client.request<TerminalOutputResponse>("terminal/output", of);
+    const ids = { sessionId, terminalId };
+    const { exitCode } = await this.#client.request<WaitForTerminalExitResponse>("terminal/wait_for_exit", ids);
+    const { output, truncated } = await this.#client.request<TerminalOutputResponse>("terminal/output", ids);
     log(`terminal ${exitCode} ${truncated} ${JSON.stringify(output)}`);
     await this.sendUpdate({ sessionUpdate: "tool_call_update", toolCallId, status: "completed" });
-    await this.#client.request("terminal/release", of);
+    await this.#client.request("terminal/release", ids);
   }
 
   edit(path: string, text: string, isThroughClient = false): Promise<void> {

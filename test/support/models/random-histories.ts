@@ -45,10 +45,10 @@ const call = fc.tuple(fc.constantFrom(...IDS), fc.constantFrom(...NAMES), args, 
 const executed = fc
   .tuple(fc.constantFrom("srvtoolu_01", "ws_01"), fc.constantFrom("anthropic", "openai", "google"))
   .chain(([tool_call_id, provider]) => {
-    const of = { tool_call_id, tool_name: "web_search", provider_executed: true };
+    const call = { tool_call_id, tool_name: "web_search", provider_executed: true };
     const found: MessagePart[] = [
-      { ...of, type: "tool-call", args: { query: "x" }, provider_metadata: { slipway: { provider } } },
-      { ...of, type: "tool-result", result: [], provider_metadata: { slipway: { provider, result: [] } } },
+      { ...call, type: "tool-call", args: { query: "x" }, provider_metadata: { slipway: { provider } } },
+      { ...call, type: "tool-result", result: [], provider_metadata: { slipway: { provider, result: [] } } },
     ];
     // The provider may be interrupted between the two.
     return fc.constantFrom(found, found.slice(0, 1));

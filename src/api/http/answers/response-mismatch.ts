@@ -87,8 +87,8 @@ export const prune = (schema: TSchema, value: unknown): unknown => {
   const more = isObject(schema.additionalProperties) ? (schema.additionalProperties as TSchema) : rest;
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]) => {
-      const of = Object.hasOwn(properties, name) ? properties[name] : more;
-      return of ? [[name, prune(of, member)] as const] : [];
+      const memberSchema = Object.hasOwn(properties, name) ? properties[name] : more;
+      return memberSchema ? [[name, prune(memberSchema, member)] as const] : [];
     }),
   );
 };

@@ -32,9 +32,9 @@ export const change: RunVerb = async (input) => {
     const [own, agent] = splitName(name);
     const workspace = await getWorkspace(client, own);
     const path = `/api/v2/workspaces/${workspace.id}/port-share` as const;
-    const of = { agent_name: getAgent(workspace, agent).name, port };
-    if (share_level === "owner") await client.delete(path, of);
-    else await client.post(path, { ...of, share_level, protocol: has.https ? "https" : "http" });
+    const target = { agent_name: getAgent(workspace, agent).name, port };
+    if (share_level === "owner") await client.delete(path, target);
+    else await client.post(path, { ...target, share_level, protocol: has.https ? "https" : "http" });
     const found = await client.get(path);
     input.print(has.json ? JSON.stringify(found) : formatShares(found.shares));
     return EXIT.ok;

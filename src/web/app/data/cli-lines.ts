@@ -98,7 +98,8 @@ const text = (name: string, value: unknown): string =>
 const onOffFlag = (name: string, value: unknown): string =>
   value === undefined ? "" : `--${name} ${value ? "on" : "off"}`;
 type Days = { readonly days_of_week: readonly string[]; readonly weeks?: number } | undefined;
-const dayFlags = (name: string, of: Days): string => (of ? `--${name} ${of.days_of_week.join(",") || "none"}` : "");
+const dayFlags = (name: string, days: Days): string =>
+  days ? `--${name} ${days.days_of_week.join(",") || "none"}` : "";
 /** The flags of `templates edit`. */
 const templateFlags = (body: Body): string[] => [
   flag("name", body.name),

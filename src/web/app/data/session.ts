@@ -44,7 +44,7 @@ export const canAdminister = computed(
 export const viewer = computed(() => ({ hasRoles: isAdministrator.value, mayAdminister: canAdminister.value }));
 
 // Set before any page reads its cache: the cached data may belong to another user.
-const came = peekAnswer<User>("GET", "/users/me");
+const answer = peekAnswer<User>("GET", "/users/me");
 /** Assigns the browser to this user. Returns true if another user's data was removed, which the page may already show. */
 const assignBrowser = (id: string): boolean => {
   const previous = getStoredOwner();
@@ -55,7 +55,7 @@ const assignBrowser = (id: string): boolean => {
   return isOther;
 };
 
-if (came) assignBrowser(came.id);
+if (answer) assignBrowser(answer.id);
 
 /** The user must set up a second factor before doing anything else. */
 export const needsEnrollment = signal(false);

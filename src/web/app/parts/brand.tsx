@@ -5,11 +5,11 @@ import { face } from "../data/branding.ts";
 export const Brand = ({ class: more }: { class?: string }) => {
   const isBroken = useSignal("");
   const { logo } = face.value;
-  const of = more ? `i ${more}` : "i";
+  const className = more ? `i ${more}` : "i";
   if (logo !== "" && isBroken.value !== logo) {
     return (
       <img
-        class={of}
+        class={className}
         src={logo}
         alt=""
         onError={() => {
@@ -19,7 +19,7 @@ export const Brand = ({ class: more }: { class?: string }) => {
     );
   }
   return (
-    <svg class={of} aria-hidden="true">
+    <svg class={className} aria-hidden="true">
       <use href="#i-brand" />
     </svg>
   );

@@ -283,13 +283,13 @@ test("[MO-63] thClaws#144, microsoft/vscode#299295: the same call keeps its resu
 test.each([
   ["tailcallhq/forgecode#3071: an answer that was only thought", [{ reasoning: "hm" }]],
   ["anthropics/claude-code#20705: words before a thought", [{ text: "Well. " }, { reasoning: "hm" }]],
-])("[MO-63] %s, and was interrupted", async (_, said) => {
+])("[MO-63] %s, and was interrupted", async (_, text) => {
   await using world = await openModelWorld();
   await addModel(world, "anthropic", { model: "claude-x" });
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
   const call = await world.upstream.next();
-  call.say(...(said as Parameters<ModelCall["say"]>));
+  call.say(...(text as Parameters<ModelCall["say"]>));
   await follower.until(({ events }) =>
     events.some((one) => one.type === "message_part" && one.message_part.part.text === "hm"),
   );

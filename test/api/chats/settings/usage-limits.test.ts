@@ -170,8 +170,8 @@ testInside(
       await expect(admin.put<unknown>(LIMITS, body)).rejects.toMatchObject({ status: 400 });
     }
     const getDetail = async (path: string, body: unknown) => {
-      const said = (await (await admin.fetch("PUT", path, body)).json()) as { validations?: { detail: string }[] };
-      return said.validations?.[0]?.detail;
+      const answer = (await (await admin.fetch("PUT", path, body)).json()) as { validations?: { detail: string }[] };
+      return answer.validations?.[0]?.detail;
     };
     const range = "must be a whole number from 0 to 1000000000000000, or null";
     expect(await getDetail(LIMITS, { spend_limit_micros: -5, period: "day" })).toBe(range);

@@ -13,10 +13,10 @@ type Data = { readonly now: BuildInsights["report"]; readonly before: BuildInsig
 type BuildFigures = Pick<BuildInsights["report"], "builds" | "failed" | "canceled" | "p50_ms" | "p95_ms">;
 
 const read = async ({ range, template }: PartProps): Promise<Data> => {
-  const of = { interval: "day", ...(template ? { template_ids: template } : {}) };
+  const query = { interval: "day", ...(template ? { template_ids: template } : {}) };
   const [now, before] = await Promise.all([
-    call("GET /insights/builds", { query: { ...range.query, ...of } }),
-    call("GET /insights/builds", { query: { ...range.before, ...of } }),
+    call("GET /insights/builds", { query: { ...range.query, ...query } }),
+    call("GET /insights/builds", { query: { ...range.before, ...query } }),
   ]);
   return { now: now.report, before: before.report };
 };

@@ -26,12 +26,12 @@ const sumSeconds = (users: readonly { seconds: number }[]): number =>
   users.reduce((sum, { seconds }) => sum + seconds, 0);
 
 const read = async ({ range, template }: PartProps): Promise<Data> => {
-  const of = template ? { template_ids: template } : {};
+  const query = template ? { template_ids: template } : {};
   const [use, before, activity, activityBefore, templates] = await Promise.all([
-    call("GET /insights/templates", { query: { ...range.query, ...of, interval: "day" } }),
-    call("GET /insights/templates", { query: { ...range.before, ...of, interval: "day" } }),
-    call("GET /insights/user-activity", { query: { ...range.query, ...of } }),
-    call("GET /insights/user-activity", { query: { ...range.before, ...of } }),
+    call("GET /insights/templates", { query: { ...range.query, ...query, interval: "day" } }),
+    call("GET /insights/templates", { query: { ...range.before, ...query, interval: "day" } }),
+    call("GET /insights/user-activity", { query: { ...range.query, ...query } }),
+    call("GET /insights/user-activity", { query: { ...range.before, ...query } }),
     template ? [] : call("GET /templates"),
   ]);
   const used = new Set(use.report?.template_ids);

@@ -39,7 +39,10 @@ const cluster = (names: readonly string[], slots = 1) => {
   const problems: string[] = [];
   const cut = new Set<string>();
   const nodeOfShard = new Map<number, string>();
-  const nodes = new Map<string, { queue: JobQueue; workers: Workers; far: RemoteJobs; submit: (id: string) => void }>();
+  const nodes = new Map<
+    string,
+    { queue: JobQueue; workers: Workers; remote: RemoteJobs; submit: (id: string) => void }
+  >();
   for (const name of names) {
     const toNode = (id: string): OtherNode => ({ id, address: id });
     const shards: Shards = {
@@ -71,14 +74,14 @@ const cluster = (names: readonly string[], slots = 1) => {
       if (!queue.isElsewhere(job.tags) && queue.has(job.id)) return;
       queue.submit({ ...job, run: (signal) => runJob(job.id, signal) });
     };
-    const far: RemoteJobs = new RemoteJobs({
+    const remote: RemoteJobs = new RemoteJobs({
       shards,
       clock,
       queue: () => queue,
       async ask(node, question: RemoteJobRequest) {
         if (cut.has(name) || cut.has(node.id)) throw new NotStartedError("It cannot be reached.");
         // Only data is sent between nodes.
-        return structuredClone(await nodes.get(node.id)?.far.answer(JSON.parse(JSON.stringify(question))));
+        return structuredClone(await nodes.get(node.id)?.remote.answer(JSON.parse(JSON.stringify(question))));
       },
       submit: submitJob,
       async requeue(_of: JobOwner, id) {
@@ -88,11 +91,11 @@ const cluster = (names: readonly string[], slots = 1) => {
         submitJob(owner.job);
       },
     });
-    const queue: JobQueue = new JobQueue(slots, workers, "built-in", far);
+    const queue: JobQueue = new JobQueue(slots, workers, "built-in", remote);
     const submit = (id: string): void => submitJob((owners.get(id) as Owner).job);
-    nodes.set(name, { queue, workers, far, submit });
+    nodes.set(name, { queue, workers, remote, submit });
     open.push(() => {
-      far.stop();
+      remote.stop();
       workers.stop();
     });
   }
@@ -112,7 +115,7 @@ const cluster = (names: readonly string[], slots = 1) => {
       node(nodeOfShard.get(shard) as string).submit(id);
     },
     start() {
-      for (const { far } of nodes.values()) far.start();
+      for (const { remote } of nodes.values()) remote.start();
     },
     /** Advances the clock by half a second at a time until this holds. */
     async passes(holds: () => boolean) {
@@ -212,7 +215,7 @@ test("[CP-63] when the first node dies, its jobs start again on the next one's w
   await passes(() => runs.size === 2);
   // The node dies with its workers' jobs.
   cut.add("a");
-  node("a").far.stop();
+  node("a").remote.stop();
   runs.clear();
   nodeOfShard.delete(0);
   for (let i = 0; i < 4; i++) await passes(() => true);

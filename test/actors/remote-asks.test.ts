@@ -118,11 +118,11 @@ test("[CP-33] a message that was not started is resent to the actor's current no
   expect(await failed).toMatchObject({ kind: "internal" });
   expect(tries).toBe(3);
   tries = 0;
-  const came = here.ask("a", "note", { text: "1" });
+  const reply = here.ask("a", "note", { text: "1" });
   await clock.timerIn(50);
   at.place = "here";
   clock.advance(50);
-  expect(await came).toEqual(["1"]);
+  expect(await reply).toEqual(["1"]);
 });
 
 test("[CP-33] a stopping directory answers all waiting callers", async () => {

@@ -17,7 +17,7 @@ const toText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const nodes = (...names: string[]) => {
   const clock = new ManualClock();
   const state: { first: string | undefined; isCut: boolean } = { first: names[0], isCut: false };
-  const created = new Map<string, { relay: Relay; far: RemoteRelay }>();
+  const created = new Map<string, { relay: Relay; remote: RemoteRelay }>();
   let inFlight = 0;
   let maxInFlight = 0;
   for (const name of names) {
@@ -33,7 +33,7 @@ const nodes = (...names: string[]) => {
       },
     };
     const relay = new Relay(clock);
-    const far = new RemoteRelay({
+    const remote = new RemoteRelay({
       clock,
       shards,
       relay,
@@ -43,16 +43,16 @@ const nodes = (...names: string[]) => {
         await turn();
         inFlight -= 1;
         if (state.isCut) throw new Error("cut");
-        created.get(node.id)?.far.receive(name, JSON.parse(JSON.stringify(message)) as RelayMessage);
+        created.get(node.id)?.remote.receive(name, JSON.parse(JSON.stringify(message)) as RelayMessage);
       },
     });
-    relay.others = far;
-    created.set(name, { relay, far });
+    relay.others = remote;
+    created.set(name, { relay, remote });
   }
   return {
     clock,
     state,
-    node: (name: string) => created.get(name) as { relay: Relay; far: RemoteRelay },
+    node: (name: string) => created.get(name) as { relay: Relay; remote: RemoteRelay },
     most: () => maxInFlight,
     settled: () => until(() => inFlight === 0),
   };
@@ -127,7 +127,7 @@ test("[CP-64] undeliverable packets are dropped: few are queued for a node, and 
   expect(most()).toBeLessThanOrEqual(5);
   state.isCut = true;
   own.send(agent.key, "lost");
-  await until(() => node("b").far.lost > 0);
+  await until(() => node("b").remote.lost > 0);
   state.isCut = false;
   own.send(agent.key, "after it");
   await until(() => agent.got.at(-1) === "after it");
