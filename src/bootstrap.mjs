@@ -1,5 +1,5 @@
 // The program behind `npm start` and `npm test`, in plain Node (20 or newer) without packages. Installs the version of Bun that is pinned in
-// package.json, and the packages of bun.lock if they have changed (only those that the server needs, unless this is a development clone).
+// package.json, and the packages of bun.lock if they have changed (only those that the server needs, unless development tools are installed).
 // Then starts the server or the tests: arguments, signals and the exit code are passed through unchanged (rule RP-5).
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -66,7 +66,7 @@ function fetchBun() {
   return file ?? stop(`bootstrap: the npm package bun@${pinned} has no program that runs on this machine`, 1);
 }
 
-/** Someone works on the project here: what they have installed stays. */
+/** Returns whether development tools are installed, which must stay. */
 function hasTools() {
   return Object.keys(devDependencies).some((name) => existsSync(join(MODULES, name, "package.json")));
 }
