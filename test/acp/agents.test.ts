@@ -111,8 +111,8 @@ test("[CA-32] people who see a workspace can read its default agent; a chat that
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
   const { workspace_id, owner_token } = await seedAgent(world.server);
   const owner = new Client(world.server.url, owner_token);
-  const place = await getContext(world.server).store.get(findWorkspaceAccessRow({ id: workspace_id }));
-  const template_id = place?.template_id ?? "";
+  const workspace = await getContext(world.server).store.get(findWorkspaceAccessRow({ id: workspace_id }));
+  const template_id = workspace?.template_id ?? "";
   const named = updateTemplate(template_id, { default_coding_agent: "mine" }, { expect: 1 });
   await getContext(world.server).store.commit([named]);
   const path = `${AGENTS}/available?workspace_id=${workspace_id}`;
@@ -120,7 +120,7 @@ test("[CA-32] people who see a workspace can read its default agent; a chat that
   expect(await fetchStatus(person, "GET", path)).toBe(404);
   expect(await fetchStatus(owner, "GET", `${path}&template_id=${template_id}`)).toBe(400);
   const body = {
-    organization_id: place?.organization_id,
+    organization_id: workspace?.organization_id,
     workspace_id,
     content: [{ type: "text", text: "x" }],
   };

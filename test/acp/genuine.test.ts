@@ -59,13 +59,16 @@ const runStory = async (name: string): Promise<void> => {
   const { admin, seeded, upstream } = world;
   await enablePreset(admin, name);
   const started = upstream.bodies.length;
-  const place: StoryWorld = Object.assign({}, world, {
+  const storyWorld: StoryWorld = Object.assign({}, world, {
     workspace_id: seeded.workspace_id,
     repository: repository.root,
     read: async (path: string) => (existsSync(path) ? readFileSync(path, "utf8") : undefined),
     status: async () => repository.git("status", "--porcelain"),
   });
-  const story = await AgentStory.begin(place, name, { mcp_server_ids: servers, system_prompt: EXPECTED_CONTEXT[0] });
+  const story = await AgentStory.begin(storyWorld, name, {
+    mcp_server_ids: servers,
+    system_prompt: EXPECTED_CONTEXT[0],
+  });
   await story.edit();
   const joinCalls = (): string => upstream.bodies.slice(started).join("\n");
   const requested = joinCalls();

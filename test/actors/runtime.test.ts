@@ -158,9 +158,9 @@ test("[AC-6] a stopping directory refuses new messages and answers waiting ones"
 });
 
 test("[AC-7] a due timer is delivered until its actor has cleared it, never twice concurrently, and again after a failure", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const clock = new ManualClock();
-  const store = openLocalStore({ directory: place.path, cacheMb: 4, now: clock.now(), fatal: () => {} });
+  const store = openLocalStore({ directory: temp.path, cacheMb: 4, now: clock.now(), fatal: () => {} });
   const delivered: string[] = [];
   let fails = true;
   const scheduler = new Scheduler(

@@ -11,8 +11,8 @@ export type DeclaredRoute = { readonly method: string; readonly path: string; re
 
 /** Returns every route, even if the OpenAPI document omits it. */
 export const readRoutes = async (): Promise<readonly DeclaredRoute[]> => {
-  using place = tempDirectory();
-  const env = { SLIPWAY_DATA_DIR: place.path, SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock" };
+  using temp = tempDirectory();
+  const env = { SLIPWAY_DATA_DIR: temp.path, SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock" };
   const { config } = loadConfig({ argv: [], env, readFile: () => "" });
   await using context = await openContext({ config });
   return createApp(context).routes;

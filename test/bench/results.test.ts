@@ -31,16 +31,16 @@ const makeRun = (day: number, ratio: number, error?: string): StoredRun => ({
 });
 
 test("[BM-4] reads back a run's results, and shows the newest run that measured the row", () => {
-  using place = tempDirectory();
-  expect(readRuns(`${place.path}/none`)).toEqual([]);
+  using temp = tempDirectory();
+  expect(readRuns(`${temp.path}/none`)).toEqual([]);
   const second = makeRun(2, 0.8123456);
-  writeRun(place.path, second);
-  writeRun(place.path, makeRun(1, 0.7));
-  writeRun(place.path, makeRun(3, 0.9, "the floor ended"));
-  writeRun(place.path, second);
+  writeRun(temp.path, second);
+  writeRun(temp.path, makeRun(1, 0.7));
+  writeRun(temp.path, makeRun(3, 0.9, "the floor ended"));
+  writeRun(temp.path, second);
   // A minute with two runs keeps both.
-  writeRun(place.path, { ...makeRun(1, 0.6), date: "2026-11-01T10:00:40.000Z" });
-  const runs = readRuns(place.path);
+  writeRun(temp.path, { ...makeRun(1, 0.6), date: "2026-11-01T10:00:40.000Z" });
+  const runs = readRuns(temp.path);
   expect(runs.map(({ date }) => date.slice(8, 10))).toEqual(["01", "01", "02", "03"]);
   expect(findNewest(runs, "sample")).toEqual({
     date: "2026-11-02",

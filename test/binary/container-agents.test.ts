@@ -116,7 +116,7 @@ testNeeding(
     const run = (command: string): Promise<string> => runInTerminal(admin, workspace.agent_id, command);
     await run(`git init -q ${REPOSITORY}`);
     await report("workspace");
-    const place: StoryWorld = {
+    const storyWorld: StoryWorld = {
       owner: admin,
       organization_id: workspace.organization_id,
       workspace_id: workspace.id,
@@ -127,7 +127,7 @@ testNeeding(
     };
     for (const name of AGENTS) {
       await enablePreset(admin, name);
-      const story = await AgentStory.begin(place, name);
+      const story = await AgentStory.begin(storyWorld, name);
       await story.edit();
       await story.interrupt();
       await story.resume();

@@ -73,9 +73,9 @@ testNeeding(
   [compiled, needs.docker, needs.nginx],
   "[SC-7] behind a proxy, a hostile member gets only her own data from her container, her chat and her parameters",
   async () => {
-    using place = tempDirectory();
+    using temp = tempDirectory();
     const [public_port, own_port] = [await findFreePort(), await findFreePort()];
-    await using _proxy = await startProxy(place.path, public_port, own_port);
+    await using _proxy = await startProxy(temp.path, public_port, own_port);
     const access_url = `http://127.0.0.1:${public_port}`;
     await using world = await openDockerWorld({
       SLIPWAY_ADDRESS: `127.0.0.1:${own_port}`,

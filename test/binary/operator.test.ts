@@ -19,19 +19,19 @@ const TEMPLATE = "provisioner: local\nresources:\n  - name: home\n    agents: [{
 
 type RunningServer = { url: string; link: string; stop(): Promise<number> };
 
-let place: ReturnType<typeof tempDirectory>;
+let temp: ReturnType<typeof tempDirectory>;
 let machine: string;
 const running = new Set<Bun.Subprocess>();
 
 beforeEach(() => {
-  place = tempDirectory();
-  machine = place.path;
+  temp = tempDirectory();
+  machine = temp.path;
 });
 afterEach(async () => {
   for (const child of running) child.kill("SIGKILL");
   await Promise.all([...running].map(({ exited }) => exited));
   running.clear();
-  place[Symbol.dispose]();
+  temp[Symbol.dispose]();
 });
 
 const environment = (): Record<string, string> => ({

@@ -30,8 +30,8 @@ testNeeding(
     await makeGitImage(engine);
     const address = await findGateway(engine);
     using git = openGitWorld(() => false);
-    using place = tempDirectory();
-    using host = await sshHost(needs.sshd.file, needs.sshKeygen.file, place.path, "", address);
+    using temp = tempDirectory();
+    using host = await sshHost(needs.sshd.file, needs.sshKeygen.file, temp.path, "", address);
     // It sees the settings of the dotfiles, so they were installed before.
     const devcontainer = { image: GIT_IMAGE, onCreateCommand: "cat ~/.marker > seen; git config alias.last > alias" };
     await git.publish("app", { "README.md": "app", ".devcontainer.json": JSON.stringify(devcontainer) });

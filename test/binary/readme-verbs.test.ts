@@ -82,14 +82,14 @@ testHere(
   [bash],
   "[RP-8] the documentation's commands for operators work as written",
   async () => {
-    using place = tempDirectory();
+    using temp = tempDirectory();
     const address = { SLIPWAY_ADDRESS: "127.0.0.1:0" };
     const script = listMachineBlocks()
       .join("\n")
-      .replaceAll("/var/backups/slipway", join(place.path, "backups"))
-      .replaceAll("/var/lib/slipway-new", join(place.path, "new"));
-    const env = { ...address, PATH: installProgram(place.path), HOME: place.path };
-    const { code, out, err } = await paste(script, place.path, env);
+      .replaceAll("/var/backups/slipway", join(temp.path, "backups"))
+      .replaceAll("/var/lib/slipway-new", join(temp.path, "new"));
+    const env = { ...address, PATH: installProgram(temp.path), HOME: temp.path };
+    const { code, out, err } = await paste(script, temp.path, env);
     expect([code, code === 0 ? "" : `${out}${err}`]).toEqual([0, ""]);
     for (const text of [
       "Created the owner ada",
@@ -100,7 +100,7 @@ testHere(
     ]) {
       expect(out).toContain(text);
     }
-    expect(readFileSync(join(place.path, "slipway.service"), "utf8")).toContain("ProtectSystem=strict");
+    expect(readFileSync(join(temp.path, "slipway.service"), "utf8")).toContain("ProtectSystem=strict");
   },
   scaleTimeout(180_000),
 );

@@ -48,8 +48,8 @@ export type ClientWorld = AsyncDisposable & {
 };
 
 export const openClientWorld = async (options: TestServerOptions = {}): Promise<ClientWorld> => {
-  const place = tempDirectory();
-  const home = join(place.path, "home");
+  const temp = tempDirectory();
+  const home = join(temp.path, "home");
   mkdirSync(home);
   const server = await startTestServer(options);
   const mark = process.env.TEST_RUN_MARK;
@@ -80,7 +80,7 @@ export const openClientWorld = async (options: TestServerOptions = {}): Promise<
     spawn: (args) => Bun.spawn(["slipway", ...args], { cwd: home, env: base, stdio: ["ignore", "pipe", "pipe"] }),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
-      place[Symbol.dispose]();
+      temp[Symbol.dispose]();
     },
   };
 };

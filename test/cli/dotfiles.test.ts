@@ -202,8 +202,8 @@ describe("layouts", () => {
   test.each(LAYOUTS.map((one) => [one.name, one] as const))(
     "[CV-28] %s: linked, existing files kept, and unchanged by a second run",
     (_, { repository, home: before = {}, clone: at = CLONE, becomes }) => {
-      using place = tempDirectory();
-      const home = join(place.path, "home");
+      using temp = tempDirectory();
+      const home = join(temp.path, "home");
       const clone = join(home, at);
       plant(clone, repository);
       plant(home, before);
@@ -222,8 +222,8 @@ describe("layouts", () => {
   );
 
   test("[CV-28] .ssh is created for its owner alone, and a previously linked folder becomes a real one", () => {
-    using place = tempDirectory();
-    const [home, clone] = [join(place.path, "home"), join(place.path, "clone")];
+    using temp = tempDirectory();
+    const [home, clone] = [join(temp.path, "home"), join(temp.path, "clone")];
     plant(clone, { ".ssh/config": "c", ".config/a": "a" });
     plant(home, { ".config": `-> ${join(clone, ".config")}` });
     expect(linkDotfiles(clone, home)).toEqual([".config/a", ".ssh/config"]);
@@ -234,8 +234,8 @@ describe("layouts", () => {
 });
 
 test("[CV-28] a branch newer than the clone is fetched before checkout, and a tag is kept", async () => {
-  using place = tempDirectory();
-  const [home, repository] = [join(place.path, "home"), join(place.path, "repository")];
+  using temp = tempDirectory();
+  const [home, repository] = [join(temp.path, "home"), join(temp.path, "repository")];
   mkdirSync(home);
   mkdirSync(repository);
   const names = {

@@ -18,11 +18,11 @@ import { openDevWorld, type RunResult, readToken } from "./client-world.ts";
 
 const world = await forFile(openDevWorld());
 const admin = new Client(world.server.url, readToken(world));
-const place = join(world.home, "plug in");
-const config = join(place, "config");
-mkdirSync(place, { recursive: true });
+const folder = join(world.home, "plug in");
+const config = join(folder, "config");
+mkdirSync(folder, { recursive: true });
 /** The name that the extension gives its download. */
-const program = join(place, "coder-linux-amd64");
+const program = join(folder, "coder-linux-amd64");
 writeFileSync(
   program,
   `#!/bin/sh\nexec ${toProgramCommand()
@@ -33,10 +33,10 @@ writeFileSync(
 const G = ["--global-config", config];
 
 const coder = async (args: readonly string[], env: Record<string, string> = {}): Promise<RunResult> => {
-  const home = join(place, "home");
+  const home = join(folder, "home");
   mkdirSync(home, { recursive: true });
   const child = Bun.spawn([program, ...args], {
-    cwd: place,
+    cwd: folder,
     env: { PATH: process.env.PATH ?? "", HOME: home, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -217,7 +217,7 @@ describe("command lines", () => {
 
   test("[CV-40] a bundle of one workspace has its logs and no secret", async () => {
     await signIn();
-    const file = join(place, "bundle.zip");
+    const file = join(folder, "bundle.zip");
     const args = [...G, "support", "bundle", "admin/dev", "--output-file", file, "--yes"];
     await runOk(args);
     const files = unzipSync(new Uint8Array(readFileSync(file)));
@@ -280,10 +280,10 @@ const findFreePort = async (): Promise<number> => {
 describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
   test("[CN-7] reaches a workspace through the extension's block, whose network and log are found by the pid of ssh", async () => {
     await signIn();
-    const { file, prefix, info, logs } = sshConfig(world.server.url, place);
+    const { file, prefix, info, logs } = sshConfig(world.server.url, folder);
     const host = `${prefix}admin--dev.main`;
     const child = Bun.spawn(["ssh", "-F", file, host, "echo in; cat"], {
-      env: { PATH: process.env.PATH ?? "", HOME: place },
+      env: { PATH: process.env.PATH ?? "", HOME: folder },
       stdio: ["pipe", "pipe", "inherit"],
     });
     const path = join(info, `${child.pid}.json`);
@@ -309,7 +309,7 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
 
   test("[CN-7] older extensions reach it with their sign-in files", async () => {
     await signIn();
-    const { info } = sshConfig(world.server.url, place);
+    const { info } = sshConfig(world.server.url, folder);
     const command = `"${program}" --global-config "${config}" vscodessh --network-info-dir "${info}" --session-token-file "${config}/session" --url-file "${config}/url" %h`;
     const options = [
       "-F",
@@ -329,7 +329,7 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
       "coder-vscode--admin--dev",
     ]) {
       const child = Bun.spawn(["ssh", ...options, host, "echo $SLIPWAY_WORKSPACE_NAME"], {
-        env: { PATH: process.env.PATH ?? "", HOME: place },
+        env: { PATH: process.env.PATH ?? "", HOME: folder },
         stdio: ["ignore", "pipe", "inherit"],
       });
       expect([host, await child.stdout.text(), await child.exited]).toEqual([host, "dev\n", 0]);
@@ -338,12 +338,12 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
 
   test("[CN-7] waits for start scripts or not, depending on the flag", async () => {
     await signIn();
-    const { file, prefix } = sshConfig(world.server.url, place, "--wait=%w");
+    const { file, prefix } = sshConfig(world.server.url, folder, "--wait=%w");
     const text = readFileSync(file, "utf8");
     const run = async (wait: string) => {
       writeFileSync(file, text.replace("%w", wait));
       const child = Bun.spawn(["ssh", "-F", file, `${prefix}admin--dev`, "echo in"], {
-        env: { PATH: process.env.PATH ?? "", HOME: place },
+        env: { PATH: process.env.PATH ?? "", HOME: folder },
         stdio: ["ignore", "pipe", "pipe"],
       });
       const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);

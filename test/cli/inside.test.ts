@@ -34,9 +34,9 @@ test("[CV-27] stat measures a container against its own limits and reports usage
 });
 
 test("[CV-27] on a shared machine, stat measures the agent's own processes and the home folder", async () => {
-  using place = tempDirectory();
-  writeFileSync(join(place.path, "large"), new Uint8Array(3 * 1024 * 1024).fill(1));
-  const env = { HOME: place.path, SLIPWAY_SHARES_MACHINE: "true", SLIPWAY_WORKSPACE_AGENT_ID: crypto.randomUUID() };
+  using temp = tempDirectory();
+  writeFileSync(join(temp.path, "large"), new Uint8Array(3 * 1024 * 1024).fill(1));
+  const env = { HOME: temp.path, SLIPWAY_SHARES_MACHINE: "true", SLIPWAY_WORKSPACE_AGENT_ID: crypto.randomUUID() };
   const { PATH = "" } = process.env;
   await using busy = Bun.spawn(["sh", "-c", "echo up; while :; do :; done"], { env: { ...env, PATH }, stdout: "pipe" });
   await busy.stdout.getReader().read();
@@ -54,8 +54,8 @@ test("[CV-27] on a shared machine, stat measures the agent's own processes and t
 });
 
 test("[CV-28] dotfiles are linked, existing files are kept, and a second run picks up new ones", async () => {
-  using place = tempDirectory();
-  const [home, repository] = [join(place.path, "home"), join(place.path, "repository")];
+  using temp = tempDirectory();
+  const [home, repository] = [join(temp.path, "home"), join(temp.path, "repository")];
   mkdirSync(home);
   mkdirSync(repository);
   const PATH = installProgram(home);
@@ -103,7 +103,7 @@ test("[CV-28] dotfiles are linked, existing files are kept, and a second run pic
   // A custom command takes precedence over the script; another repository replaces the clone, which is kept.
   const own = await sh(["slipway", "dotfiles", repository, "-y", "--install-command", "cat notes.txt >&2"], home);
   expect([own.code, own.err.includes("not a dotfile")]).toEqual([0, true]);
-  const second = join(place.path, "second");
+  const second = join(temp.path, "second");
   await sh(["git", "clone", repository, second], home);
   await sh(["git", "rm", "install.sh"], second);
   await sh(["git", "commit", "-m", "links only"], second);

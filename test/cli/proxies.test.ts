@@ -33,7 +33,7 @@ const findFreePorts = async (): Promise<[number, number]> => {
 
 type ProxySetup = { folder: string; cert: string; key: string; upstream: string; https: number; http: number };
 /** Resolves when it listens, with a function that stops it. */
-type Start = (place: ProxySetup) => Promise<() => Promise<void>>;
+type Start = (setup: ProxySetup) => Promise<() => Promise<void>>;
 
 const done = async (argv: string[], folder: string): Promise<void> => {
   const env = { PATH: Bun.env.PATH ?? "", HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
@@ -47,11 +47,11 @@ const fillTemplate = (text: string, { cert, key, upstream }: ProxySetup): string
     .replaceAll("/etc/ssl/slipway/fullchain.pem", cert)
     .replaceAll("/etc/ssl/slipway/key.pem", key);
 
-const nginx: Start = async (place) => {
-  const { folder } = place;
-  const own = fillTemplate(recipe("nginx"), place)
-    .replace("listen 443 ", `listen 127.0.0.1:${place.https} `)
-    .replace("listen 80;", `listen 127.0.0.1:${place.http};`);
+const nginx: Start = async (setup) => {
+  const { folder } = setup;
+  const own = fillTemplate(recipe("nginx"), setup)
+    .replace("listen 443 ", `listen 127.0.0.1:${setup.https} `)
+    .replace("listen 80;", `listen 127.0.0.1:${setup.http};`);
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder};`);
   const user = process.getuid?.() === 0 ? "user root;" : "";
   const file = join(folder, "nginx.conf");
@@ -65,20 +65,20 @@ const nginx: Start = async (place) => {
   return () => done([needs.nginx.file, "-c", file, "-e", join(folder, "errors"), "-s", "stop"], folder);
 };
 
-const caddy: Start = async (place) => {
-  const { folder, cert, key } = place;
+const caddy: Start = async (setup) => {
+  const { folder, cert, key } = setup;
   const file = join(folder, "Caddyfile");
   const first = "slipway.example.com {\n";
-  const own = fillTemplate(recipe("caddy"), place).replace(first, `${first}\ttls ${cert} ${key}\n`);
-  writeFileSync(file, `{\n admin off\n https_port ${place.https}\n http_port ${place.http}\n}\n${own}`);
+  const own = fillTemplate(recipe("caddy"), setup).replace(first, `${first}\ttls ${cert} ${key}\n`);
+  writeFileSync(file, `{\n admin off\n https_port ${setup.https}\n http_port ${setup.http}\n}\n${own}`);
   await done(["caddy", "start", "--config", file, "--adapter", "caddyfile", "--pidfile", join(folder, "pid")], folder);
   return async () => void process.kill(Number(readFileSync(join(folder, "pid"), "utf8")));
 };
 
 const story = async (start: Start): Promise<void> => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const [https, http] = await findFreePorts();
-  const { cert, key } = await makeCertificate(place.path, "proxy", "DNS:slipway.example.com,DNS:*.apps.example.com");
+  const { cert, key } = await makeCertificate(temp.path, "proxy", "DNS:slipway.example.com,DNS:*.apps.example.com");
   const [name, apps] = [`slipway.example.com:${https}`, `apps.example.com:${https}`];
   await using world = await startAppWorld({
     apps: (port) => [{ slug: "mine", url: `http://localhost:${port}`, subdomain: true }],
@@ -89,7 +89,7 @@ const story = async (start: Start): Promise<void> => {
     },
   });
   const upstream = world.server.url.host;
-  const stop = await start({ folder: place.path, cert, key, upstream, https, http });
+  const stop = await start({ folder: temp.path, cert, key, upstream, https, http });
   try {
     const ca = readFileSync(cert, "utf8");
     const tls = (host: string) => ({ ca, serverName: host.split(":")[0] as string });
@@ -131,7 +131,7 @@ const story = async (start: Start): Promise<void> => {
       `slipway.example.com:${https}:127.0.0.1`,
       `https://${name}/api/v2/buildinfo`,
     ];
-    await done(curl, place.path);
+    await done(curl, temp.path);
     // A daemon or page may make requests in the meantime; the address that the caller claims is never used.
     expect(listAddresses()).toContain("127.0.0.9");
     expect(listAddresses()).not.toContain("203.0.113.9");
@@ -199,13 +199,13 @@ const story = async (start: Start): Promise<void> => {
     own.close();
   } finally {
     await stop();
-    rmSync(join(place.path, "said"), { force: true });
+    rmSync(join(temp.path, "said"), { force: true });
   }
 };
 
 test("[OP-17] doctor reports a proxy that is not configured", async () => {
-  using place = tempDirectory();
-  const requests = ["doctor", "--data-dir", join(place.path, "data"), "--address", "127.0.0.1:0"];
+  using temp = tempDirectory();
+  const requests = ["doctor", "--data-dir", join(temp.path, "data"), "--address", "127.0.0.1:0"];
   const behind = [...requests, "--access-url", "https://slipway.example.com"];
   expect((await runVerb(behind)).printed).toContain("a proxy that trusted_proxies does not list");
   expect((await runVerb([...behind, "--trusted-proxies", "127.0.0.1"])).printed).not.toContain("does not list");

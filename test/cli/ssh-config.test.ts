@@ -24,14 +24,14 @@ test("[CN-4] text outside the section is unchanged byte for byte, however often 
 });
 
 test("[CN-4] the file is private, keeps its mode, and remains a link", () => {
-  using place = tempDirectory();
-  const file = join(place.path, "ssh", "config");
+  using temp = tempDirectory();
+  const file = join(temp.path, "ssh", "config");
   writeConfig(file, "one\n");
   expect([readFileSync(file, "utf8"), statSync(file).mode & 0o777]).toEqual(["one\n", 0o600]);
-  const target = join(place.path, "elsewhere");
+  const target = join(temp.path, "elsewhere");
   writeFileSync(target, "own\n", { mode: 0o644 });
-  mkdirSync(join(place.path, "home"));
-  const link = join(place.path, "home", "config");
+  mkdirSync(join(temp.path, "home"));
+  const link = join(temp.path, "home", "config");
   symlinkSync(target, link);
   writeConfig(link, "two\n");
   expect([readFileSync(target, "utf8"), lstatSync(link).isSymbolicLink(), statSync(target).mode & 0o777]).toEqual([

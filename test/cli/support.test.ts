@@ -59,15 +59,15 @@ test("[OP-12] the secrets of other services and shells are removed too", () => {
 });
 
 test("[OP-12] [OP-9] errors of a file or a damaged database are a sentence without a stack trace", async () => {
-  using place = tempDirectory();
-  const at = (name: string): string => join(place.path, name);
+  using temp = tempDirectory();
+  const at = (name: string): string => join(temp.path, name);
   writeFileSync(at("there.tar"), "mine");
   writeFileSync(at("slipway.db"), "no database at all, whatever its name may be");
   for (const [argv, expected] of [
     [["support-bundle", at("there.tar")], "EEXIST: file already exists"],
     [["migrate"], "the database cannot be used: file is not a database"],
   ] as const) {
-    const child = Bun.spawn([...command(), ...argv, "--data-dir", place.path], { stdout: "ignore", stderr: "pipe" });
+    const child = Bun.spawn([...command(), ...argv, "--data-dir", temp.path], { stdout: "ignore", stderr: "pipe" });
     const [errors, code] = [await child.stderr.text(), await child.exited];
     expect([code, errors.split("\n").length]).toEqual([1, 2]);
     expect(errors).toContain(expected);
@@ -76,15 +76,15 @@ test("[OP-12] [OP-9] errors of a file or a damaged database are a sentence witho
 });
 
 test("[OP-12] a support bundle is one file for its creator alone, with version, settings, findings, sizes and log, without secrets", async () => {
-  using place = tempDirectory();
-  const data = join(place.path, "data");
+  using temp = tempDirectory();
+  const data = join(temp.path, "data");
   const at = ["--data-dir", data];
   const { printed } = await runVerb(["offline", "setup", "root", "--email", "root@example.com", "--json", ...at]);
   const { password } = JSON.parse(printed) as { password: string };
-  writeFileSync(join(place.path, "slipway.log"), LOG);
-  const file = join(place.path, "support.tar");
+  writeFileSync(join(temp.path, "slipway.log"), LOG);
+  const file = join(temp.path, "support.tar");
   const settings = ["--admin-password", SECRETS.password, "--admin-email", SECRETS.person, "--admin-username", "ada"];
-  const argv = ["support-bundle", file, "--log-file", join(place.path, "slipway.log"), ...settings, ...at];
+  const argv = ["support-bundle", file, "--log-file", join(temp.path, "slipway.log"), ...settings, ...at];
   expect((await runVerb(argv)).code).toBe(0);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   const bytes = await Bun.file(file).text();
@@ -97,15 +97,15 @@ test("[OP-12] a support bundle is one file for its creator alone, with version, 
 });
 
 test("[CV-40] a workspace's bundle is written into the current folder, whatever name the server gives the workspace", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const agents = [{ id: "a", name: "../../agent\u001b[1m" }];
   const workspace = { id: "w", name: "../../../outside", latest_build: { id: "b", resources: [{ agents }] } };
   await using server = serveJson((path) => (path.includes("/workspace/") ? workspace : []));
   const argv = ["support", "bundle", "dev", "--yes", "--url", server.url.origin, "--token", "x"];
-  const child = Bun.spawn([...command(), ...argv], { cwd: place.path, stdout: "ignore", stderr: "pipe" });
+  const child = Bun.spawn([...command(), ...argv], { cwd: temp.path, stdout: "ignore", stderr: "pipe" });
   expect([await child.stderr.text(), await child.exited]).toEqual(["", 0]);
-  expect(readdirSync(place.path)).toEqual(["slipway-support-outside.zip"]);
-  const files = unzipSync(readFileSync(join(place.path, "slipway-support-outside.zip")));
+  expect(readdirSync(temp.path)).toEqual(["slipway-support-outside.zip"]);
+  const files = unzipSync(readFileSync(join(temp.path, "slipway-support-outside.zip")));
   expect(Object.keys(files)).toContain("agent-agent_1m.log");
 });
 
@@ -119,14 +119,14 @@ const serveJson = (answer: (path: string) => unknown) => {
 };
 
 test("[OP-13] SIGHUP rereads the settings: the log level changes; an error changes nothing and is reported", async () => {
-  using place = tempDirectory();
-  const file = join(place.path, "slipway.yaml");
+  using temp = tempDirectory();
+  const file = join(temp.path, "slipway.yaml");
   const write = (level: string, more = ""): void =>
     writeFileSync(file, `log_level: ${level}\nlog_format: json\n${more}`);
   write("error");
-  const data = join(place.path, "data");
+  const data = join(temp.path, "data");
   const child = Bun.spawn([...command(), "serve", "--config", file, "--data-dir", data, "--address", "127.0.0.1:0"], {
-    env: { PATH: Bun.env.PATH ?? "", HOME: place.path },
+    env: { PATH: Bun.env.PATH ?? "", HOME: temp.path },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
@@ -183,7 +183,7 @@ const readLines = (stream: ReadableStream<Uint8Array>) => {
 testInside(
   "[OP-12] [AD-11] an owner downloads the bundle of a running server, by API or command, without any secret",
   async () => {
-    using place = tempDirectory();
+    using temp = tempDirectory();
     const planted = {
       hook: "canary-hook-secret-0123456789abcdef",
       mail: "canary-mail-password-77",
@@ -213,7 +213,7 @@ testInside(
         by: "ada@example.com",
         code: planted.key,
       });
-      const file = join(place.path, "support.tar");
+      const file = join(temp.path, "support.tar");
       const at = ["--url", server.url.origin, "--token", token];
       const created = await runVerb(["support-bundle", file, ...at]);
       expect(created).toMatchObject({ code: 0, errors: "" });
@@ -235,13 +235,13 @@ testInside(
       const member = (await newPerson(owner, "mia")).client;
       const refused = await runVerb([
         "support-bundle",
-        join(place.path, "b.tar"),
+        join(temp.path, "b.tar"),
         "--url",
         server.url.origin,
         "--token",
         member.token as string,
       ]);
-      expect([refused.code, existsSync(join(place.path, "b.tar"))]).toEqual([1, false]);
+      expect([refused.code, existsSync(join(temp.path, "b.tar"))]).toEqual([1, false]);
     } finally {
       resetLogging();
     }

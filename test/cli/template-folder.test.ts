@@ -6,11 +6,11 @@ import { packFolder } from "#src/cli/client/templates/folder.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 test("[CV-42] links inside a template's folder are followed; dangling links, cycles and links out of the folder are skipped and named", async () => {
-  using place = tempDirectory();
-  const folder = join(place.path, "template");
+  using temp = tempDirectory();
+  const folder = join(temp.path, "template");
   mkdirSync(join(folder, "shared", "deep"), { recursive: true });
   mkdirSync(join(folder, ".git"));
-  writeFileSync(join(place.path, "secret"), "outside");
+  writeFileSync(join(temp.path, "secret"), "outside");
   writeFileSync(join(folder, ".git", "config"), "hidden");
   writeFileSync(join(folder, "real.yaml"), "provisioner: echo\n");
   writeFileSync(join(folder, "shared", "deep", "main.tf"), "# module\n");

@@ -18,8 +18,8 @@ describe("https", () => {
     [needs.openssl],
     "[OP-14] pages, API and WebSockets are served over https, cookies are Secure, and `health` supports it",
     async () => {
-      using place = tempDirectory();
-      const files = await makeCertificate(place.path, "here");
+      using temp = tempDirectory();
+      const files = await makeCertificate(temp.path, "here");
       await using server = await startTestServer({ env: settings(files) });
       expect(server.url.protocol).toBe("https:");
       const tls = { ca: await Bun.file(files.cert).text() };
@@ -53,7 +53,7 @@ describe("https", () => {
       expect([silent.code, JSON.parse(silent.printed)]).toEqual([1, expect.objectContaining({ ready: false })]);
       // Hosts that could be mistaken for a part of the path are not served (rule HT-1).
       const given = ["--tls-cert-file", files.cert, "--tls-key-file", files.key, "--allowed-hosts", "localhost,ab"];
-      const at = ["--data-dir", join(place.path, "data"), "--address", "127.0.0.1:0", "--log-level", "error"];
+      const at = ["--data-dir", join(temp.path, "data"), "--address", "127.0.0.1:0", "--log-level", "error"];
       const { code, errors } = await runVerb(["serve", ...given, ...at]);
       expect([code, errors]).toEqual([1, expect.stringContaining("slipway serve: the host ab is too short for https")]);
     },
@@ -63,20 +63,20 @@ describe("https", () => {
     [needs.openssl],
     "[OP-14] unusable files stop the start with an explanation, without a byte of the key",
     async () => {
-      using place = tempDirectory();
-      const [one, other] = [await makeCertificate(place.path, "one"), await makeCertificate(place.path, "other")];
+      using temp = tempDirectory();
+      const [one, other] = [await makeCertificate(temp.path, "one"), await makeCertificate(temp.path, "other")];
       const read = (files: { cert: string; key: string }, now = Date.now()) => {
         try {
-          return readTls(testConfig(place.path, { env: settings(files) }), now);
+          return readTls(testConfig(temp.path, { env: settings(files) }), now);
         } catch (error) {
           return String(error);
         }
       };
       expect(read(one)).toMatchObject({ expires_at: expect.any(Number) });
       expect(read({ ...one, key: other.key })).toContain("is not that of");
-      expect(read({ ...one, cert: join(place.path, "none") })).toContain("tls_cert_file: ENOENT");
+      expect(read({ ...one, cert: join(temp.path, "none") })).toContain("tls_cert_file: ENOENT");
       expect(read(one, Date.now() + 40 * 86_400_000)).toContain("has expired");
-      const text = join(place.path, "text");
+      const text = join(temp.path, "text");
       writeFileSync(text, "hello");
       expect(read({ ...one, cert: text })).toContain("holds no certificate");
       expect(read({ ...one, key: text })).toContain("holds no private key");
@@ -84,7 +84,7 @@ describe("https", () => {
         runVerb([
           "doctor",
           "--data-dir",
-          join(place.path, "data"),
+          join(temp.path, "data"),
           "--address",
           "127.0.0.1:0",
           "--tls-cert-file",

@@ -229,8 +229,8 @@ describe("the unit", () => {
   });
 
   testNeeding([needs.systemdAnalyze], "[CL-18] is accepted by systemd", async () => {
-    using place = tempDirectory();
-    const file = join(place.path, "slipway.service");
+    using temp = tempDirectory();
+    const file = join(temp.path, "slipway.service");
     // Replaces the installed program with one that exists.
     await Bun.write(file, readPage(UNIT).replace("/usr/local/bin/slipway", "/bin/true"));
     const { exitCode, errors } = runProgram([needs.systemdAnalyze.file, "verify", "--man=no", file]);

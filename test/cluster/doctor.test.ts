@@ -22,10 +22,10 @@ testNeeding(
   "[CL-12] doctor, metrics and support bundles cover the database, its schema, the nodes and the standby",
   async () => {
     const database = await createDatabase({ empty: true });
-    using place = tempDirectory();
+    using temp = tempDirectory();
     try {
       const config = load({
-        SLIPWAY_DATA_DIR: place.path,
+        SLIPWAY_DATA_DIR: temp.path,
         SLIPWAY_DATABASE_URL: database.url,
         SLIPWAY_ENCRYPTION_KEY: KEY,
         SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
@@ -63,8 +63,8 @@ testNeeding(
         expect(figures).toContain('slipway_node_active{node="10.0.0.1:7080"} 1\n');
         expect(figures).toContain("slipway_database_standby_required 0\n");
         expect(figures).toContain("slipway_database_standbys 0\n");
-        const file = `${place.path}/support.tar`;
-        const key = ["--encryption-key", KEY, "--data-dir", place.path];
+        const file = `${temp.path}/support.tar`;
+        const key = ["--encryption-key", KEY, "--data-dir", temp.path];
         expect((await runVerb(["support-bundle", file, "--database-url", database.url, ...key])).code).toBe(0);
         const bundle = await new Bun.Archive(await Bun.file(file).bytes()).files();
         expect(JSON.parse((await bundle.get("database.json")?.text()) ?? "{}")).toMatchObject({
@@ -114,9 +114,9 @@ testNeeding([needs.postgres], "[CL-12] if every node is active, doctor and metri
 });
 
 test("[CL-12] doctor reports that no database answers, without revealing its password", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const config = load({
-    SLIPWAY_DATA_DIR: place.path,
+    SLIPWAY_DATA_DIR: temp.path,
     SLIPWAY_DATABASE_URL: "postgres://slipway:very-secret@127.0.0.1:1/slipway",
     SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
   });

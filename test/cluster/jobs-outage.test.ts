@@ -86,13 +86,13 @@ testNeeding(
   async () => {
     const database = await createDatabase();
     await using _removed = { [Symbol.asyncDispose]: () => database.remove() };
-    using place = tempDirectory();
+    using temp = tempDirectory();
     const url = new URL(database.url);
     url.username = "no_such_role";
-    const child = Bun.spawn([...toProgramCommand(), "serve", "--data-dir", place.path, "--address", "127.0.0.1:0"], {
+    const child = Bun.spawn([...toProgramCommand(), "serve", "--data-dir", temp.path, "--address", "127.0.0.1:0"], {
       env: {
         PATH: process.env.PATH,
-        HOME: place.path,
+        HOME: temp.path,
         SLIPWAY_DATABASE_URL: url.href,
         SLIPWAY_ENCRYPTION_KEY: "5".repeat(64),
       },

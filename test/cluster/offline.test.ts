@@ -12,10 +12,10 @@ testNeeding(
   "[CL-15] offline creates and recovers accounts while no node is active, and is refused while one is",
   async () => {
     const database = await createDatabase({ empty: true });
-    using place = tempDirectory();
+    using temp = tempDirectory();
     const offline = (...words: string[]) => {
       const key = ["--encryption-key", "5".repeat(64)];
-      return runVerb(["offline", ...words, "--data-dir", place.path, "--database-url", database.url, ...key]);
+      return runVerb(["offline", ...words, "--data-dir", temp.path, "--database-url", database.url, ...key]);
     };
     const listUsers = async () =>
       JSON.parse((await offline("users", "list", "--json")).printed) as { username: string }[];

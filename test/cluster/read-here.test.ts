@@ -26,8 +26,8 @@ const isAnswered = async (work: () => unknown): Promise<boolean> =>
   })) === true;
 
 test("[CL-21] reads on a spare have only the parts of the server's context that are equal on every node", async () => {
-  using place = tempDirectory();
-  const reads = open(place.path);
+  using temp = tempDirectory();
+  const reads = open(temp.path);
   const here: string[] = [];
   for (const [name, member] of Object.entries(Object.getPrototypeOf(reads))) {
     if (typeof member !== "object" || member === null || member instanceof URL) continue;
@@ -38,8 +38,8 @@ test("[CL-21] reads on a spare have only the parts of the server's context that 
 });
 
 test("[CL-21] writes, actor messages, events, queue positions and outgoing requests are forwarded; the built-in worker is known locally", async () => {
-  using place = tempDirectory();
-  const reads = open(place.path);
+  using temp = tempDirectory();
+  const reads = open(temp.path);
   const outbound = new Outbound({ clock: systemClock, allowed: [] });
   // Captured when the routes are created, and used in a request.
   const { subscribe } = { subscribe: reads.topics.subscribe };

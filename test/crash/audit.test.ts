@@ -9,10 +9,10 @@ const ROUNDS = 3;
 const ENOUGH = 400;
 
 testInside("[AU-1] killed repeatedly: as many entries as changes, and no acknowledged one is missing", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const answered: string[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    const child = Bun.spawn(["bun", join(import.meta.dir, "audit-child.ts"), place.path, String(round)], {
+    const child = Bun.spawn(["bun", join(import.meta.dir, "audit-child.ts"), temp.path, String(round)], {
       stdout: "pipe",
       stderr: "inherit",
     });
@@ -26,7 +26,7 @@ testInside("[AU-1] killed repeatedly: as many entries as changes, and no acknowl
     await child.exited;
     answered.push(...text.slice(0, text.lastIndexOf("\n")).split("\n"));
   }
-  using eyes = new Database(join(place.path, "slipway.db"));
+  using eyes = new Database(join(temp.path, "slipway.db"));
   const queryTexts = (sql: string) => eyes.query(sql).values().flat() as string[];
   const changes = queryTexts("select key from settings where key like 'probe/%' order by 1");
   const entries = queryTexts("select resource_target from audit_logs order by 1");

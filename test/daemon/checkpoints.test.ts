@@ -10,11 +10,11 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { makeRepository } from "#test/support/repository.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-const place = tempDirectory();
-const folder = join(place.path, "home");
-const state = join(place.path, "state");
+const temp = tempDirectory();
+const folder = join(temp.path, "home");
+const state = join(temp.path, "state");
 beforeAll(() => void mkdirSync(folder));
-afterAll(() => place[Symbol.dispose]());
+afterAll(() => temp[Symbol.dispose]());
 
 const env = { PATH: process.env.PATH ?? "", GIT_CONFIG_GLOBAL: "/dev/null" };
 const clock = systemClock;

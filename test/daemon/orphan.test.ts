@@ -32,32 +32,32 @@ const leaveWorkspace = async (options: TestServerOptions & { directory: string }
 };
 
 test("[LP-14] a daemon whose folder no longer exists exits on its own", async () => {
-  using place = tempDirectory();
-  const { daemon } = await leaveWorkspace({ directory: place.path });
+  using temp = tempDirectory();
+  const { daemon } = await leaveWorkspace({ directory: temp.path });
   expect(isAlive(daemon)).toBe(true);
-  rmSync(place.path, { recursive: true });
+  rmSync(temp.path, { recursive: true });
   await waitUntilGone(daemon);
 });
 
 test("[LP-14] a daemon whose folder is removed while its stop scripts run stops waiting for them", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   using marks = tempDirectory();
   const began = join(marks.path, "began");
   const script = `{display_name: Bye, run_on_stop: true, script: "touch ${began}; sleep 1000", timeout: 600}`;
   const manifest = `provisioner: local\nresources: [{name: a, agents: [{name: main, scripts: [${script}]}]}]\n`;
-  const { daemon } = await leaveWorkspace({ directory: place.path }, manifest);
+  const { daemon } = await leaveWorkspace({ directory: temp.path }, manifest);
   process.kill(daemon.pid, "SIGTERM");
   await until(() => existsSync(began));
-  rmSync(place.path, { recursive: true });
+  rmSync(temp.path, { recursive: true });
   await waitUntilGone(daemon);
 });
 
 test("[LP-14] a daemon whose server stays down exits after its timeout, and is restarted by the returning server", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const env = { SLIPWAY_LOCAL_DAEMON_ORPHAN_TIMEOUT: "2s" };
-  const { id, daemon } = await leaveWorkspace({ directory: place.path, env });
+  const { id, daemon } = await leaveWorkspace({ directory: temp.path, env });
   await waitUntilGone(daemon);
-  await using world = await openWorld({ directory: place.path, env });
+  await using world = await openWorld({ directory: temp.path, env });
   await awaitWorkspace(
     world.admin,
     id,
@@ -68,11 +68,11 @@ test("[LP-14] a daemon whose server stays down exits after its timeout, and is r
 });
 
 test("[LP-14] a daemon whose token file no longer exists ends on its own", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   await using server = await startTestServer();
-  const token = join(place.path, "token");
+  const token = join(temp.path, "token");
   writeFileSync(token, crypto.randomUUID());
-  const home = join(place.path, "home");
+  const home = join(temp.path, "home");
   mkdirSync(home);
   const child = Bun.spawn([...command(), "agent", `--url=${server.url.href}`, `--token-file=${token}`], {
     env: { PATH: process.env.PATH, HOME: home },
@@ -124,9 +124,9 @@ test("[LP-14] each connection resets the timeout; without one it waits forever",
 });
 
 test("[LP-14] a daemon that starts after its folder was removed also exits", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const deps = { clock: new ManualClock(), signal: new AbortController().signal, isConnected: () => true };
-  const folder = join(place.path, "none");
+  const folder = join(temp.path, "none");
   expect(await waitUntilOrphaned({ paths: [folder], timeout: undefined }, deps)).toEqual({
     reason: `${folder} was removed`,
     isGone: true,

@@ -40,9 +40,9 @@ type World = Disposable & {
  */
 const openWorld = (): World => {
   const temp = tempDirectory();
-  const place = realpathSync(temp.path);
-  const home = join(place, "home");
-  const library = makeRepository(join(place, "library"));
+  const root = realpathSync(temp.path);
+  const home = join(root, "home");
+  const library = makeRepository(join(root, "library"));
   const repository = makeRepository(join(home, "u"));
   const { write, git } = repository;
   write("src/deep/code.txt", "committed\n");
@@ -66,7 +66,7 @@ const openWorld = (): World => {
   writeFileSync(join(home, "z"), "before\n");
   const env = { PATH: process.env.PATH ?? "", HOME: home };
   const groups = new ProcessGroups({ clock: CLOCK, agent_id: "t" });
-  const options = { clock: CLOCK, env, groups, state: join(place, "state"), folder: () => home };
+  const options = { clock: CLOCK, env, groups, state: join(root, "state"), folder: () => home };
   const [checkpoints, other] = [new Checkpoints(options), new Checkpoints(options)];
   const sh = (script: string): void => {
     const identity =
@@ -380,9 +380,9 @@ testNeeding(
     const { checkpoints, home, sh } = world;
     await checkpoints.take({ chat_id: CHAT, message_id: 1 });
     await checkpoints.waitUntilIdle();
-    const places = join(home, "..", "state", "folders");
+    const stateFolder = join(home, "..", "state", "folders");
     sh(
-      `for one in ${places}/*; do echo half > $one/index.lock; touch -d '10 minutes ago' $one/index.lock; done; echo b > z`,
+      `for one in ${stateFolder}/*; do echo half > $one/index.lock; touch -d '10 minutes ago' $one/index.lock; done; echo b > z`,
     );
     expect(await checkpoints.take({ chat_id: CHAT, message_id: 2 })).toEqual({ problems: [] });
     sh("echo c > z");

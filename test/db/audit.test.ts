@@ -58,9 +58,9 @@ describe("an entry", () => {
   const columns = "time, user_id, ip, user_agent, action, resource_type, resource_id, status_code, request_id";
 
   test("[AU-1] is in the batch of its change: a refused batch writes neither, a successful one both", async () => {
-    using place = tempDirectory();
-    const store = openLocalStore({ directory: place.path, cacheMb: 4, now: 0, fatal: () => {} });
-    const eyes = new Database(join(place.path, "slipway.db"), { readonly: true });
+    using temp = tempDirectory();
+    const store = openLocalStore({ directory: temp.path, cacheMb: 4, now: 0, fatal: () => {} });
+    const eyes = new Database(join(temp.path, "slipway.db"), { readonly: true });
     const readRows = () => [
       eyes.query(`select ${columns} from audit_logs`).values(),
       eyes.query("select key from settings where key like 'probe%'").values(),

@@ -29,12 +29,12 @@ const openFiles = (folder: string): number =>
 const getMessage = (error: Error): string => error.message;
 
 describe("background work", () => {
-  let place: ReturnType<typeof temporaryDirectory>;
+  let temp: ReturnType<typeof temporaryDirectory>;
   let file: string;
   let db: Database;
   beforeEach(() => {
-    place = temporaryDirectory();
-    file = join(place.path, "some.db");
+    temp = temporaryDirectory();
+    file = join(temp.path, "some.db");
     db = new Database(file, { create: true });
     for (const pragma of ["journal_mode=wal", "synchronous=full", "wal_autocheckpoint=0", "busy_timeout=5000"]) {
       db.run(`pragma ${pragma}`);
@@ -43,7 +43,7 @@ describe("background work", () => {
   });
   afterEach(() => {
     db.close();
-    place[Symbol.dispose]();
+    temp[Symbol.dispose]();
   });
   const write = (count: number) =>
     db.transaction(() => {
@@ -120,7 +120,7 @@ describe("background work", () => {
   test("[ST-17] when the Worker fails, the process is asked to shut down, and closing does not hang", async () => {
     const failure = Promise.withResolvers<Error>();
     const checkpointer = new Checkpointer(db, {
-      file: join(place.path, "no", "such.db"),
+      file: join(temp.path, "no", "such.db"),
       workerFrom: 1,
       fatal: failure.resolve,
     });
@@ -191,6 +191,6 @@ describe("background work", () => {
     ]);
     await readers.close();
     db.close();
-    expect(openFiles(place.path)).toBe(0);
+    expect(openFiles(temp.path)).toBe(0);
   });
 });

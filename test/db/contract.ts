@@ -32,15 +32,15 @@ export const awaitOutcome = (commit: Promise<void>): Promise<string> =>
 
 export const storeContract = (name: string, deploy: () => Promise<Deployment>): void =>
   describe(`the store's contract, kept by ${name}`, () => {
-    let place: Deployment;
+    let deployment: Deployment;
     let store: Store;
     beforeEach(async () => {
-      place = await deploy();
-      store = await place.open();
+      deployment = await deploy();
+      store = await deployment.open();
     });
     afterEach(async () => {
       await store.close();
-      await place.remove();
+      await deployment.remove();
     });
     const listKeys = async (): Promise<string[]> => (await store.all(listSettings())).map((row) => row.key);
     const settingAt = async (key: string) => (await store.get(findSetting({ key })))?.value;
@@ -166,7 +166,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
 
     test("[ST-10] a full queue refuses new batches as overloaded and writes the queued ones", async () => {
       await store.close();
-      store = await place.open({ queueBytes: 10_000 });
+      store = await deployment.open({ queueBytes: 10_000 });
       const big = "x".repeat(4_000);
       const outcomes = await Promise.all(
         ["a", "b", "c", "d"].map((key) => awaitOutcome(store.commit([insertSetting({ key, value: big })]))),
@@ -187,7 +187,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(await awaitOutcome(store.get(findSetting({ key: "a" })).then(() => {}))).toBe("closed");
       expect(await awaitOutcome(store.scan(listSettings()).then(() => {}))).toBe("closed");
       expect(await awaitOutcome(store.reserve("jobs", 1).then(() => {}))).toBe("closed");
-      store = await place.open();
+      store = await deployment.open();
       expect(await listKeys()).toEqual(["a", "b", "c"]);
     });
 
@@ -205,11 +205,11 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       // More than a block, next to one that fits.
       await Promise.all([reserve("agent_logs", 100_000), store.reserve("messages", 5), reserve("jobs", 7)]);
       await store.close();
-      store = await place.open();
+      store = await deployment.open();
       await reserve("agent_logs", 10);
       await reserve("jobs", 10);
-      await place.crash();
-      store = await place.open();
+      await deployment.crash();
+      store = await deployment.open();
       await reserve("agent_logs", 10);
       await reserve("jobs", 10);
       expect(await store.reserve("jobs", 0).catch((error) => error)).toBeInstanceOf(RangeError);
@@ -218,19 +218,19 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
     test("[ST-5] every opening has a higher epoch than all before", async () => {
       const first = store.epoch;
       await store.close();
-      store = await place.open();
+      store = await deployment.open();
       expect(store.epoch).toBeGreaterThan(first);
       const second = store.epoch;
-      await place.crash();
-      store = await place.open();
+      await deployment.crash();
+      store = await deployment.open();
       expect(store.epoch).toBeGreaterThan(second);
     });
 
     test("[ST-6] acknowledged writes survive a crash", async () => {
       await store.commit([insertSetting({ key: "kept", value: "" }), insertSetting({ key: "gone", value: "" })]);
       await store.commit([dropSetting("gone")]);
-      await place.crash();
-      store = await place.open();
+      await deployment.crash();
+      store = await deployment.open();
       expect(await listKeys()).toEqual(["kept"]);
     });
   });

@@ -32,12 +32,12 @@ export const openIn = (
  * the store is open (test/crash uses real kills).
  */
 export const localDeployment = async (): Promise<Deployment> => {
-  const places: ReturnType<typeof temporaryDirectory>[] = [];
+  const temps: ReturnType<typeof temporaryDirectory>[] = [];
   const opened: LocalStore[] = [];
   const enter = (): string => {
-    const place = temporaryDirectory();
-    places.push(place);
-    return place.path;
+    const temp = temporaryDirectory();
+    temps.push(temp);
+    return temp.path;
   };
   let directory = enter();
   return {
@@ -55,14 +55,14 @@ export const localDeployment = async (): Promise<Deployment> => {
     },
     remove: async () => {
       for (const store of opened) await store.close();
-      for (const place of places) place[Symbol.dispose]();
+      for (const temp of temps) temp[Symbol.dispose]();
     },
   };
 };
 
 /** Another process, reached over a Unix socket with faults that depend on the seed. */
 export const proxyDeployment = async (seed: number, faults: Faults): Promise<Deployment> => {
-  const place = temporaryDirectory();
+  const temp = temporaryDirectory();
   const random = randomFrom(seed);
   let server: Bun.Subprocess<"ignore", "pipe", "inherit"> | undefined;
   const kill = async (): Promise<void> => {
@@ -73,8 +73,8 @@ export const proxyDeployment = async (seed: number, faults: Faults): Promise<Dep
   return {
     open: async (options) => {
       await kill();
-      const socket = join(place.path, `socket-${random()}`);
-      server = Bun.spawn([process.execPath, join(import.meta.dir, "proxy-server.ts"), place.path, socket], {
+      const socket = join(temp.path, `socket-${random()}`);
+      server = Bun.spawn([process.execPath, join(import.meta.dir, "proxy-server.ts"), temp.path, socket], {
         stdin: "ignore",
         stdout: "pipe",
         stderr: "inherit",
@@ -86,7 +86,7 @@ export const proxyDeployment = async (seed: number, faults: Faults): Promise<Dep
     crash: kill,
     remove: async () => {
       await kill();
-      place[Symbol.dispose]();
+      temp[Symbol.dispose]();
     },
   };
 };

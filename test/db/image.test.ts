@@ -47,11 +47,11 @@ test("[ST-28] a database from the image equals one from all steps, applied when 
 });
 
 test("[ST-28] the image replaces no database with data, and none whose log still exists", () => {
-  using place = temporaryDirectory();
+  using temp = temporaryDirectory();
   const insert = "insert into settings values ('kept', 'yes')";
   const readKept = (db: Database): unknown => db.query("select value from settings where key = 'kept'").values();
-  withOpened(place.path, { image }, (db) => db.run(insert));
-  expect(withOpened(place.path, { image }, readKept)).toEqual([["yes"]]);
+  withOpened(temp.path, { image }, (db) => db.run(insert));
+  expect(withOpened(temp.path, { image }, readKept)).toEqual([["yes"]]);
 
   // The files after a kill before the first checkpoint: nearly everything is in the log.
   using killed = temporaryDirectory();
@@ -65,7 +65,7 @@ test("[ST-28] the image replaces no database with data, and none whose log still
 });
 
 test("[ST-28] killed before the image has its name, the directory has no database, and the next start creates it", async () => {
-  using place = temporaryDirectory();
+  using temp = temporaryDirectory();
   const program = `
     const { armFailpoint } = await import("#base/failpoint.ts");
     const { makeImage } = await import("#db/engine/image.ts");
@@ -74,7 +74,7 @@ test("[ST-28] killed before the image has its name, the directory has no databas
     armFailpoint("in_migration");
     openDatabase(process.argv.at(-1), { cacheMb: 8, now: 0, image });
   `;
-  const directory = join(place.path, "data");
+  const directory = join(temp.path, "data");
   const child = Bun.spawn([process.execPath, "-e", program, directory], {
     cwd: join(import.meta.dir, "../.."),
     stdout: "ignore",

@@ -64,35 +64,35 @@ const listPets = (db: Database): unknown =>
 
 describe("migrations", () => {
   test("[ST-13] a fresh database gets every step, without a backup, and a second run does nothing", () => {
-    using place = temporaryDirectory();
-    const db = openEmpty(place.path);
-    expect(migrateTo(db, place.path, MIGRATIONS)).toEqual(MIGRATIONS.map((step) => step.name));
-    expect(migrateTo(db, place.path, MIGRATIONS)).toEqual([]);
+    using temp = temporaryDirectory();
+    const db = openEmpty(temp.path);
+    expect(migrateTo(db, temp.path, MIGRATIONS)).toEqual(MIGRATIONS.map((step) => step.name));
+    expect(migrateTo(db, temp.path, MIGRATIONS)).toEqual([]);
     const applied = MIGRATIONS.map(({ name, version }) => ({ version, name, applied_at: NOW }));
     expect(db.query("select * from migrations").all()).toEqual(applied);
-    expect(listBackups(place.path)).toEqual([]);
+    expect(listBackups(temp.path)).toEqual([]);
     db.close();
   });
 
   test("[ST-13] an older database with data is copied first, then migrated", () => {
-    using place = temporaryDirectory();
-    const db = openEmpty(place.path);
-    migrateTo(db, place.path, STEPS.slice(0, 1));
+    using temp = temporaryDirectory();
+    const db = openEmpty(temp.path);
+    migrateTo(db, temp.path, STEPS.slice(0, 1));
     db.run("insert into owners values (1, 'ada')");
     db.run("insert into pets values (1, 1, 'rex')");
     const lines = captureLog(() =>
-      expect(migrateTo(db, place.path, STEPS)).toEqual(["0001_ages", "0002_owners_rebuilt"]),
+      expect(migrateTo(db, temp.path, STEPS)).toEqual(["0001_ages", "0002_owners_rebuilt"]),
     );
     expect(lines).toEqual([
-      { message: "the database was copied before the upgrade", copy: join(place.path, "backups", COPY), schema: 1 },
+      { message: "the database was copied before the upgrade", copy: join(temp.path, "backups", COPY), schema: 1 },
       { message: "upgrade step applied", step: "0001_ages", schema: 2 },
       { message: "upgrade step applied", step: "0002_owners_rebuilt", schema: 3 },
     ]);
     expect(db.query("select name, age from pets").all()).toEqual([{ name: "rex", age: 0 }]);
     db.close();
 
-    expect(listBackups(place.path)).toEqual([COPY]);
-    const copy = new Database(join(place.path, "backups", COPY));
+    expect(listBackups(temp.path)).toEqual([COPY]);
+    const copy = new Database(join(temp.path, "backups", COPY));
     expect(copy.query("pragma integrity_check").values()).toEqual([["ok"]]);
     expect(copy.query("select max(version) from migrations").values()).toEqual([[1]]);
     expect(listPets(copy)).toEqual([{ name: "rex", owner: "ada" }]);
@@ -100,12 +100,12 @@ describe("migrations", () => {
   });
 
   test("[ST-13] a step that rebuilds a table keeps the rows that refer to it", () => {
-    using place = temporaryDirectory();
-    const db = openEmpty(place.path);
-    migrateTo(db, place.path, STEPS.slice(0, 2));
+    using temp = temporaryDirectory();
+    const db = openEmpty(temp.path);
+    migrateTo(db, temp.path, STEPS.slice(0, 2));
     db.run("insert into owners values (1, 'ada')");
     db.run("insert into pets values (1, 1, 'rex', 3)");
-    migrateTo(db, place.path, STEPS);
+    migrateTo(db, temp.path, STEPS);
     expect(listPets(db)).toEqual([{ name: "rex", owner: "ada" }]);
     expect(db.query("pragma foreign_keys").values()).toEqual([[1]]);
     expect(() => db.run("delete from owners")).toThrow("NOT NULL constraint failed");
@@ -113,9 +113,9 @@ describe("migrations", () => {
   });
 
   test("[ST-13] a step that fails, or leaves dangling references, changes nothing and is named", () => {
-    using place = temporaryDirectory();
-    const db = openEmpty(place.path);
-    migrateTo(db, place.path, STEPS);
+    using temp = temporaryDirectory();
+    const db = openEmpty(temp.path);
+    migrateTo(db, temp.path, STEPS);
     db.run("insert into owners values (1, 'ada', '')");
     db.run("insert into pets values (1, 1, 'rex', 3)");
     const version = STEPS.length + 1;
@@ -125,7 +125,7 @@ describe("migrations", () => {
       { name: "0003_typo", sql: typo, version },
       { name: "0003_orphans", sql: orphans, version },
     ]) {
-      expect(() => migrateTo(db, place.path, [...STEPS, step])).toThrow(`migration ${step.name} failed`);
+      expect(() => migrateTo(db, temp.path, [...STEPS, step])).toThrow(`migration ${step.name} failed`);
       expect(db.query("select name from sqlite_schema where name = 'half'").all()).toEqual([]);
       expect(listPets(db)).toEqual([{ name: "rex", owner: "ada" }]);
       expect(db.query("select max(version) from migrations").values()).toEqual([[STEPS.length]]);
@@ -134,55 +134,55 @@ describe("migrations", () => {
   });
 
   test("[ST-14] a database of a newer version is refused with an explanation and unchanged", () => {
-    using place = temporaryDirectory();
-    const { db, unlock } = openDatabase(place.path, { cacheMb: 8, now: NOW });
+    using temp = temporaryDirectory();
+    const { db, unlock } = openDatabase(temp.path, { cacheMb: 8, now: NOW });
     db.run("insert into migrations values (999, '0998_from_the_future', 1)");
     db.run("insert into settings values ('kept', '')");
     db.close();
     unlock();
-    const open = () => openDatabase(place.path, { cacheMb: 8, now: NOW });
+    const open = () => openDatabase(temp.path, { cacheMb: 8, now: NOW });
     expect(open).toThrow(DatabaseVersionError);
     // The lock was released each time.
     expect(open).toThrow(/newer Slipway \(schema 999, this one knows \d+\)\. Start the newer version again/);
-    const kept = new Database(join(place.path, "slipway.db"), { readonly: true });
+    const kept = new Database(join(temp.path, "slipway.db"), { readonly: true });
     expect(kept.query("select key from settings").values()).toEqual([["kept"]]);
-    expect(listBackups(place.path)).toEqual([]);
+    expect(listBackups(temp.path)).toEqual([]);
     kept.close();
   });
 
   test("[ST-13] a database of 0.2.0 is upgraded directly, and then equals a new one", () => {
-    using place = temporaryDirectory();
-    const db = openReleased(place.path);
+    using temp = temporaryDirectory();
+    const db = openReleased(temp.path);
     db.run("insert into settings values ('kept', 'yes')");
     for (const insert of CHATS_WITH_QUESTIONS) db.run(insert);
-    expect(migrateTo(db, place.path, MIGRATIONS)).toEqual(MIGRATIONS.slice(1).map((step) => step.name));
+    expect(migrateTo(db, temp.path, MIGRATIONS)).toEqual(MIGRATIONS.slice(1).map((step) => step.name));
     expect(db.query("select value from settings where key = 'kept'").values()).toEqual([["yes"]]);
     expect(db.query("select asked_by from chats order by key").values()).toEqual(ASKED_BY.map((name) => [name]));
     expect(db.query("select max(version) from migrations").values()).toEqual([[toNewestVersion(MIGRATIONS)]]);
     const fresh = new Database(":memory:");
-    migrateTo(fresh, place.path, MIGRATIONS);
+    migrateTo(fresh, temp.path, MIGRATIONS);
     expect(describeSchema(db)).toEqual(describeSchema(fresh));
     db.close();
   });
 
   test("[ST-27] a database older than 0.2.0 is refused with the upgrade path, and unchanged", () => {
-    using place = temporaryDirectory();
-    const db = openReleased(place.path);
+    using temp = temporaryDirectory();
+    const db = openReleased(temp.path);
     db.run("delete from migrations where version > 15");
     db.close();
-    const open = () => openDatabase(place.path, { cacheMb: 8, now: NOW });
+    const open = () => openDatabase(temp.path, { cacheMb: 8, now: NOW });
     expect(open).toThrow(DatabaseVersionError);
     expect(open).toThrow("older than 0.2.0 (schema 15, this one upgrades from 21). Start version 0.2.0 on it once");
-    expect(inspectDatabase(place.path)).toMatchObject({ schema: 15, problem: expect.stringContaining("0.2.0") });
-    expect(listBackups(place.path)).toEqual([]);
+    expect(inspectDatabase(temp.path)).toMatchObject({ schema: 15, problem: expect.stringContaining("0.2.0") });
+    expect(listBackups(temp.path)).toEqual([]);
   });
 
   for (let step = 1; step <= STEPS.length; step++) {
     test(`[ST-13] killed in the middle of step ${step}, the database is intact, and the next start completes the step`, async () => {
-      using place = temporaryDirectory();
-      const db = openEmpty(place.path);
+      using temp = temporaryDirectory();
+      const db = openEmpty(temp.path);
       // An older version with data, if there is one.
-      migrateTo(db, place.path, step > 1 ? STEPS.slice(0, 1) : []);
+      migrateTo(db, temp.path, step > 1 ? STEPS.slice(0, 1) : []);
       if (step > 1) {
         db.run("insert into owners values (1, 'ada')");
         db.run("insert into pets values (1, 1, 'rex')");
@@ -190,7 +190,7 @@ describe("migrations", () => {
       db.close();
       const passes = step > 1 ? step - 1 : 1;
       const child = Bun.spawn(
-        [process.execPath, join(import.meta.dir, "steps.ts"), place.path, `in_migration:${passes}`],
+        [process.execPath, join(import.meta.dir, "steps.ts"), temp.path, `in_migration:${passes}`],
         {
           stdout: "ignore",
           stderr: "inherit",
@@ -199,10 +199,10 @@ describe("migrations", () => {
       await child.exited;
       expect(child.signalCode).toBe("SIGKILL");
 
-      const after = openEmpty(place.path);
+      const after = openEmpty(temp.path);
       expect(after.query("pragma integrity_check").values()).toEqual([["ok"]]);
       expect(after.query("select coalesce(max(version), 0) from migrations").values()).toEqual([[step - 1]]);
-      expect(migrateTo(after, place.path, STEPS)).toEqual(STEPS.slice(step - 1).map((one) => one.name));
+      expect(migrateTo(after, temp.path, STEPS)).toEqual(STEPS.slice(step - 1).map((one) => one.name));
       expect(after.query("pragma foreign_key_check").all()).toEqual([]);
       if (step > 1) expect(listPets(after)).toEqual([{ name: "rex", owner: "ada" }]);
       after.close();

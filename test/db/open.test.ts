@@ -23,50 +23,50 @@ const startOpener = async (directory: string) => {
 
 describe("a data directory", () => {
   test("[ST-15] a second process is refused with the directory's name", async () => {
-    using place = temporaryDirectory();
-    const { db, unlock } = openDatabase(place.path, OPTIONS);
-    const refused = await startOpener(place.path);
-    expect(refused.output).toBe(`LockedError: the data directory ${place.path} is in use by another Slipway process`);
+    using temp = temporaryDirectory();
+    const { db, unlock } = openDatabase(temp.path, OPTIONS);
+    const refused = await startOpener(temp.path);
+    expect(refused.output).toBe(`LockedError: the data directory ${temp.path} is in use by another Slipway process`);
     await refused.child.exited;
     db.close();
     unlock();
-    const welcome = await startOpener(place.path);
+    const welcome = await startOpener(temp.path);
     expect(welcome.output).toBe("opened");
     welcome.child.stdin.end();
     expect(await welcome.child.exited).toBe(0);
   });
 
   test("[ST-15] the lock is released as soon as its owner is killed", async () => {
-    using place = temporaryDirectory();
-    const owner = await startOpener(place.path);
+    using temp = temporaryDirectory();
+    const owner = await startOpener(temp.path);
     expect(owner.output).toBe("opened");
-    expect(() => openDatabase(place.path, OPTIONS)).toThrow(LockedError);
+    expect(() => openDatabase(temp.path, OPTIONS)).toThrow(LockedError);
     owner.child.kill("SIGKILL");
     await owner.child.exited;
-    await openIn(place.path).close();
+    await openIn(temp.path).close();
   });
 
   test("[ST-15] a suspended owner still owns it", async () => {
-    using place = temporaryDirectory();
-    const owner = await startOpener(place.path);
+    using temp = temporaryDirectory();
+    const owner = await startOpener(temp.path);
     owner.child.kill("SIGSTOP");
-    expect(() => openDatabase(place.path, OPTIONS)).toThrow(LockedError);
+    expect(() => openDatabase(temp.path, OPTIONS)).toThrow(LockedError);
     owner.child.kill("SIGKILL");
     await owner.child.exited;
   });
 
   test("[ST-15] another lock failure is not reported as a second process", async () => {
-    using place = temporaryDirectory();
+    using temp = temporaryDirectory();
     await Bun.write(
-      join(place.path, "lock"),
+      join(temp.path, "lock"),
       "this is not a database, and it is longer than the header of one".repeat(20),
     );
-    expect(() => lockDirectory(place.path)).toThrow("file is not a database");
+    expect(() => lockDirectory(temp.path)).toThrow("file is not a database");
   });
 
   test("[ST-16] commits are flushed: write-ahead log, synchronous=FULL, checkpoints left to the Worker", () => {
-    using place = temporaryDirectory();
-    const { db, unlock } = openDatabase(place.path, OPTIONS);
+    using temp = temporaryDirectory();
+    const { db, unlock } = openDatabase(temp.path, OPTIONS);
     const pragma = (name: string) => db.query(`pragma ${name}`).values()[0]?.[0];
     expect(["journal_mode", "synchronous", "foreign_keys", "wal_autocheckpoint", "cache_size"].map(pragma)).toEqual([
       "wal",
@@ -80,23 +80,23 @@ describe("a data directory", () => {
   });
 
   test("[ST-15] no other user can read the database, even if the directory admits them", async () => {
-    using place = temporaryDirectory();
-    chmodSync(place.path, 0o755);
-    const store = openIn(place.path);
+    using temp = temporaryDirectory();
+    chmodSync(temp.path, 0o755);
+    const store = openIn(temp.path);
     await store.commit([{ sql: "insert into settings values ('a', '')", rows: [[]] }]);
     for (const name of ["slipway.db", "slipway.db-wal", "slipway.db-shm"]) {
-      expect(statSync(join(place.path, name)).mode & 0o777).toBe(0o600);
+      expect(statSync(join(temp.path, name)).mode & 0o777).toBe(0o600);
     }
     await store.close();
   });
 
   test("[ST-11] after closing, the database is one file that contains everything", async () => {
-    using place = temporaryDirectory();
-    const store = openIn(place.path);
+    using temp = temporaryDirectory();
+    const store = openIn(temp.path);
     await store.commit([{ sql: "insert into settings values ('a', '')", rows: [[]] }]);
     await store.close();
-    expect(await Bun.file(join(place.path, "slipway.db-wal")).exists()).toBe(false);
-    const alone = new Database(join(place.path, "slipway.db"));
+    expect(await Bun.file(join(temp.path, "slipway.db-wal")).exists()).toBe(false);
+    const alone = new Database(join(temp.path, "slipway.db"));
     expect(alone.query("select key from settings").values()).toEqual([["a"]]);
     alone.close();
   });

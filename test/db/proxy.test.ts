@@ -6,11 +6,11 @@ import { proxyDeployment } from "./deployments.ts";
 import type { ProxyStore } from "./proxy-store.ts";
 
 describe("a store behind a network", () => {
-  let place: Deployment;
-  afterEach(() => place.remove());
+  let deployment: Deployment;
+  afterEach(() => deployment.remove());
   const openWith = async (faults: Parameters<typeof proxyDeployment>[1]) => {
-    place = await proxyDeployment(7, faults);
-    return (await place.open()) as ProxyStore;
+    deployment = await proxyDeployment(7, faults);
+    return (await deployment.open()) as ProxyStore;
   };
   const putKey = (store: ProxyStore, key: string) => awaitOutcome(store.commit([insertSetting({ key, value: "" })]));
 
@@ -38,7 +38,7 @@ describe("a store behind a network", () => {
   test("[ST-22] when the other process dies, batches in flight are unknown", async () => {
     const store = await openWith({});
     expect(await putKey(store, "a")).toBe("done");
-    await place.crash();
+    await deployment.crash();
     expect(await putKey(store, "b")).toBe("unknown");
   });
 });

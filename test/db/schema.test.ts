@@ -18,9 +18,9 @@ const tables = Object.values(schema).flatMap((one) => (is(one, SQLiteTable) ? [o
 
 describe("the schema", () => {
   test("[ST-21] the migrations create exactly what the schema describes", async () => {
-    using place = temporaryDirectory();
+    using temp = temporaryDirectory();
     const migrated = new Database(":memory:");
-    migrate(migrated, { directory: place.path, now: 1 });
+    migrate(migrated, { directory: temp.path, now: 1 });
     const described = new Database(":memory:");
     const nothing = await generateSQLiteDrizzleJson({});
     const everything = await generateSQLiteDrizzleJson({ ...schema });

@@ -87,11 +87,11 @@ test("[CP-1] IDs are spread over all shards", () => {
 });
 
 test("[CP-2] existing objects get their shard on SQLite", () => {
-  using place = temporaryDirectory();
-  const db = new Database(join(place.path, "slipway.db"), { create: true });
-  migrate(db, { directory: place.path, now: 1, migrations: stepsBefore(MIGRATIONS, "0026_parts") });
+  using temp = temporaryDirectory();
+  const db = new Database(join(temp.path, "slipway.db"), { create: true });
+  migrate(db, { directory: temp.path, now: 1, migrations: stepsBefore(MIGRATIONS, "0026_parts") });
   for (const write of WRITES) db.run(write);
-  migrate(db, { directory: place.path, now: 2 });
+  migrate(db, { directory: temp.path, now: 2 });
   expect(READS.map((read) => db.query(read).values() as Row[])).toEqual(WANTED as Row[][]);
   db.close();
 });

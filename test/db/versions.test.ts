@@ -20,8 +20,8 @@ const noopUpdate = (table: SQLiteTable & { readonly id: AnySQLiteColumn }): Stat
   )({ id: "missing" });
 
 test("[ST-23] increases a version before the write is acknowledged, and only for readers of the written rows", async () => {
-  using place = temporaryDirectory();
-  const store = openLocalStore({ directory: place.path, cacheMb: 16, now: 0, fatal: () => {} });
+  using temp = temporaryDirectory();
+  const store = openLocalStore({ directory: temp.path, cacheMb: 16, now: 0, fatal: () => {} });
   const readVersions = () => [
     store.shownVersion,
     store.callersVersion,

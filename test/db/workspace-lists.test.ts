@@ -23,13 +23,13 @@ import { openWorld, type World } from "#test/support/workspaces.ts";
 const SIZE = { workspaces: 600, templates: 30, owners: 40 };
 const updateWorkspace = updateBy(workspaces, workspaces.id);
 
-const place = tempDirectory();
+const temp = tempDirectory();
 let world: World;
 let many: SeededMany;
 let people: Record<"owner" | "organization_admin" | "member" | "outsider", { client: Client; id: string }>;
 beforeAll(async () => {
   // The clock is stopped: a list that is read late, on a busy machine, would contain agents that timed out in the meantime.
-  world = await openWorld({ directory: place.path, clock: new ManualClock() });
+  world = await openWorld({ directory: temp.path, clock: new ManualClock() });
   if (!world.server.context) return;
   const { store, clock } = getContext(world.server);
   const now = clock.now();
@@ -61,7 +61,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await world[Symbol.asyncDispose]();
-  place[Symbol.dispose]();
+  temp[Symbol.dispose]();
 });
 
 /** The cursor before every workspace. */
@@ -87,7 +87,7 @@ const makeCaller = (kind: "owner" | "organization_admin" | "member"): UserCaller
 };
 
 testInside("[WL-1] every list search uses an index, for every caller", () => {
-  using db = new Database(join(place.path, "slipway.db"), { readonly: true });
+  using db = new Database(join(temp.path, "slipway.db"), { readonly: true });
   const faults: string[] = [];
   for (const kind of ["owner", "organization_admin", "member"] as const) {
     const caller = makeCaller(kind);

@@ -13,17 +13,17 @@ import { openIn, temporaryDirectory } from "./deployments.ts";
 const flush = () => Promise.resolve();
 
 describe("the group-committing writer", () => {
-  let place: ReturnType<typeof temporaryDirectory>;
+  let temp: ReturnType<typeof temporaryDirectory>;
   let store: LocalStore;
   let stops: Error[];
   beforeEach(() => {
-    place = temporaryDirectory();
+    temp = temporaryDirectory();
     stops = [];
-    store = openIn(place.path, { fatal: (error) => stops.push(error) });
+    store = openIn(temp.path, { fatal: (error) => stops.push(error) });
   });
   afterEach(async () => {
     await store.close();
-    place[Symbol.dispose]();
+    temp[Symbol.dispose]();
   });
   const put = (key: string, value = "") => store.commit([insertSetting({ key, value })]);
   const putMany = (count: number, prefix: string) =>
@@ -91,7 +91,7 @@ describe("the group-committing writer", () => {
   });
 
   test("[ST-1] while a group is flushed the loop continues, and new batches form the next group", async () => {
-    const mine = new Database(join(place.path, "slipway.db"));
+    const mine = new Database(join(temp.path, "slipway.db"));
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
     const flushes: PromiseWithResolvers<void>[] = [];
     const slowFlush = (): Promise<void> => {
@@ -119,7 +119,7 @@ describe("the group-committing writer", () => {
   });
 
   test("[ST-16] [ST-26] when a flush fails, waiting callers fail, reads stop, and the process shuts down", async () => {
-    const mine = new Database(join(place.path, "slipway.db"));
+    const mine = new Database(join(temp.path, "slipway.db"));
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
     const failed = Object.assign(new Error("disk I/O error"), { code: "SQLITE_IOERR_FSYNC" });
     const fatalErrors: Error[] = [];
@@ -162,7 +162,7 @@ describe("the group-committing writer", () => {
   });
 
   test("[ST-6] when a batch resolves, another connection sees it", async () => {
-    const other = new Database(join(place.path, "slipway.db"), { readonly: true });
+    const other = new Database(join(temp.path, "slipway.db"), { readonly: true });
     await put("a");
     expect(other.query("select key from settings").values()).toEqual([["a"]]);
     other.close();
@@ -170,7 +170,7 @@ describe("the group-committing writer", () => {
 
   test("[ST-5] a writer whose epoch is no longer the newest writes nothing, refuses all waiting batches and stops", async () => {
     await put("mine");
-    const other = new Database(join(place.path, "slipway.db"));
+    const other = new Database(join(temp.path, "slipway.db"));
     other.run("pragma busy_timeout=5000");
     other.run("update epoch set value = value + 1");
     const outcomes = await Promise.all([
@@ -186,7 +186,7 @@ describe("the group-committing writer", () => {
   });
 
   test("[ST-10] while another program locks the database, batches wait and the loop continues; after the timeout they are refused", async () => {
-    const file = join(place.path, "slipway.db");
+    const file = join(temp.path, "slipway.db");
     const mine = new Database(file);
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
     const writer = new Writer(mine, {
@@ -214,7 +214,7 @@ describe("the group-committing writer", () => {
   });
 
   test("[ST-10] rows without values are counted too, so that every queue is bounded", async () => {
-    const mine = new Database(join(place.path, "slipway.db"));
+    const mine = new Database(join(temp.path, "slipway.db"));
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
     const writer = new Writer(mine, { epoch, queueBytes: 100, flush, committed: () => {}, fatal: () => {} });
     const nothing = { sql: "delete from settings where false", rows: [[]] };

@@ -86,17 +86,17 @@ const bodies = ({ body = {} }: Operation, known: KnownIds): fc.Arbitrary<SentReq
 /** Returns a copy in which one nested object or list has a hostile member: a new one of this name, or in place of an existing one. */
 const spoiltInside = (value: object, at: number, name: string | null, bad: unknown): unknown => {
   const copy = structuredClone(value);
-  const places: object[] = [];
+  const objects: object[] = [];
   const walk = (one: unknown): void => {
     if (typeof one !== "object" || one === null) return;
-    places.push(one);
+    objects.push(one);
     Object.values(one).forEach(walk);
   };
   walk(copy);
-  const place = places[at % places.length] as Record<string, unknown>;
-  const there = Object.keys(place);
+  const object = objects[at % objects.length] as Record<string, unknown>;
+  const there = Object.keys(object);
   const member = name ?? there[at % Math.max(1, there.length)] ?? "none";
-  if (Array.isArray(place)) place.push(bad);
-  else Object.defineProperty(place, member, { value: bad, enumerable: true, configurable: true, writable: true });
+  if (Array.isArray(object)) object.push(bad);
+  else Object.defineProperty(object, member, { value: bad, enumerable: true, configurable: true, writable: true });
   return copy;
 };

@@ -65,7 +65,7 @@ const listFiles = (folder: string): string[] =>
     one.isFile() ? [join(one.parentPath, one.name)] : [],
   );
 
-const drill = async (settings: Record<string, string>, place: string): Promise<void> => {
+const drill = async (settings: Record<string, string>, location: string): Promise<void> => {
   using home = tempDirectory();
   using second = tempDirectory();
   makeOddTree(home.path);
@@ -86,7 +86,7 @@ const drill = async (settings: Record<string, string>, place: string): Promise<v
   expect(statSync(join(to, "sparse")).blocks).toBeLessThan(1_000);
 
   // Neither contents nor names are readable in the repository.
-  for (const file of listFiles(place)) {
+  for (const file of listFiles(location)) {
     const text = readFileSync(file).toString("latin1");
     expect(text.includes("#!/bin/sh")).toBe(false);
     expect(text.includes("dangling")).toBe(false);
@@ -101,7 +101,7 @@ const drill = async (settings: Record<string, string>, place: string): Promise<v
   await store.verify(WORKSPACE, next.id, signal);
 
   await store.remove(WORKSPACE, [next.id], signal);
-  expect(listFiles(place)).toEqual([]);
+  expect(listFiles(location)).toEqual([]);
 };
 
 testNeeding(
@@ -142,14 +142,14 @@ for (const { engine, needed } of WAYS) {
     needed,
     `[HB-4][HB-5] a backup by ${engine} that ends early does not count; an altered one is detected, and nothing of it is restored`,
     async () => {
-      using place = tempDirectory();
+      using temp = tempDirectory();
       using home = tempDirectory();
       makeOddTree(home.path);
-      const store = open({ SLIPWAY_HOME_BACKUP_DIR: place.path, ...settings });
+      const store = open({ SLIPWAY_HOME_BACKUP_DIR: temp.path, ...settings });
       await expect(write(store, failing(home.path))).rejects.toThrow("the disk has failed");
       expect(await store.list()).toEqual([]);
       const created = await write(store, pack(home.path));
-      const largest = listFiles(place.path).toSorted((a, b) => statSync(b).size - statSync(a).size)[0] ?? "";
+      const largest = listFiles(temp.path).toSorted((a, b) => statSync(b).size - statSync(a).size)[0] ?? "";
       const altered = readFileSync(largest);
       altered.writeUInt8(altered.readUInt8(1_000) ^ 1, 1_000);
       rmSync(largest);
@@ -168,16 +168,16 @@ for (const { engine, needed } of WAYS) {
 }
 
 test("[HB-1][HB-2][HB-3][HB-7] a backup without restic is restored from a folder", async () => {
-  using place = tempDirectory();
-  await drill({ SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" }, place.path);
+  using temp = tempDirectory();
+  await drill({ SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" }, temp.path);
 });
 
 test("[HB-2][HB-4] an unchanged home adds almost no data, one inserted byte little, and no backup is based on a damaged one", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   using home = tempDirectory();
   const parts = Array.from({ length: 256 }, () => crypto.getRandomValues(new Uint8Array(65_536)));
   writeFileSync(join(home.path, "data"), Buffer.concat(parts));
-  const store = open({ SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" });
+  const store = open({ SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" });
   const first = await write(store, pack(home.path));
   expect(first.bytes).toBeGreaterThan(16_000_000);
   const same = await write(store, pack(home.path), first.id);
@@ -222,15 +222,15 @@ testNeeding(
     using home = tempDirectory();
     makeOddTree(home.path, 1_000_000);
     writeFileSync(join(home.path, "random"), crypto.getRandomValues(new Uint8Array(65_536)).toBase64());
-    const place = join(parent.path, "small");
-    mkdirSync(place);
-    if (Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place]).exitCode !== 0) return;
+    const folder = join(parent.path, "small");
+    mkdirSync(folder);
+    if (Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]).exitCode !== 0) return;
     try {
-      const store = open({ SLIPWAY_HOME_BACKUP_DIR: place, SLIPWAY_HOME_BACKUP_ENGINE: "archive" });
+      const store = open({ SLIPWAY_HOME_BACKUP_DIR: folder, SLIPWAY_HOME_BACKUP_ENGINE: "archive" });
       await expect(write(store, pack(home.path))).rejects.toThrow("there is no space left");
       expect(await store.list()).toEqual([]);
     } finally {
-      Bun.spawnSync(["umount", place]);
+      Bun.spawnSync(["umount", folder]);
     }
   },
 );
@@ -257,8 +257,8 @@ test("[HB-8] contradictory settings, and a program that is not restic, are refus
   expect(getConfigError({ SLIPWAY_HOME_BACKUP_ENGINE: "archive", SLIPWAY_HOME_BACKUP_RESTIC: "/r" })).toContain(
     "does not use restic",
   );
-  using place = tempDirectory();
-  const settings = { SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "restic" };
+  using temp = tempDirectory();
+  const settings = { SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "restic" };
   await expect(open({ ...settings, SLIPWAY_HOME_BACKUP_RESTIC: "/no/restic" }).chooseEngine()).rejects.toThrow(
     "not installed",
   );

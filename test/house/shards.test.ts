@@ -43,8 +43,8 @@ const countWithoutOwner = (path: string): number => {
 };
 
 test("[CP-68] every write outside of actors says whose rows it writes", () => {
-  const places = ["actors/**/*.ts", "src/domain/connections/*.ts"];
-  const written = places.flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)]);
+  const globs = ["actors/**/*.ts", "src/domain/connections/*.ts"];
+  const written = globs.flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)]);
   const found = Object.fromEntries(
     written.map((path) => [path, countWithoutOwner(path)]).filter(([, count]) => count !== 0),
   );

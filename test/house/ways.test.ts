@@ -34,15 +34,15 @@ const isElsewhere = (file: string): boolean => file.startsWith("src/daemon/");
 /** Returns a file's imports, as repository paths. */
 const listImports = (file: string): Set<string> => {
   const imports = [...readPage(file).matchAll(/from "([^"]+)"/g)].map(([, path = ""]) => path);
-  const places: Readonly<Record<string, string>> = {
+  const folders: Readonly<Record<string, string>> = {
     "#src/": "src/",
     "#domain/": "src/domain/",
     "#actors/": "actors/",
   };
   return new Set(
     imports.map((path) => {
-      const alias = Object.keys(places).find((one) => path.startsWith(one));
-      return alias ? places[alias] + path.slice(alias.length) : join(file, "..", path);
+      const alias = Object.keys(folders).find((one) => path.startsWith(one));
+      return alias ? folders[alias] + path.slice(alias.length) : join(file, "..", path);
     }),
   );
 };

@@ -106,8 +106,8 @@ const build = (dockerfile: string, { target, context, limit }: Asked = {}): Prom
       return image.includes("/") ? `for ${image}` : undefined;
     },
   };
-  const place = { dockerfile: "Dockerfile", context: "", args: {}, tree, dockerfile_id: tree };
-  const plan = { url: "http://git.example.com/app", commit: tree, features: [], build: { ...place, target } };
+  const source = { dockerfile: "Dockerfile", context: "", args: {}, tree, dockerfile_id: tree };
+  const plan = { url: "http://git.example.com/app", commit: tree, features: [], build: { ...source, target } };
   const host = `tcp://127.0.0.1:${server.port}`;
   const max_bytes = Number.POSITIVE_INFINITY;
   const max_context_bytes = limit ?? max_bytes;

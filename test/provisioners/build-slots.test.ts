@@ -3,13 +3,13 @@ import { expect, test } from "bun:test";
 import { BuildSlots } from "#src/provisioners/docker/build-slots.ts";
 
 test("[RW-24] two images are built at a time, one for each person, and those waiting keep their order", async () => {
-  const places = new BuildSlots(2);
+  const slots = new BuildSlots(2);
   const { signal } = new AbortController();
   const began: string[] = [];
   const takePlace = async (owner_id: string, as = owner_id, by = signal): Promise<Disposable> => {
-    const place = await places.acquire(owner_id, by, () => began.push(`${as} waits`));
+    const slot = await slots.acquire(owner_id, by, () => began.push(`${as} waits`));
     began.push(as);
-    return place;
+    return slot;
   };
   const ann = await takePlace("ann");
   const more = takePlace("ann", "ann's second");
@@ -26,6 +26,6 @@ test("[RW-24] two images are built at a time, one for each person, and those wai
   ann[Symbol.dispose]();
   (await more)[Symbol.dispose]();
   last[Symbol.dispose]();
-  await expect(places.acquire("dan", gone.signal, () => {})).rejects.toThrow("cancelled");
+  await expect(slots.acquire("dan", gone.signal, () => {})).rejects.toThrow("cancelled");
   (await takePlace("dan"))[Symbol.dispose]();
 });

@@ -37,8 +37,8 @@ const runBuild = (provisioner: Provisioner, transition: Transition, claimed = fa
 const refusal = (work: Promise<unknown>) => work.then(() => "", String);
 
 test("[PB-8] a running container continues, a stopped one is restarted, and a missing one fails the build", async () => {
-  using place = tempDirectory();
-  await using engine = new FakeDocker(place.path);
+  using temp = tempDirectory();
+  await using engine = new FakeDocker(temp.path);
   const accessUrl = () => new URL("http://127.0.0.1:7080/");
   const docker = new DockerProvisioner({ host: engine.host, clock: systemClock, accessUrl });
   await runBuild(docker, "start");
@@ -55,17 +55,17 @@ test("[PB-8] a running container continues, a stopped one is restarted, and a mi
 });
 
 test("[PB-8] a running process continues, a dead one is restarted with its token, and one without a record fails the build", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const daemon = 'cat "$SLIPWAY_AGENT_TOKEN_FILE" > "$HOME/token"; while :; do sleep 0.05; done';
   const local = new LocalProvisioner({
-    root: place.path,
+    root: temp.path,
     clock: systemClock,
     accessUrl: () => new URL("http://127.0.0.1:7080/"),
     command: ["/bin/sh", "-c", daemon],
     environment: { PATH: process.env.PATH },
     grace: 0,
   });
-  const folder = join(place.path, WORKSPACE);
+  const folder = join(temp.path, WORKSPACE);
   const token = join(folder, "home", "token");
   const pid = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
   await runBuild(local, "start");

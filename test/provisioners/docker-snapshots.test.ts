@@ -184,8 +184,8 @@ testNeeding(
   "[SN-11][SN-20] an engine that becomes unreachable during a copy leaves nothing behind and nothing paused; a restore of several volumes swaps all of them together",
   async () => {
     await engine.connect();
-    using place = tempDirectory();
-    using proxy = new EngineProxy(join(place.path, "engine.sock"), host.replace("unix://", ""));
+    using temp = tempDirectory();
+    using proxy = new EngineProxy(join(temp.path, "engine.sock"), host.replace("unix://", ""));
     const remote = new DockerProvisioner({
       host: proxy.host,
       clock: systemClock,

@@ -35,17 +35,17 @@ const external = (echo: Manifest["echo"], tags: Record<string, string> = {}): Ma
 const open = async (options: Parameters<typeof openWorld>[0] = {}) => {
   const world = await openWorld(options);
   const { key } = await makeKey(world.admin);
-  const place = tempDirectory();
+  const temp = tempDirectory();
   const start = (name: string, more: Partial<Parameters<typeof startWorker>[0]> = {}) =>
-    startWorker({ url: world.server.url, key, name, directory: place.path, ...more });
+    startWorker({ url: world.server.url, key, name, directory: temp.path, ...more });
   return {
     ...world,
     key,
-    place,
+    place: temp,
     start,
     async [Symbol.asyncDispose]() {
       await world[Symbol.asyncDispose]();
-      place[Symbol.dispose]();
+      temp[Symbol.dispose]();
     },
   };
 };
@@ -194,12 +194,12 @@ const serve = async (directory: string, port = "0") => {
 
 test("[PV-11] a server that is killed and restarted during a build hands it out again, and the worker reconnects automatically", async () => {
   using directory = tempDirectory();
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const { child: first, url } = await serve(directory.path);
   const before = await new Client(url).signIn(ADMIN.email, ADMIN.password);
   const { key } = await makeKey(before);
   const template = await makeTemplate(before, JSON.stringify(external({ logs: ["begun"], hang: true })));
-  await using worker = startWorker({ url, key, name: "steady", directory: place.path });
+  await using worker = startWorker({ url, key, name: "steady", directory: temp.path });
   await worker.connected();
   const { id, latest_build } = await createWorkspace(before, template.id);
   await awaitLine(before, latest_build.id, "begun");

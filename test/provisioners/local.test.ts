@@ -60,8 +60,8 @@ const waitForFile = async (folder: string, name: string): Promise<void> => {
 };
 
 test("[LP-1] start runs the daemon in its own session, with only the environment that a shell needs", async () => {
-  using place = tempDirectory();
-  const one = setup(place.path);
+  using temp = tempDirectory();
+  const one = setup(temp.path);
   await one.run("start");
   await waitForFile(one.home, "seen");
   const seen = readFileSync(join(one.home, "seen"), "utf8");
@@ -81,8 +81,8 @@ test("[LP-1] start runs the daemon in its own session, with only the environment
 });
 
 test("[LP-2] stop lets the daemon exit on its own, then ends every process of the workspace, also in other sessions", async () => {
-  using place = tempDirectory();
-  const one = setup(place.path);
+  using temp = tempDirectory();
+  const one = setup(temp.path);
   await one.run("start");
   await waitForFile(one.home, "seen");
   const daemon = findMark(one.pid());
@@ -96,11 +96,11 @@ test("[LP-2] stop lets the daemon exit on its own, then ends every process of th
 });
 
 test("[LP-3] delete removes the folder and follows no link out of it; a folder that is a link is refused", async () => {
-  using place = tempDirectory();
-  const outside = join(place.path, "outside");
+  using temp = tempDirectory();
+  const outside = join(temp.path, "outside");
   mkdirSync(outside);
   writeFileSync(join(outside, "precious"), "");
-  const root = join(place.path, "workspaces");
+  const root = join(temp.path, "workspaces");
   const one = setup(root);
   await one.run("start");
   await waitForFile(one.home, "seen");
@@ -116,8 +116,8 @@ test("[LP-3] delete removes the folder and follows no link out of it; a folder t
 });
 
 test("[LP-4] a second start ends the first daemon; a process that only has its ID is left alone", async () => {
-  using place = tempDirectory();
-  const one = setup(place.path);
+  using temp = tempDirectory();
+  const one = setup(temp.path);
   await one.run("start");
   await waitForFile(one.home, "seen");
   const first = findMark(one.pid());
@@ -135,8 +135,8 @@ test("[LP-4] a second start ends the first daemon; a process that only has its I
 });
 
 test("[LP-5] a daemon that does not exit within the grace period is killed", async () => {
-  using place = tempDirectory();
-  const one = setup(place.path, STUBBORN, 200);
+  using temp = tempDirectory();
+  const one = setup(temp.path, STUBBORN, 200);
   await one.run("start");
   await waitForFile(one.home, "seen");
   const daemon = findMark(one.pid());
@@ -145,8 +145,8 @@ test("[LP-5] a daemon that does not exit within the grace period is killed", asy
 });
 
 test("[LP-6] daemons that died while the server was down are restarted with their token; running ones are left alone", async () => {
-  using place = tempDirectory();
-  const one = setup(place.path);
+  using temp = tempDirectory();
+  const one = setup(temp.path);
   await one.run("start");
   const before = one.pid();
   await one.provisioner.recover([{ id: one.id, state: null }]);
@@ -161,8 +161,8 @@ test("[LP-6] daemons that died while the server was down are restarted with thei
 });
 
 test("[LP-7] a canceled start leaves nothing running", async () => {
-  using place = tempDirectory();
-  const one = setup(place.path);
+  using temp = tempDirectory();
+  const one = setup(temp.path);
   const abort = new AbortController();
   const stop: Report = { log: () => abort.abort(new Error("cancelled")), timing: () => {} };
   const start = { ...ECHO, provisioner: "local" as const };

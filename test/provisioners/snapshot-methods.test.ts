@@ -45,8 +45,8 @@ const mounts = {
   btrfs: mountFileSystem(["mkfs.btrfs", "-q"], "btrfs"),
   reflink: mountFileSystem(["mkfs.xfs", "-q"], "reflink"),
 } as const;
-const makeNeed = (place: string | undefined, file: string) => ({
-  found: place !== undefined,
+const makeNeed = (location: string | undefined, file: string) => ({
+  found: location !== undefined,
   reason: `needs ${file} and loop devices`,
   file,
 });
@@ -75,19 +75,19 @@ const story = async (root: string, method: SnapshotMethod): Promise<void> => {
   // Folder sizes depend on the file system.
   const listFiles = (home: string): string => listEntries(home).replace(/^(.* d \d+) \d+/gm, "$1");
   const before = listFiles(folder.home);
-  const place = { workspace_id: id, snapshot_id };
+  const ref = { workspace_id: id, snapshot_id };
   expect(await homes.method(id)).toBe(method);
-  const created = await homes.capture(place, signal);
+  const created = await homes.capture(ref, signal);
   expect(created.method).toBe(method);
-  expect(await homes.capture(place, signal)).toEqual(created);
+  expect(await homes.capture(ref, signal)).toEqual(created);
   runCommand("chmod", "-R", "u+w", folder.home);
   runCommand("find", folder.home, "-mindepth", "1", "-delete");
   writeFileSync(homePath("later"), "x");
-  await homes.restore(id, place, signal);
+  await homes.restore(id, ref, signal);
   expect(listFiles(folder.home)).toBe(before);
   // Through an archive, as a home backup stores it.
   const copied = { workspace_id: id, snapshot_id: uuid() };
-  await homes.pack(place, signal, (packed) => homes.unpack(copied, packed, signal));
+  await homes.pack(ref, signal, (packed) => homes.unpack(copied, packed, signal));
   await homes.restore(id, copied, signal);
   expect(listFiles(folder.home)).toBe(before);
   await homes.discard(copied);
@@ -95,20 +95,20 @@ const story = async (root: string, method: SnapshotMethod): Promise<void> => {
   writeFileSync(homePath("run.sh"), "changed");
   const other = new WorkspaceFolder(join(root, "workspaces"), fork);
   other.create();
-  await homes.restore(fork, place, signal);
+  await homes.restore(fork, ref, signal);
   expect(listFiles(other.home)).toBe(before);
   expect(readFileSync(join(other.home, "run.sh"), "utf8")).toBe("#!/bin/sh\n");
   // If a copy is damaged or missing, the existing files stay.
   if (method === "archive") {
     writeFileSync(join(folder.snapshot(snapshot_id), "home.tar.zst"), "damaged");
-    expect(homes.restore(id, place, signal)).rejects.toThrow("could not unpack the snapshot");
-    await homes.restore(id, place, signal).catch(() => {});
+    expect(homes.restore(id, ref, signal)).rejects.toThrow("could not unpack the snapshot");
+    await homes.restore(id, ref, signal).catch(() => {});
     expect(readFileSync(homePath("run.sh"), "utf8")).toBe("changed");
   }
-  await homes.discard(place);
+  await homes.discard(ref);
   expect(existsSync(folder.snapshot(snapshot_id))).toBe(false);
-  expect(homes.restore(id, place, signal)).rejects.toThrow("The snapshot's files are missing.");
-  await homes.restore(id, place, signal).catch(() => {});
+  expect(homes.restore(id, ref, signal)).rejects.toThrow("The snapshot's files are missing.");
+  await homes.restore(id, ref, signal).catch(() => {});
   expect(readFileSync(homePath("run.sh"), "utf8")).toBe("changed");
   folder.remove();
   other.remove();
@@ -133,16 +133,16 @@ testNeeding([makeNeed(mounts.btrfs, "mkfs.btrfs")], "[FO-8] on btrfs forks share
     const { blocks, bfree, bsize } = statfsSync(root);
     return (blocks - bfree) * bsize;
   };
-  const place = { workspace_id: uuid(), snapshot_id: uuid() };
-  makeFolder(place.workspace_id).create();
+  const ref = { workspace_id: uuid(), snapshot_id: uuid() };
+  makeFolder(ref.workspace_id).create();
   const size = 64 * 1024 * 1024;
-  runCommand("sh", "-c", `head -c ${size} /dev/urandom > '${makeFolder(place.workspace_id).home}/large'`);
-  await homes.capture(place, signal);
+  runCommand("sh", "-c", `head -c ${size} /dev/urandom > '${makeFolder(ref.workspace_id).home}/large'`);
+  await homes.capture(ref, signal);
   const before = readUsedBytes();
   const forks = Array.from({ length: 20 }, () => uuid());
   for (const id of forks) {
     makeFolder(id).prepare();
-    await homes.restore(id, place, signal);
+    await homes.restore(id, ref, signal);
     expect(statSync(join(makeFolder(id).home, "large")).size).toBe(size);
   }
   expect(readUsedBytes() - before).toBeLessThan(size / 4);
@@ -155,12 +155,12 @@ testNeeding(
 );
 
 test("[SN-19] a home with an unreadable folder is not copied, and the error names the folder", async () => {
-  using place = tempDirectory();
-  const [home, to] = [join(place.path, "home"), join(place.path, "copy")];
+  using temp = tempDirectory();
+  const [home, to] = [join(temp.path, "home"), join(temp.path, "copy")];
   for (const path of [join(home, "a"), join(home, "private folder"), to]) mkdirSync(path, { recursive: true });
   const isRoot = process.geteuid?.() === 0;
   if (isRoot) runCommand("chown", "-R", "65534:65534", home);
-  chmodSync(place.path, 0o711);
+  chmodSync(temp.path, 0o711);
   chmodSync(join(home, "private folder"), 0);
   const copied = copyHome("archive", { home, to, as: isRoot ? { uid: 65534, gid: 65534 } : undefined }, signal);
   await expect(copied).rejects.toThrow("it can't read ~/private folder (permission denied)");

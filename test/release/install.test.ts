@@ -78,13 +78,13 @@ const machine = (without: readonly string[] = [], scripts: Readonly<Record<strin
     const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
     return { code, text: output + errors };
   };
-  const place = join(folder, "place");
+  const target = join(folder, "place");
   return {
     folder,
-    place,
+    place: target,
     install,
     /** Returns the content of the program's folder. */
-    there: () => (existsSync(place) ? readdirSync(place) : []),
+    there: () => (existsSync(target) ? readdirSync(target) : []),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };
 };

@@ -41,8 +41,8 @@ testNeeding(
     await using world = await openWorld({ env: LOCAL });
     const { admin } = world;
     const { public_key: own } = await admin.get<GitSshKey>("/api/v2/users/me/gitsshkey");
-    using place = tempDirectory();
-    using host = await sshHost(needs.sshd.file, needs.sshKeygen.file, place.path, "");
+    using temp = tempDirectory();
+    using host = await sshHost(needs.sshd.file, needs.sshKeygen.file, temp.path, "");
     const url = host.url(git.bare("app"));
     const read = () => admin.post<RepositoryFound>("/api/v2/repositories/read", { repository: { url } });
 
@@ -152,7 +152,7 @@ test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repositor
 });
 
 test("[DK-4] a URL determines where ssh reaches the repository, and the kind of host where keys are added", () => {
-  const places: readonly (readonly [string, string, string?])[] = [
+  const locations: readonly (readonly [string, string, string?])[] = [
     ["git@github.com:acme/app.git", "ssh://git@github.com/acme/app.git", "/acme/app/settings/keys/new"],
     [
       "https://gitlab.com/a/b/c",
@@ -164,7 +164,7 @@ test("[DK-4] a URL determines where ssh reaches the repository, and the kind of 
     ["ssh://me@git.example.com:2222/a/b", "ssh://me@git.example.com:2222/a/b"],
     ["https://git.example.com/projects/ab/repos/c/browse", "ssh://git@git.example.com:7999/ab/c.git"],
   ];
-  for (const [link, ssh_url, page] of places) {
+  for (const [link, ssh_url, page] of locations) {
     const found = findDeployKeyLocation(link);
     expect([link, found?.ssh_url]).toEqual([link, ssh_url]);
     const settings = found && toDeploySettingsUrl(found.url, undefined);

@@ -19,13 +19,13 @@ import { openWorld } from "#test/support/workspaces.ts";
 import { openGitWorld } from "./world.ts";
 
 const PATH = "/api/v2/repositories/prebuilds";
-const place = tempDirectory();
+const temp = tempDirectory();
 const git = openGitWorld();
 afterAll(() => {
   git[Symbol.dispose]();
-  place[Symbol.dispose]();
+  temp[Symbol.dispose]();
 });
-const program = join(place.path, "slipway");
+const program = join(temp.path, "slipway");
 // The beginning of a Linux program; it is never started here.
 writeFileSync(
   program,

@@ -141,8 +141,8 @@ test("[RW-11] one person reads two repositories at a time, so that a slow host d
   });
   const readAs = async (client: Client, at: string): Promise<number> =>
     (await client.fetch("POST", "/api/v2/repositories/read", { repository: { url: at } })).status;
-  const places = Array.from({ length: 19 }, (_, at) => at);
-  const reads = places.map((at) => readAs(eve, `${slow.url}app-${at}`));
+  const positions = Array.from({ length: 19 }, (_, at) => at);
+  const reads = positions.map((at) => readAs(eve, `${slow.url}app-${at}`));
   // Two are read, sixteen wait, and one is refused.
   expect(await Promise.race(reads)).toBe(503);
   expect(await readAs(bob, url)).toBe(200);
@@ -180,9 +180,9 @@ test("[RW-20] a member who does not own the deployment cannot read from the serv
 });
 
 test("[RW-10] never calls a non-public address on a server that others use, and follows no redirect to one", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const outbound = new Outbound({ clock: systemClock, allowed: [], resolve: async () => ["127.0.0.1"] });
-  const reader = new RepositoryReader({ outbound, clock: systemClock, root: place.path });
+  const reader = new RepositoryReader({ outbound, clock: systemClock, root: temp.path });
   const refs = listCandidateRefs({});
   for (const one of [url, "http://git.example.com/app"]) {
     const refused = reader.open({ url: one, refs });
@@ -197,7 +197,7 @@ test("[RW-10] never calls a non-public address on a server that others use, and 
     },
   });
   const here = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
-  const redirected = new RepositoryReader({ outbound: here, clock: systemClock, root: place.path });
+  const redirected = new RepositoryReader({ outbound: here, clock: systemClock, root: temp.path });
   await expect(redirected.open({ url: `http://127.0.0.1:${host.port}/app`, refs })).rejects.toThrow(
     "not a public address",
   );
@@ -213,9 +213,9 @@ test("[RW-10] sends a token only to its own host, and follows a repository that 
       return Response.redirect(`${url}.git/info/refs?service=git-upload-pack`);
     },
   });
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
-  const reader = new RepositoryReader({ outbound, clock: systemClock, root: join(place.path, "copies") });
+  const reader = new RepositoryReader({ outbound, clock: systemClock, root: join(temp.path, "copies") });
   const credential = { username: "ann", password: "secret" };
   const moved = `http://127.0.0.1:${host.port}/old`;
   using found = await reader.open({ url: moved, refs: listCandidateRefs({}), credential });
@@ -224,8 +224,8 @@ test("[RW-10] sends a token only to its own host, and follows a repository that 
 });
 
 test("[RW-11] stops at its limits of time and size, and leaves nothing behind", async () => {
-  using place = tempDirectory();
-  const root = join(place.path, "copies");
+  using temp = tempDirectory();
+  const root = join(temp.path, "copies");
   const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
   using silent = Bun.serve({ port: 0, fetch: () => new Promise<Response>(() => {}) });
   const slow = new RepositoryReader({ outbound, clock: systemClock, root, timeout_ms: 200 });
@@ -453,11 +453,11 @@ const servePack = (commit: string, pack: Buffer) =>
   });
 
 test("[RW-11] a small pack whose object claims gigabytes takes little memory", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const tree = { type: TREE, content: Buffer.alloc(1_000), claimed: 3 * 1024 * 1024 * 1024 };
   using host = servePack("1".repeat(40), createPack(tree));
   const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
-  const reader = new RepositoryReader({ outbound, clock: systemClock, root: join(place.path, "copies") });
+  const reader = new RepositoryReader({ outbound, clock: systemClock, root: join(temp.path, "copies") });
   const refs = listCandidateRefs({});
   await expect(reader.open({ url: `http://127.0.0.1:${host.port}/x/y`, refs })).rejects.toThrow(
     /^Git needs more than \d+ MiB of memory/,

@@ -22,8 +22,8 @@ const head = app.git("rev-parse", "HEAD").trim();
 /** Runs the start scripts of a plan as an agent does, in their own home. */
 const start = async (home: string, changes: Partial<RepositoryPlan> = {}, agent = "agent-1") => {
   const plan: RepositoryPlan = Object.assign(await makePlan({}), { url: git.link("app") }, changes);
-  const place = { root: '"$HOME/app"', folder: '"$HOME/app"', state: '"$HOME/state"' };
-  const ends = toRepositoryScripts(plan, place).map(async ({ script }) => {
+  const folders = { root: '"$HOME/app"', folder: '"$HOME/app"', state: '"$HOME/state"' };
+  const ends = toRepositoryScripts(plan, folders).map(async ({ script }) => {
     const child = Bun.spawn(["sh", "-c", script], {
       cwd: home,
       env: { PATH: process.env.PATH ?? "", HOME: home, SLIPWAY_WORKSPACE_AGENT_ID: agent, GIT_TERMINAL_PROMPT: "0" },

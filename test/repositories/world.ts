@@ -19,8 +19,8 @@ export type GitWorld = Disposable & {
 
 /** `counts` decides which tokens may read; by default none is needed. `address` is where containers reach this machine. */
 export const openGitWorld = (counts: (token: string) => boolean = () => true, address?: string): GitWorld => {
-  const place = tempDirectory();
-  const hosted = join(place.path, "hosted");
+  const temp = tempDirectory();
+  const hosted = join(temp.path, "hosted");
   const web = httpGitHost(needs.git.file, hosted, counts, address && "0.0.0.0");
   const host = address === undefined ? web.url.host : `${address}:${web.url.port}`;
   const bare = (name: string): string => join(hosted, `${name}.git`);
@@ -33,7 +33,7 @@ export const openGitWorld = (counts: (token: string) => boolean = () => true, ad
       for (const key of ["uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"]) {
         await runProgram([needs.git.file, "-C", bare(name), "config", key, "true"]);
       }
-      const repository = makeRepository(join(place.path, "work", name), { empty: true });
+      const repository = makeRepository(join(temp.path, "work", name), { empty: true });
       for (const [path, text] of Object.entries(files)) repository.write(path, text);
       repository.git("add", ".");
       repository.git("commit", "-q", "--allow-empty", "-m", "first");
@@ -43,7 +43,7 @@ export const openGitWorld = (counts: (token: string) => boolean = () => true, ad
     },
     [Symbol.dispose]() {
       web[Symbol.dispose]();
-      place[Symbol.dispose]();
+      temp[Symbol.dispose]();
     },
   };
 };

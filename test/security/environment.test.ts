@@ -47,13 +47,13 @@ const serve = async (directory: string, env: Record<string, string>) => {
 testOnLinux(
   "[CF-17] a server hides the secrets that it was started with in its environment, and keeps them across a reload",
   async () => {
-    using place = tempDirectory();
+    using temp = tempDirectory();
     const secrets = {
       SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
       SLIPWAY_EXTERNAL_AUTH: PROVIDER,
       SLIPWAY_TOKEN: "a-token-of-the-operator",
     };
-    await using server = await serve(place.path, { FIRST: "1", ...secrets, LAST: "kept" });
+    await using server = await serve(temp.path, { FIRST: "1", ...secrets, LAST: "kept" });
     const shown = server.environ();
     for (const [name, value] of Object.entries(secrets)) {
       expect(shown).not.toContain(name);
@@ -71,8 +71,8 @@ testOnLinux(
 );
 
 testOnLinux("[CF-17] daemons of local workspaces do not get the server's secrets", async () => {
-  using place = tempDirectory();
-  await using server = await serve(place.path, { SLIPWAY_ADMIN_PASSWORD: ADMIN.password });
+  using temp = tempDirectory();
+  await using server = await serve(temp.path, { SLIPWAY_ADMIN_PASSWORD: ADMIN.password });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const [local] = await admin.get<{ id: string }[]>("/api/v2/templates");
   const { id } = await createWorkspace(admin, local?.id ?? "");
@@ -81,9 +81,9 @@ testOnLinux("[CF-17] daemons of local workspaces do not get the server's secrets
     id,
     ({ latest_build }) => latest_build.resources[0]?.agents[0]?.lifecycle_state === "ready",
   );
-  const record = JSON.parse(readFileSync(join(place.path, "data", "workspaces", id, "daemon.json"), "utf8"));
+  const record = JSON.parse(readFileSync(join(temp.path, "data", "workspaces", id, "daemon.json"), "utf8"));
   const shown = readFileSync(`/proc/${record.pid}/environ`, "latin1");
-  expect(shown).toContain(`HOME=${join(place.path, "data", "workspaces", id, "home")}`);
+  expect(shown).toContain(`HOME=${join(temp.path, "data", "workspaces", id, "home")}`);
   expect(shown).not.toContain(record.token);
   expect(shown).not.toContain(ADMIN.password);
   await createBuild(admin, id, "delete");
@@ -93,10 +93,10 @@ testOnLinux("[CF-17] daemons of local workspaces do not get the server's secrets
 testOnLinux(
   "[CF-16] a server starts and reloads with a secret from a file, which its environment does not contain",
   async () => {
-    using place = tempDirectory();
-    const file = join(place.path, "password");
+    using temp = tempDirectory();
+    const file = join(temp.path, "password");
     writeFileSync(file, `${ADMIN.password}\n`, { mode: 0o600 });
-    await using server = await serve(place.path, { SLIPWAY_ADMIN_PASSWORD_FILE: file });
+    await using server = await serve(temp.path, { SLIPWAY_ADMIN_PASSWORD_FILE: file });
     await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     expect(await server.reload()).toContain("settings were reloaded");
     expect(server.environ()).toContain(`SLIPWAY_ADMIN_PASSWORD_FILE=${file}`);

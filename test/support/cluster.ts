@@ -51,7 +51,7 @@ type ClusterPlaces = {
 
 export const startCluster = async (places: ClusterPlaces = {}): Promise<TestCluster> => {
   const database = places.database ?? (await createDatabase());
-  const place = tempDirectory();
+  const temp = tempDirectory();
   const nodes = new Map<number, NodeProcess>();
   const ports = new Map<number, number>();
   const start: TestCluster["start"] = async (n, { env = {}, waits = READY, program = toProgramCommand() } = {}) => {
@@ -60,16 +60,16 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
     const { address, through } = places.place?.(n) ?? { address: "127.0.0.1", through: [] };
     const id = `${address}:${port}`;
     const child = Bun.spawn([...through, ...program, "serve"], {
-      cwd: place.path,
+      cwd: temp.path,
       env: {
         PATH: process.env.PATH ?? "",
-        HOME: place.path,
+        HOME: temp.path,
         TMPDIR: process.env.TMPDIR ?? "/tmp",
         SLIPWAY_DATABASE_URL: database.url,
         SLIPWAY_ENCRYPTION_KEY: KEY,
         SLIPWAY_ADDRESS: id,
         SLIPWAY_NODE_ADDRESS: id,
-        SLIPWAY_DATA_DIR: join(place.path, `node-${n}`),
+        SLIPWAY_DATA_DIR: join(temp.path, `node-${n}`),
         SLIPWAY_CLUSTER_LEASE: `${LEASE_MS}ms`,
         SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
         SLIPWAY_ADMIN_EMAIL: ADMIN.email,
@@ -136,7 +136,7 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
         await node.exited;
       }
       await database.remove();
-      place[Symbol.dispose]();
+      temp[Symbol.dispose]();
     },
   };
 };

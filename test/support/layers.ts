@@ -131,7 +131,7 @@ export const findImportProblem = (file: string, specifier: string): string | und
   if (to === from) return undefined;
   if (!listReachable(from).has(to)) return `${file} imports ${specifier}: ${from} may not import ${to}`;
   const api = LIBRARIES[to];
-  if (api && !api.some((place) => target.startsWith(place)))
+  if (api && !api.some((folder) => target.startsWith(folder)))
     return `${file} imports ${specifier}: other folders import ${api[0]}`;
   if (LIBRARIES[from] && !LIBRARIES[to] && !LIBRARY_BASE.includes(target))
     return `${file} imports ${specifier}: ${from} must not depend on the product`;
@@ -176,21 +176,21 @@ export const findImportCycles = (imports: ReadonlyMap<string, readonly string[]>
 /** Returns the longest entry of PLACES that contains the file. */
 export function findPlace(file: string): string | undefined {
   return Object.keys(PLACES)
-    .filter((place) => file === place || file.startsWith(`${place}/`))
+    .filter((folder) => file === folder || file.startsWith(`${folder}/`))
     .sort((a, b) => b.length - a.length)[0];
 }
 
 function findPackageProblem(file: string, from: string, specifier: string): string | undefined {
   const rule = PACKAGES.find(({ name }) => name.test(specifier));
-  if (!rule || rule.places.some((place) => place === from || place === file)) return undefined;
+  if (!rule || rule.places.some((folder) => folder === from || folder === file)) return undefined;
   return `${file} imports ${specifier}: only ${rule.places.join(", ")} may`;
 }
 
 // src/main.ts and src/cli/help.ts: `./cli/help.ts` is in a folder next to the file.
 const sharesNoFolder = (file: string, target: string): boolean => !target.startsWith(`${dirname(file)}/`);
 
-function listReachable(place: string, seen = new Set<string>()): Set<string> {
-  for (const next of PLACES[place] ?? []) {
+function listReachable(layer: string, seen = new Set<string>()): Set<string> {
+  for (const next of PLACES[layer] ?? []) {
     if (seen.has(next)) continue;
     seen.add(next);
     listReachable(next, seen);

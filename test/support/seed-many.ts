@@ -76,7 +76,7 @@ export const seedMany = async (store: Store, now: number, size: Size = {}): Prom
   await store.commit(
     templates.flatMap((id, i): Statement[] => {
       const version_id = versions[i] as string;
-      const place = { organization_id, created_by, ...times };
+      const common = { organization_id, created_by, ...times };
       const job = { id: uuid(), key: import_keys + i, organization_id, initiator_id: created_by, file_id };
       const type = "template_version_import";
       const input = { template_version_id: version_id };
@@ -84,9 +84,9 @@ export const seedMany = async (store: Store, now: number, size: Size = {}): Prom
       const name = `kind-${i}`;
       return [
         insertJob({ ...job, type, provisioner: "echo", input, ...done, ...times }),
-        insertTemplate({ ...place, id, name, provisioner: "echo", active_version_id: version_id }),
+        insertTemplate({ ...common, id, name, provisioner: "echo", active_version_id: version_id }),
         insertTemplateVersion({
-          ...place,
+          ...common,
           id: version_id,
           template_id: id,
           name: "v1",

@@ -132,8 +132,8 @@ const startInProcess = async (directory: string, options: TestServerOptions) => 
   const env = { ...(proxy ? { SLIPWAY_ACCESS_URL: proxy.url.href } : {}), ...options.env };
   const { config, sources } = loadTestConfig(directory, { ...options, env });
   const { clock, models, callMemory, shards, environment } = options;
-  const place = { config, password: ADMIN.password, isUsual: isUsual(options) };
-  const { database = "", ...opened } = usesPostgres ? await openServersStore(directory, place) : {};
+  const setup = { config, password: ADMIN.password, isUsual: isUsual(options) };
+  const { database = "", ...opened } = usesPostgres ? await openServersStore(directory, setup) : {};
   const membership = proxy && ({ takerOfNames: (key) => takerOfNames(deriveNodeToken(key)) } as Membership);
   const program = findCompiledProgram();
   const daemon = program ? [program, "agent"] : undefined;
@@ -177,12 +177,12 @@ const startThree = async (directory: string, options: TestServerOptions) => {
   const loadNodeConfig = (access: URL): LoadedConfig =>
     loadTestConfig(directory, { ...options, env: { SLIPWAY_ACCESS_URL: access.href, ...options.env } });
   const { sources } = loadTestConfig(directory, options);
-  const place = { config: testConfig(directory, options), password: ADMIN.password, isUsual: isUsual(options) };
+  const setup = { config: testConfig(directory, options), password: ADMIN.password, isUsual: isUsual(options) };
   const program = findCompiledProgram();
   const daemon = program ? [program, "agent"] : undefined;
   const hashCost = options.dearPasswords ? undefined : CHEAP_HASH;
   const more = { sources, clock, models, environment, copyMessages: copyAsJson, daemon, hashCost };
-  const database = await serversDatabase(directory, place);
+  const database = await serversDatabase(directory, setup);
   const { url, contexts, stop } = await startActiveNodes(database, (access) => loadNodeConfig(access).config, more);
   return {
     url,

@@ -21,11 +21,11 @@ const startInside = async (world: ToolWorld, name: string) => {
   const [id, outer_id, agent_token] = [uuid(), uuid(), uuid()];
   const { workspace_id, build_id, resource_id, architecture, operating_system } = first;
   const times = { created_at: clock.now(), updated_at: clock.now() };
-  const place = { workspace_id, build_id, resource_id, architecture, operating_system, ...times };
+  const common = { workspace_id, build_id, resource_id, architecture, operating_system, ...times };
   const key = await store.reserve("agents", 2);
   await store.commit([
-    insertAgent({ key, id: outer_id, name: "outer", token_hash: sha256(uuid()), ...place }),
-    insertAgent({ key: key + 1, id, name, parent_id: outer_id, token_hash: sha256(agent_token), ...place }),
+    insertAgent({ key, id: outer_id, name: "outer", token_hash: sha256(uuid()), ...common }),
+    insertAgent({ key: key + 1, id, name, parent_id: outer_id, token_hash: sha256(agent_token), ...common }),
   ]);
   const home = mkdtempSync(join(tmpdir(), "slipway-inside-"));
   const daemon = await startAgentProcess(world.server, { ...world.seeded, agent_id: id, agent_token }, home);

@@ -27,8 +27,8 @@ import { callTools, Follower, openChat, openToolWorld } from "./world.ts";
 
 const NO_PERMISSIONS = { permissions: null, plan_mode: null } as const;
 const permissionsInMode = (mode: PermissionMode) => applyPermissionMode(mode, NO_PERMISSIONS).permissions;
-const decide = (mode: PermissionMode, tool_name: string, args: unknown, place?: CallContext) =>
-  decidePermission(permissionsInMode(mode), { tool_name, args }, place);
+const decide = (mode: PermissionMode, tool_name: string, args: unknown, context?: CallContext) =>
+  decidePermission(permissionsInMode(mode), { tool_name, args }, context);
 
 test("[PE-11] in ask mode a chat reads without approval and asks for everything else, with any tool", () => {
   // The whole list, so that no tool joins it unnoticed: everything else asks.
@@ -50,25 +50,25 @@ test("[PE-11] in ask mode a chat reads without approval and asks for everything 
 });
 
 test("[PE-11] in accept_edits mode a chat also edits below the agent's folder without approval, except hidden files", () => {
-  const place = { use: "yes", folder: "/home/ada/work" } as const;
-  const edit = (path: string) => decide("accept_edits", "edit_files", { files: [{ path: "a.ts" }, { path }] }, place);
+  const context = { use: "yes", folder: "/home/ada/work" } as const;
+  const edit = (path: string) => decide("accept_edits", "edit_files", { files: [{ path: "a.ts" }, { path }] }, context);
   for (const path of ["b.ts", "src/b.ts", "./b.ts", "/home/ada/work/src/b.ts"]) {
     expect([path, edit(path)]).toEqual([path, "allow"]);
-    expect([path, decide("accept_edits", "write_file", { path }, place)]).toEqual([path, "allow"]);
+    expect([path, decide("accept_edits", "write_file", { path }, context)]).toEqual([path, "allow"]);
   }
   for (const path of [
     ...["../b.ts", "src/../../b.ts", "~/.bashrc", "~ada/b", "/etc/passwd", "/home/ada/work2/b.ts", "/home/ada"],
     ...[".git/hooks/pre-commit", "src/.env", ".vscode/tasks.json", "/home/ada/work/../b", "/home/ada/work/.git/config"],
   ]) {
     expect([path, edit(path)]).toEqual([path, "ask"]);
-    expect([path, decide("accept_edits", "write_file", { path }, place)]).toEqual([path, "ask"]);
+    expect([path, decide("accept_edits", "write_file", { path }, context)]).toEqual([path, "ask"]);
   }
   for (const args of [{}, null, { files: [] }, { files: [{}] }, { path: 3 }, { files: "a" }]) {
-    expect([args, decide("accept_edits", "edit_files", args, place)]).toEqual([args, "ask"]);
+    expect([args, decide("accept_edits", "edit_files", args, context)]).toEqual([args, "ask"]);
   }
   // With an unknown folder, no absolute path is accepted.
   expect(decide("accept_edits", "write_file", { path: "/srv/a" }, { use: "yes", folder: undefined })).toBe("ask");
-  expect(decide("accept_edits", "execute", { command: "ls" }, place)).toBe("ask");
+  expect(decide("accept_edits", "execute", { command: "ls" }, context)).toBe("ask");
 });
 
 test("[PE-11] in plan mode the plan file and read-only programs need no approval; other programs do", () => {

@@ -326,11 +326,11 @@ testInside(
   async () => {
     await using world = await openChatWorld({ env: { SLIPWAY_CHAT_SLOTS: "1", SLIPWAY_SUBCHAT_SLOTS: "1" } });
     const { store } = getContext(world.server);
-    const place = { organization_id: world.organization_id, user_id: world.user_id };
+    const scope = { organization_id: world.organization_id, user_id: world.user_id };
     await store.commit([
       upsertChatSetting("allow_model_overrides", true),
       upsertModelOverride(
-        { ...place, context: "explore" },
+        { ...scope, context: "explore" },
         { mode: "model", model_config_id: SCRIPTED.id, reasoning_effort: "low" },
       ),
     ]);

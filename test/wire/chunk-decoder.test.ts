@@ -29,10 +29,10 @@ test("[TN-8] chunks of any size, split anywhere, decode to the sent bytes, and b
         return `${size}; name="a"\r\n${part}\r\n`;
       });
       const whole = Buffer.from(`${chunks.join("")}0\r\nx: y\r\n\r\nHTTP/1.1`);
-      const places = [...new Set(cuts.map((cut) => cut % whole.length))].sort((a, b) => a - b);
+      const positions = [...new Set(cuts.map((cut) => cut % whole.length))].sort((a, b) => a - b);
       const decoder = new ChunkDecoder();
-      const all = [...places, whole.length].map((end, i) => {
-        const from = i === 0 ? 0 : (places[i - 1] as number);
+      const all = [...positions, whole.length].map((end, i) => {
+        const from = i === 0 ? 0 : (positions[i - 1] as number);
         return decoder.isOver
           ? { payload: new Uint8Array(), rest: whole.subarray(from, end) }
           : decoder.push(whole.subarray(from, end));

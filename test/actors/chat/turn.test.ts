@@ -252,15 +252,15 @@ test("[CH-15] client tools: the chat waits for results, unknown tools are answer
 });
 
 test("[CH-16] after a restart a running chat continues with a new attempt and its queue", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   let id = "";
   {
-    await using services = await openServices({ directory: place.path });
+    await using services = await openServices({ directory: temp.path });
     id = await newChat(services, "one");
     (await services.models.next()).say("lost");
     await send(services, id, "two");
   }
-  await using services = await openServices({ directory: place.path });
+  await using services = await openServices({ directory: temp.path });
   services.follow(id);
   const call = await services.models.next();
   expect([call.prompt, call.request.attempt]).toEqual(["one", 2]);

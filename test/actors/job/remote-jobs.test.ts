@@ -164,8 +164,8 @@ test("[CP-61] every node lists the workers, and positions are counted over all n
   submit("own", 1, 4, {});
   submit("waits", 1, 6, {});
   const listPositions = (id: string) => ["a", "b", "c"].map((name) => node(name).queue.position(id));
-  await passes(() => listPositions("third").every((place) => place.queue_position === 3));
-  await passes(() => listPositions("waits").every((place) => place.queue_position === 1));
+  await passes(() => listPositions("third").every((node) => node.queue_position === 3));
+  await passes(() => listPositions("waits").every((node) => node.queue_position === 1));
   for (const [at, id] of ["first", "second", "third"].entries())
     expect(listPositions(id)).toEqual(Array(3).fill({ queue_position: at + 1, queue_size: 3 }));
   expect(listPositions("waits")).toEqual(Array(3).fill({ queue_position: 1, queue_size: 1 }));

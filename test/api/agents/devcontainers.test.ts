@@ -82,10 +82,10 @@ describe("devcontainers", () => {
 
   test("[CO-8] if a folder has two containers the running one is used, else the newest; one whose file has changed since is dirty", async () => {
     const config = setup.write("twice/.devcontainer.json", "{}");
-    const place = labels(join(setup.world.home, "twice"), config);
-    setup.docker.put("newest", { created: 3_000, running: false, labels: place });
-    const old = setup.docker.put("old", { created: 1_000, labels: place });
-    setup.docker.put("older", { created: 500, running: false, labels: place });
+    const container = labels(join(setup.world.home, "twice"), config);
+    setup.docker.put("newest", { created: 3_000, running: false, labels: container });
+    const old = setup.docker.put("old", { created: 1_000, labels: container });
+    setup.docker.put("older", { created: 500, running: false, labels: container });
     utimesSync(config, 900, 900);
     expect(await findDevcontainer("twice")).toMatchObject({
       status: "running",

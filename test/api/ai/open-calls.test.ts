@@ -11,23 +11,23 @@ const openCalls = () => {
   const memory = new MemoryShare({ total: 512 * MIB, each: 256 * MIB });
   return { clock, memory, calls: new OpenCalls(clock, memory) };
 };
-const requireSlot = (place: Awaited<ReturnType<OpenCalls["open"]>>) => {
-  if ("status" in place) throw new Error(place.message);
-  return place;
+const requireSlot = (slot: Awaited<ReturnType<OpenCalls["open"]>>) => {
+  if ("status" in slot) throw new Error(slot.message);
+  return slot;
 };
 
 test("[GW-9] a user's fifth request of 64 MiB waits and is then refused, and those of others are accepted", async () => {
   const { clock, memory, calls } = openCalls();
   const open = async (user: string) => requireSlot(await calls.open(user, 64 * MIB, never));
-  const places = [await open("ann"), await open("ann"), await open("ann"), await open("ann")];
+  const slots = [await open("ann"), await open("ann"), await open("ann"), await open("ann")];
   const fifth = calls.open("ann", 64 * MIB, never);
   expect(memory.waiting).toBe(1);
   (await open("bob")).release();
   clock.advance(10_000);
   expect(await fifth).toMatchObject({ status: 429, code: "too_many_calls" });
   const sixth = open("ann");
-  places[0]?.release();
-  places[0]?.release();
+  slots[0]?.release();
+  slots[0]?.release();
   await sixth;
   expect([calls.count, memory.waiting]).toEqual([4, 0]);
   const gone = new AbortController();

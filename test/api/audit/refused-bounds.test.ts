@@ -26,10 +26,10 @@ const listen = (): string[] => {
 /** Creates a RejectedChanges over a store that counts commits; the first `failing` commits fail. */
 const openPlace = (failing = 0) => {
   const clock = new ManualClock();
-  const place = { clock, commits: 0, failing };
+  const state = { clock, commits: 0, failing };
   const commit = async (): Promise<void> => {
-    place.commits += 1;
-    if (place.commits <= place.failing) throw new CommitError("full", "no space");
+    state.commits += 1;
+    if (state.commits <= state.failing) throw new CommitError("full", "no space");
   };
   const refused = new RejectedChanges({ store: { commit } as unknown as Store, clock });
   const refuse = (user_id: string, status = 403): void => {
@@ -38,50 +38,50 @@ const openPlace = (failing = 0) => {
     const target = writes(settingTarget("audit_settings", "retention"));
     withOrigin(origin, () => refused.note(request, status, () => ({ target, params: {} })));
   };
-  return Object.assign(place, { refused, refuse });
+  return Object.assign(state, { refused, refuse });
 };
 
 test("[AU-18] writes nothing before the response is sent, and continues after a failed write", async () => {
-  const place = openPlace(1);
-  place.refuse("ann");
-  place.refuse("bob");
+  const store = openPlace(1);
+  store.refuse("ann");
+  store.refuse("bob");
   for (let turn = 0; turn < 50; turn++) await Promise.resolve();
-  expect(place.commits).toBe(0);
-  await place.refused.flush();
-  expect(place.commits).toBe(2);
+  expect(store.commits).toBe(0);
+  await store.refused.flush();
+  expect(store.commits).toBe(2);
 });
 
 test("[AU-19] records at most sixty rejected changes a minute for each caller", async () => {
   const words = listen();
-  const place = openPlace();
-  for (let i = 0; i < 100; i++) place.refuse("ann");
-  place.refuse("bob");
-  await place.refused.flush();
-  expect(place.commits).toBe(61);
+  const store = openPlace();
+  for (let i = 0; i < 100; i++) store.refuse("ann");
+  store.refuse("bob");
+  await store.refused.flush();
+  expect(store.commits).toBe(61);
   expect(words).toEqual(["ann had 60 rejected changes in a minute; further ones are not audited"]);
-  place.clock.advance(60_001);
-  place.refuse("ann");
-  await place.refused.flush();
-  expect(place.commits).toBe(62);
+  store.clock.advance(60_001);
+  store.refuse("ann");
+  await store.refused.flush();
+  expect(store.commits).toBe(62);
 });
 
 test("[AU-19] drops entries beyond a thousand pending ones with one warning, and resumes once they are written", async () => {
   const words = listen();
-  const place = openPlace();
-  for (let i = 0; i < 1_200; i++) place.refuse(`user-${i}`);
-  await place.refused.flush();
-  expect(place.commits).toBe(1_000);
+  const store = openPlace();
+  for (let i = 0; i < 1_200; i++) store.refuse(`user-${i}`);
+  await store.refused.flush();
+  expect(store.commits).toBe(1_000);
   expect(words).toHaveLength(1);
-  place.refuse("late");
-  await place.refused.flush();
-  expect(place.commits).toBe(1_001);
+  store.refuse("late");
+  await store.refused.flush();
+  expect(store.commits).toBe(1_001);
 });
 
 test("[AU-17] server errors and rate-limited requests are not recorded", async () => {
-  const place = openPlace();
-  for (const status of [200, 303, 401, 405, 413, 415, 429, 500, 503, 507]) place.refuse("ann", status);
-  await place.refused.flush();
-  expect(place.commits).toBe(0);
+  const store = openPlace();
+  for (const status of [200, 303, 401, 405, 413, 415, 429, 500, 503, 507]) store.refuse("ann", status);
+  await store.refused.flush();
+  expect(store.commits).toBe(0);
 });
 
 test("[AU-17] finds the operation of a request by its route, and its path parameters", () => {

@@ -21,19 +21,19 @@ const DAY = 86_400_000;
 const WITHOUT_ADMIN = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
 
 const openPlace = () => {
-  const place = tempDirectory();
+  const temp = tempDirectory();
   const clock = new ManualClock();
-  const store = openLocalStore({ directory: place.path, cacheMb: 4, now: clock.now(), fatal: () => {} });
-  const eyes = new Database(join(place.path, "slipway.db"), { readonly: true });
+  const store = openLocalStore({ directory: temp.path, cacheMb: 4, now: clock.now(), fatal: () => {} });
+  const eyes = new Database(join(temp.path, "slipway.db"), { readonly: true });
   return {
-    place,
+    place: temp,
     clock,
     store,
     eyes,
     async [Symbol.asyncDispose]() {
       eyes.close();
       await store.close();
-      place[Symbol.dispose]();
+      temp[Symbol.dispose]();
     },
   };
 };

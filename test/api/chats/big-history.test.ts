@@ -22,8 +22,8 @@ testInside(
     (await models.next()).say("hi").finish();
     await until(async () => (await owner.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting");
     const { store } = getContext(world.server);
-    const place = await store.get(findChatAccessRow({ id }));
-    const chat = place?.key ?? 0;
+    const access = await store.get(findChatAccessRow({ id }));
+    const chat = access?.key ?? 0;
     const write = async (count: number): Promise<number> => {
       const first = await store.reserve("messages", count);
       const rows = Array.from({ length: count }, (_, at) => ({

@@ -189,11 +189,11 @@ test("[CM-10] a cleared chat starts over for its model and stays complete for pe
 });
 
 test("[CM-8] a requested summary is completed after kill -9, once", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   await using upstream = await ModelServer.start();
   let id = "";
   {
-    await using server = await startServe(place.path, WITHOUT_TITLES);
+    await using server = await startServe(temp.path, WITHOUT_TITLES);
     const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const [organization] = await owner.get<{ id: string }[]>("/api/v2/organizations");
     const world = { owner, upstream, organization_id: organization?.id ?? "" };
@@ -207,7 +207,7 @@ test("[CM-8] a requested summary is completed after kill -9, once", async () => 
     server.child.kill("SIGKILL");
     await server.child.exited;
   }
-  await using server = await startServe(place.path, WITHOUT_TITLES);
+  await using server = await startServe(temp.path, WITHOUT_TITLES);
   const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   using follower = await Follower.open(owner, id);
   const again = await upstream.next();

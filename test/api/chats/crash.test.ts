@@ -14,11 +14,11 @@ const enter = async (url: URL) => {
 };
 
 test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queues keep their order, and no number is used twice", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const ids: Record<string, string> = {};
   const numbers: number[] = [];
   {
-    await using server = await startServe(place.path);
+    await using server = await startServe(temp.path);
     const { client, organization_id } = await enter(server.url);
     const create = (text: string, more: Record<string, unknown> = {}) =>
       client.post<Chat>("/api/v2/chats", { organization_id, content: toTextContent(text), ...more });
@@ -47,7 +47,7 @@ test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queue
     server.child.kill("SIGKILL");
     await server.child.exited;
   }
-  await using server = await startServe(place.path);
+  await using server = await startServe(temp.path);
   const { client } = await enter(server.url);
   using busy = await Follower.open(client, ids.busy ?? "");
   await busy.until(({ status, queue }) => status === "waiting" && queue.length === 0);
@@ -82,8 +82,8 @@ test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queue
 });
 
 test("[CH-36] the paths of older clients lead to the same chats", async () => {
-  using place = tempDirectory();
-  await using server = await startServe(place.path);
+  using temp = tempDirectory();
+  await using server = await startServe(temp.path);
   const { client, organization_id } = await enter(server.url);
   const body = { organization_id, content: toTextContent("say: hi") };
   const chat = await client.post<Chat>("/api/experimental/chats", body);

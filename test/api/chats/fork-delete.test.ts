@@ -27,8 +27,8 @@ const openWorld = async () => {
 testInside(
   "[FK-1][FK-2][FK-3][FK-4] a copy has the history up to a message, its own files, labels, model and rules, is searchable, and is independent of the original",
   async () => {
-    await using place = await openWorld();
-    const { world, upload, status } = place;
+    await using opened = await openWorld();
+    const { world, upload, status } = opened;
     const { owner, models } = world;
     const file_id = await upload("plan.txt", "the plan");
     const permissions = { default: "ask", rules: [] };
@@ -112,8 +112,8 @@ testInside(
 testInside(
   "[DL-1][DL-2][DL-3][DL-4] a deleted chat is removed with its history, index and files, its followers are notified, and an active chat is not deleted",
   async () => {
-    await using place = await openWorld();
-    const { world, upload, count, status } = place;
+    await using opened = await openWorld();
+    const { world, upload, count, status } = opened;
     const { owner, models } = world;
     const file_id = await upload("a.txt", "a");
     const { id } = await createChat(world, "platypus", {

@@ -129,20 +129,20 @@ const misfits = (schema: Schema, value: unknown, at: string): string[] => {
 test("[HT-16] it contains no keywords of another schema language", () => {
   const words = new Set(["$id", "const", "patternProperties", "examples", "$schema", "anyOf-null"]);
   const found: string[] = [];
-  const walk = (value: unknown, place: string): void => {
+  const walk = (value: unknown, path: string): void => {
     if (typeof value !== "object" || value === null) return;
     for (const [key, inner] of Object.entries(value)) {
       if (key === "example") continue;
-      const isName = place.endsWith(".properties");
-      if (!isName && words.has(key)) found.push(`${place}.${key}`);
+      const isName = path.endsWith(".properties");
+      if (!isName && words.has(key)) found.push(`${path}.${key}`);
       if (
         !isName &&
         key === "type" &&
         !["string", "number", "integer", "boolean", "array", "object", "apiKey"].includes(String(inner))
       ) {
-        found.push(`${place}.type = ${inner}`);
+        found.push(`${path}.type = ${inner}`);
       }
-      walk(inner, `${place}.${key}`);
+      walk(inner, `${path}.${key}`);
     }
   };
   walk(document, "");
@@ -150,12 +150,12 @@ test("[HT-16] it contains no keywords of another schema language", () => {
 });
 
 /** Yields all schemas of the document with their location. */
-function* walkSchemas(value: unknown, place = ""): Generator<[place: string, schema: Schema]> {
+function* walkSchemas(value: unknown, path = ""): Generator<[place: string, schema: Schema]> {
   if (typeof value !== "object" || value === null) return;
-  if (["type", "nullable", "$ref", "anyOf", "allOf"].some((key) => key in value) && !place.endsWith(".properties"))
-    yield [place, value as Schema];
+  if (["type", "nullable", "$ref", "anyOf", "allOf"].some((key) => key in value) && !path.endsWith(".properties"))
+    yield [path, value as Schema];
   for (const [key, inner] of Object.entries(value)) {
-    if (key !== "example" && key !== "default") yield* walkSchemas(inner, `${place}.${key}`);
+    if (key !== "example" && key !== "default") yield* walkSchemas(inner, `${path}.${key}`);
   }
 }
 

@@ -229,11 +229,11 @@ const closesAll = async (words: readonly string[], env: Record<string, string> =
 
 // In parallel, because the runtime has a timeout of its own of ten seconds.
 test("[HT-10] idle connections are closed, at any stage of a request or of a TLS handshake", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const whole = formatHead("GET", "/healthz");
   const waits = [closesAll(["", "GET / HTT", whole.slice(0, -2), unfinished, whole])];
   if (needs.openssl.found) {
-    const { cert, key } = await makeCertificate(place.path, "here");
+    const { cert, key } = await makeCertificate(temp.path, "here");
     const env = { SLIPWAY_TLS_CERT_FILE: cert, SLIPWAY_TLS_KEY_FILE: key };
     // Nothing, the beginning of a record, and data that is not TLS.
     waits.push(closesAll(["", "\x16\x03\x01\x02\x00\x01", "GET / HTTP/1.1\r\n\r\n"], env));

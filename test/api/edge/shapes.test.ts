@@ -79,14 +79,14 @@ test("[HT-31] every named object and enum is in the document once, under its nam
 
 test("[HT-31] a named shape is the same in every use", () => {
   const found: string[] = [];
-  const check = (schema: unknown, place: string): void => {
+  const check = (schema: unknown, path: string): void => {
     for (const [way, value] of walkValues(schema)) {
       const name = (value as Record<string, unknown>)[NAME];
       if (typeof name !== "string") continue;
       const { properties, anyOf } = value as Schema;
       const defined = namedShapes.get(name) as Schema | undefined;
       const isSame = Bun.deepEquals({ properties, anyOf }, { properties: defined?.properties, anyOf: defined?.anyOf });
-      if (!isSame) found.push(`${place} ${way.join(".")}: ${name}`);
+      if (!isSame) found.push(`${path} ${way.join(".")}: ${name}`);
     }
   };
   for (const { hooks, method, path } of createApp(getContext(server) as never).routes)

@@ -64,12 +64,12 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
       }),
     ),
   ];
-  const places: SeededAgent[] = people.flatMap((owner) =>
+  const agents: SeededAgent[] = people.flatMap((owner) =>
     templates
       .filter((_, i) => i === 0 || random() < 0.4)
       .map((template) => ({ workspace_id: uuid(), agent_id: uuid(), owner, template })),
   );
-  for (const [i, { workspace_id, agent_id, owner, template }] of places.entries()) {
+  for (const [i, { workspace_id, agent_id, owner, template }] of agents.entries()) {
     writes.push(
       insertWorkspace({
         id: workspace_id,
@@ -104,7 +104,7 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
     }
   };
   for (const owner of people) {
-    const own = places.filter((place) => place.owner === owner);
+    const own = agents.filter((agent) => agent.owner === owner);
     for (let sessions = drawBelow(7); sessions > 0; sessions--) {
       const day = Math.floor((NOW - drawBelow(DAYS) * DAY) / DAY);
       const from = Math.floor((day * DAY - owner.hours * 3_600_000) / MINUTE) + drawBelow(24 * 60);

@@ -32,7 +32,7 @@ testInside("[IN-1] apps, ports, terminals and client reports mark active minutes
   const agent_id = (await awaitBuild(admin, workspace_id)).latest_build.resources[0]?.agents?.[0]?.id as string;
   const visitor = await seedUser(server);
   const caller = { kind: "user", user_id: visitor.user_id, username: "v" } as never;
-  const place = {
+  const app = {
     workspace_id,
     agent_id,
     build_id: "build",
@@ -55,8 +55,8 @@ testInside("[IN-1] apps, ports, terminals and client reports mark active minutes
       await admin.post(`/api/v2/workspaces/${workspace_id}/usage`, { agent_id, app_name: "vscode" });
       typed();
     }
-    if (minute < 2) activity.note({ ...place, isPort: false, slug: "code" }, caller);
-    if (minute < 3) activity.note({ ...place, isPort: true, slug: undefined }, caller);
+    if (minute < 2) activity.note({ ...app, isPort: false, slug: "code" }, caller);
+    if (minute < 3) activity.note({ ...app, isPort: true, slug: undefined }, caller);
     clock.advance(MINUTE);
   }
   const { activity: users, templates } = await readAll(admin);
@@ -131,7 +131,7 @@ testInside("[IN-4] anonymous visitors and prebuilt workspaces are not counted", 
   const { server, admin, store, seeded } = world;
   const { workspace_id, agent_id, owner_id } = seeded;
   const context = getContext(server);
-  const place = {
+  const app = {
     workspace_id,
     agent_id,
     build_id: "build",
@@ -142,7 +142,7 @@ testInside("[IN-4] anonymous visitors and prebuilt workspaces are not counted", 
     label: "",
     isPublic: false,
   };
-  new AppActivity(context).note({ ...place, isPort: false, slug: "code" }, undefined);
+  new AppActivity(context).note({ ...app, isPort: false, slug: "code" }, undefined);
   await store.commit([updateBy(workspaces, workspaces.id)(workspace_id, { owner_id: PREBUILDS_USER_ID })]);
   const stats = { connection_count: 1, connection_median_latency_ms: 5, session_counts: { ssh: 1 } };
   context.usage.noteReport(workspace_id, agent_id, stats);

@@ -51,8 +51,8 @@ test("[DR-6] a worker plans the dry run; if it is lost another takes over, and i
 });
 
 test("[DR-6] a job that ran when the server stopped starts again after the next start", async () => {
-  using place = tempDirectory();
-  const directory = place.path;
+  using temp = tempDirectory();
+  const directory = temp.path;
   let at = "";
   {
     await using world = await openWorld({ directory });

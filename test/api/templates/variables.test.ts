@@ -54,10 +54,10 @@ const readRegistry = async ({ server }: World, { latest_build }: Workspace): Pro
 
 describe("values of template variables", () => {
   test("[TP-31] are encrypted in the data directory, and a restarted server still has them", async () => {
-    using place = tempDirectory();
+    using temp = tempDirectory();
     let id: string;
     {
-      await using world = await openWorld({ directory: place.path });
+      await using world = await openWorld({ directory: temp.path });
       const version = await importVersion(world.admin, uniqueText() + YAML, {
         user_variable_values: [
           { name: "region", value: "eu-of-the-test" },
@@ -67,9 +67,9 @@ describe("values of template variables", () => {
       expect(version.job.status).toBe("succeeded");
       id = version.id;
     }
-    const readable = filesIn(place.path).filter((file) => readFileSync(file).includes(SECRET));
+    const readable = filesIn(temp.path).filter((file) => readFileSync(file).includes(SECRET));
     expect(readable).toEqual([]);
-    await using world = await openWorld({ directory: place.path });
+    await using world = await openWorld({ directory: temp.path });
     const shown = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
     expect(shown.map(({ name, value }) => [name, value])).toEqual([
       ["region", "eu-of-the-test"],
@@ -78,8 +78,8 @@ describe("values of template variables", () => {
   });
 
   test("[TP-33] are never stored in plain text, even after a build has written them into an agent, which alone gets them", async () => {
-    using place = tempDirectory();
-    await using world = await openWorld({ directory: place.path });
+    using temp = tempDirectory();
+    await using world = await openWorld({ directory: temp.path });
     const version = await importVersion(world.admin, uniqueText() + WITH_SECRET, {
       user_variable_values: [{ name: "registry_password", value: SECRET }],
     });
@@ -107,7 +107,7 @@ describe("values of template variables", () => {
     expect(manifest.environmentVariables).toEqual(env);
     expect(manifest.scripts?.map(({ script }) => script)).toEqual([SECRET, "echo plain"]);
     expect(manifest.metadata?.map(({ script }) => script)).toEqual([SECRET]);
-    expect(filesIn(place.path).filter((file) => readFileSync(file).includes(SECRET))).toEqual([]);
+    expect(filesIn(temp.path).filter((file) => readFileSync(file).includes(SECRET))).toEqual([]);
   });
 
   test("[TO-21] that are sensitive are hidden in chats of the workspace, whether they were given or are defaults", async () => {
@@ -139,10 +139,10 @@ describe("values of template variables", () => {
   });
 
   test("[TP-31] stored in plain text by an older server are encrypted by the next start, and used as before", async () => {
-    using place = tempDirectory();
+    using temp = tempDirectory();
     let id: string;
     {
-      await using world = await openWorld({ directory: place.path });
+      await using world = await openWorld({ directory: temp.path });
       id = (
         await importVersion(world.admin, uniqueText() + YAML, {
           user_variable_values: [{ name: "region", value: "x" }],
@@ -150,27 +150,27 @@ describe("values of template variables", () => {
       ).id;
     }
     {
-      await using stored = await openStoredData(place.path);
+      await using stored = await openStoredData(temp.path);
       const old = JSON.stringify({ region: "from-before", registry_password: SECRET });
       await stored.run(
         `update template_versions set variable_values = '${old}', sealed_variable_values = '' where id = '${id}'`,
       );
     }
-    await using world = await openWorld({ directory: place.path });
+    await using world = await openWorld({ directory: temp.path });
     const shown = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
     expect(shown.find(({ name }) => name === "region")?.value).toBe("from-before");
-    await using stored = await openStoredData(place.path);
+    await using stored = await openStoredData(temp.path);
     const values = `select variable_values, sealed_variable_values from template_versions where id = '${id}'`;
     expect(await stored.rows(values)).toEqual([["{}", expect.stringMatching(/^v1\./)]]);
   });
 
   test("[TP-37] are encrypted as defaults of sensitive variables, also those from an older server, and reach the agent", async () => {
-    using place = tempDirectory();
+    using temp = tempDirectory();
     const yaml = WITH_SECRET.replace('sensitive: true, default: ""}', `sensitive: true, default: ${SECRET}}`);
     let id: string;
     let template: string;
     {
-      await using world = await openWorld({ directory: place.path });
+      await using world = await openWorld({ directory: temp.path });
       const version = await importVersion(world.admin, uniqueText() + yaml);
       id = version.id;
       template = (
@@ -181,19 +181,19 @@ describe("values of template variables", () => {
       ).id;
     }
     const manifest = async (): Promise<string> => {
-      await using stored = await openStoredData(place.path);
+      await using stored = await openStoredData(temp.path);
       return String((await stored.rows(`select manifest from template_versions where id = '${id}'`))[0]?.[0]);
     };
     const sealed = await manifest();
     expect(sealed).not.toContain(SECRET);
     {
-      await using stored = await openStoredData(place.path);
+      await using stored = await openStoredData(temp.path);
       const readable = JSON.parse(sealed) as { variables: { default: string }[] };
       for (const one of readable.variables) one.default = SECRET;
       await stored.run(`update template_versions set manifest = '${JSON.stringify(readable)}' where id = '${id}'`);
       await stored.run("delete from settings where key = 'manifests_sealed'");
     }
-    await using world = await openWorld({ directory: place.path });
+    await using world = await openWorld({ directory: temp.path });
     expect(await manifest()).not.toContain(SECRET);
     const [shown] = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
     expect(shown).toMatchObject({ name: "registry_password", value: "", default_value: "", required: false });

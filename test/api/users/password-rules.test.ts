@@ -101,15 +101,15 @@ describe("in every place where a password is set", () => {
   });
 
   test("[ID-20] invalid usernames from settings and commands are refused with an explanation, and create no user", async () => {
-    using place = tempDirectory();
-    const data = join(place.path, "data");
-    const file = join(place.path, "password");
+    using temp = tempDirectory();
+    const data = join(temp.path, "data");
+    const file = join(temp.path, "password");
     writeFileSync(file, COMMON);
     const slipway = async (...argv: string[]) => {
       const child = Bun.spawn([process.execPath, join(import.meta.dir, "../../../src/main.ts"), ...argv], {
         env: {
           PATH: process.env.PATH,
-          HOME: place.path,
+          HOME: temp.path,
           SLIPWAY_DATA_DIR: data,
           SLIPWAY_ADDRESS: "127.0.0.1:0",
           ...ENV,

@@ -40,19 +40,19 @@ test("[TI-14] [TI-13] a running workspace is stopped at its deadline, and says w
 });
 
 test("[TI-15] actions that became due while the server was down run after its start", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const clock = new ManualClock(Date.parse("2030-01-01T12:00:00Z"));
   const ids: string[] = [];
   let token = "";
   {
-    await using time = await openClockwork({ directory: place.path, clock });
+    await using time = await openClockwork({ directory: temp.path, clock });
     ids.push((await time.make({ ttl_ms: HOUR })).id);
     ids.push((await time.make({ autostart_schedule: "CRON_TZ=UTC 0 14 * * *" })).id);
     await time.build(ids[1] as string, "stop");
     token = time.owner_token;
   }
   clock.leap(9 * HOUR);
-  await using world = await openWorld({ directory: place.path, clock });
+  await using world = await openWorld({ directory: temp.path, clock });
   const owner = new Client(world.server.url, token);
   await getContext(world.server).scheduler.tick();
   const [late, missed] = await Promise.all(ids.map((id) => awaitBuild(owner, id)));
@@ -166,12 +166,12 @@ test("[TI-32] [TI-33] active jobs and chats keep a workspace running, and are na
 });
 
 test("[TI-12] a workspace's last use is written within a minute, and when the server stops", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const clock = new ManualClock(Date.parse("2030-01-01T12:00:00Z"));
   let one: Workspace | undefined;
   let token = "";
   {
-    await using time = await openClockwork({ directory: place.path, clock });
+    await using time = await openClockwork({ directory: temp.path, clock });
     one = await time.make();
     token = time.owner_token;
     const getLastUsed = async () => toMinute((await read(time.owner, one as Workspace)).last_used_at);
@@ -184,7 +184,7 @@ test("[TI-12] a workspace's last use is written within a minute, and when the se
     expect(await getLastUsed()).toBe("2030-01-01T12:05");
     await time.owner.post(toWorkspacePath(one, "/usage"));
   }
-  await using world = await openWorld({ directory: place.path, clock });
+  await using world = await openWorld({ directory: temp.path, clock });
   expect(toMinute((await read(new Client(world.server.url, token), one)).last_used_at)).toBe("2030-01-01T12:10");
 });
 

@@ -39,9 +39,9 @@ const awaitBackups = (client: Client, id: string, count: number): Promise<HomeBa
   );
 
 test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, restored, and forked from, only by people who may change the workspace", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   await using world = await openWorld({
-    env: { SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" },
+    env: { SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" },
   });
   const { admin, server } = world;
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
@@ -56,10 +56,10 @@ test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, rest
   expect(created).toMatchObject({ status: "creating", workspace_id: id, error: "" });
   expect((await admin.fetch("POST", toBackupsPath(id))).status).toBe(409);
   const [backup] = await awaitBackups(admin, id, 1);
-  expect(backup).toMatchObject({ id: created.id, status: "ready", engine: "archive", location: place.path });
+  expect(backup).toMatchObject({ id: created.id, status: "ready", engine: "archive", location: temp.path });
   expect(backup?.bytes).toBeGreaterThan(3_000_000);
   expect(await report(admin)).toMatchObject({
-    location: place.path,
+    location: temp.path,
     backups: 1,
     problem: "",
     workspaces: [{ workspace_id: id, problem: "" }],
@@ -93,12 +93,12 @@ test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, rest
 
   await admin.delete(`${toBackupsPath(id)}/${created.id}`);
   await awaitBackups(admin, id, 0);
-  expect(readdirSync(place.path)).toEqual([]);
+  expect(readdirSync(temp.path)).toEqual([]);
 });
 
 test("[HB-4][HB-10][HB-14] backups are created on schedule and verified every week; health names old and damaged ones, which are replaced", async () => {
-  using place = tempDirectory();
-  const settings = { SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
+  using temp = tempDirectory();
+  const settings = { SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
   await using world = await openWorld({
     env: { SLIPWAY_HOME_BACKUP_INTERVAL: "1d", SLIPWAY_HOME_BACKUP_KEEP_DAILY: "3", ...settings },
   });
@@ -144,7 +144,7 @@ test("[HB-4][HB-10][HB-14] backups are created on schedule and verified every we
   expect((await list(admin, id)).backups[0]?.verified_at).toBeDefined();
   expect(homeBackups.counts).toMatchObject({ made: 2, failed: 0, verified: 1, damaged: 0 });
 
-  const chunks = join(place.path, id, "chunks");
+  const chunks = join(temp.path, id, "chunks");
   for (const name of readdirSync(chunks, { recursive: true, withFileTypes: true })) {
     if (name.isFile()) writeFileSync(join(name.parentPath, name.name), "other bytes");
   }

@@ -99,8 +99,8 @@ test("[LP-16] a version for local workspaces that the server would not start can
 });
 
 test("[LP-8] [TP-36] a data directory that moves behind a proxy starts no more local workspaces and says why; stop and delete still work", async () => {
-  using place = tempDirectory();
-  const directory = place.path;
+  using temp = tempDirectory();
+  const directory = temp.path;
   let id = "";
   {
     await using world = await openLocal({ directory });
@@ -150,10 +150,10 @@ test("[LP-15] a snapshot or a fork in progress does not keep the workspaces of a
     ["copied", "forked"].map((name) => createWorkspace(other, local.id, name)),
   );
   for (const created of [copied, forked]) await awaitBuild(other, created?.id ?? "");
-  const place = join(server.directory, "workspaces", copied?.id ?? "");
+  const copiedFolder = join(server.directory, "workspaces", copied?.id ?? "");
   // So that the snapshot takes longer than the change of the role.
-  writeFileSync(join(place, "home", "large"), new Uint8Array(400 * 1024 * 1024));
-  const { pid } = JSON.parse(readFileSync(join(place, "daemon.json"), "utf8"));
+  writeFileSync(join(copiedFolder, "home", "large"), new Uint8Array(400 * 1024 * 1024));
+  const { pid } = JSON.parse(readFileSync(join(copiedFolder, "daemon.json"), "utf8"));
   await Promise.all([
     other.post(`/api/v2/workspaces/${copied?.id}/snapshots`, {}),
     other.post(`/api/v2/workspaces/${forked?.id}/forks`, { names: ["fork"], start: true }),
@@ -203,13 +203,13 @@ testAnywhere(
 );
 
 testAnywhere("[CF-15] doctor says whether local workspaces are offered, to whom, and what that means", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const line = async (...flags: string[]): Promise<string> => {
     const { printed } = await runVerb([
       "doctor",
       "--quick",
       "--data-dir",
-      place.path,
+      temp.path,
       "--address=127.0.0.1:0",
       ...flags,
     ]);

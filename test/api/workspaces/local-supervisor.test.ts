@@ -69,13 +69,13 @@ test("[LP-13] a killed daemon restarts automatically, connects as the same agent
 });
 
 test("[LP-13] a restarted server supervises the daemons that it finds", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   let id = "";
   {
-    await using world = await openReady({ directory: place.path });
+    await using world = await openReady({ directory: temp.path });
     ({ id } = world);
   }
-  await using world = await openWorld({ directory: place.path });
+  await using world = await openWorld({ directory: temp.path });
   const before = readDaemonRecord(world.server, id);
   expect(isAlive(before)).toBe(true);
   await kill(before);

@@ -71,9 +71,9 @@ testNeeding(
   [needs.root, requireSingleServer("local")],
   "[LP-12] the next start gives an older workspace to the separate user and closes open files in the data directory; deleting it follows no link",
   async () => {
-    using place = tempDirectory();
+    using temp = tempDirectory();
     using outside = tempDirectory();
-    const directory = place.path;
+    const directory = temp.path;
     chmodSync(outside.path, 0o777);
     writeFileSync(join(outside.path, "precious"), "kept");
     let id = "";
@@ -130,8 +130,8 @@ testNeeding(
   [needs.root, requireSingleServer("local")],
   "[LP-11] doctor checks that the user exists and cannot read the server's files",
   async () => {
-    using place = tempDirectory();
-    const data = join(place.path, "data");
+    using temp = tempDirectory();
+    const data = join(temp.path, "data");
     const line = async (user: string): Promise<string> => {
       const flags = ["--quick", "--data-dir", data, "--address=127.0.0.1:0", `--local-workspace-user=${user}`];
       const { printed } = await runVerb(["doctor", ...flags]);
@@ -139,7 +139,7 @@ testNeeding(
     };
     expect(await line("no-such-user-here")).toMatch(/^WRONG .*has no such user/);
     expect(await line(USER)).toMatch(/^WRONG .*nobody cannot reach .*slipway-test/);
-    chmodSync(place.path, 0o755);
+    chmodSync(temp.path, 0o755);
     {
       await using _ = await openWorld({ directory: data, env });
     }

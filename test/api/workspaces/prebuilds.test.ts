@@ -273,8 +273,8 @@ testInside("[PB-3] an unclaimed one is replaced when its time expires", async ()
     await prebuilds.reconcile(template_id);
     const [next] = (await listOwned(admin, "prebuilds")).workspaces;
     const late = await createFromPreset("late", "Large");
-    const places = [claimed, late, next].map((one) => jobs.position(one?.latest_build.job.id ?? "").queue_position);
-    expect(places).toEqual([1, 2, 3]);
+    const positions = [claimed, late, next].map((one) => jobs.position(one?.latest_build.job.id ?? "").queue_position);
+    expect(positions).toEqual([1, 2, 3]);
     free.resolve();
     await awaitBuild(admin, late.id);
   },

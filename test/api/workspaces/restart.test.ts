@@ -16,8 +16,8 @@ const isFailed = ({ latest_build }: Workspace): boolean => latest_build.status =
 const isStarting = ({ latest_build }: Workspace): boolean => latest_build.status === "starting";
 
 test("[WK-15] a running build is started again after a restart with fresh agents, and given up when that happens twice", async () => {
-  using place = tempDirectory();
-  const directory = place.path;
+  using temp = tempDirectory();
+  const directory = temp.path;
   let id = "";
   {
     await using world = await openWorld({ directory });
@@ -44,8 +44,8 @@ test("[WK-15] a running build is started again after a restart with fresh agents
 });
 
 test("[WK-16] queued builds resume in the order in which they were created", async () => {
-  using place = tempDirectory();
-  const directory = place.path;
+  using temp = tempDirectory();
+  const directory = temp.path;
   const env = { SLIPWAY_PROVISIONER_SLOTS: "1" };
   const ids: string[] = [];
   {

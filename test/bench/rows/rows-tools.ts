@@ -96,14 +96,14 @@ const begin = async ({ client }: ToolBench, workspace_id: string | undefined): P
 };
 
 /** Measures the milliseconds from each tool call to the model call with its result, in one chat. */
-const measureAlone = async (place: ToolBench, asks: readonly ToolCall[]): Promise<number[]> => {
+const measureAlone = async (toolBench: ToolBench, asks: readonly ToolCall[]): Promise<number[]> => {
   const times: number[] = [];
-  await begin(place, place.workspaces[0]);
-  let call = await place.model.next();
+  await begin(toolBench, toolBench.workspaces[0]);
+  let call = await toolBench.model.next();
   for (const ask of asks) {
     const startedAt = performance.now();
     answer(call, ask);
-    call = await place.model.next();
+    call = await toolBench.model.next();
     times.push(call.received_at - startedAt);
     const result = JSON.stringify((call.body.messages as unknown[]).at(-1));
     if (/error/.test(result)) throw new Error(`a tool failed: ${result.slice(0, 500)}`);
@@ -113,14 +113,14 @@ const measureAlone = async (place: ToolBench, asks: readonly ToolCall[]): Promis
 };
 
 /** Measures a GET every millisecond while all chats run commands one after the other. */
-const measureTogether = async (bench: Bench, place: ToolBench): Promise<Figures> => {
+const measureTogether = async (bench: Bench, toolBench: ToolBench): Promise<Figures> => {
   let calls = 0;
   let isOver = false;
   let [over, ended] = [0, () => {}];
   const allOver = new Promise<void>((resolve) => (ended = resolve));
   const serve = async (): Promise<void> => {
     for (;;) {
-      const call = await place.model.next();
+      const call = await toolBench.model.next();
       calls += 1;
       // Simulates the latency of a fast model; not in lockstep with the others.
       setTimeout(
@@ -135,10 +135,10 @@ const measureTogether = async (bench: Bench, place: ToolBench): Promise<Figures>
     }
   };
   void serve();
-  for (const n of range(CHATS)) await begin(place, place.workspaces[n % WORKSPACES]);
+  for (const n of range(CHATS)) await begin(toolBench, toolBench.workspaces[n % WORKSPACES]);
   const [before, from] = [calls, performance.now()];
   const line = { kind: "probe", path: "/healthz", token: "none" } as const;
-  const { probe } = await bench.driver.load(Number(new URL(place.product.url).port), [line], {
+  const { probe } = await bench.driver.load(Number(new URL(toolBench.product.url).port), [line], {
     secs: bench.seconds,
     warm: 1,
     probe_us: 1000,
@@ -159,20 +159,20 @@ export const tools: Row = {
   maxRounds: 3,
   async measure(bench) {
     await using stack = new AsyncDisposableStack();
-    const place = await openPlace(bench, stack);
+    const toolBench = await openPlace(bench, stack);
     const times = await measureAlone(
-      place,
+      toolBench,
       Array.from({ length: ALONE }, () => TRUE),
     );
     const edit = (n: number): ToolCall => {
       const edits = [{ old_text: `line ${50_000 + n} of a file`, new_text: `line ${50_000 + n} of an edited file` }];
       return ["edit_files", { files: [{ path: "big.txt", edits }] }];
     };
-    const [, ...edits] = await measureAlone(place, [
+    const [, ...edits] = await measureAlone(toolBench, [
       ["execute", { command: FILE, timeout: "60s" }],
       ...range(EDITS).map(edit),
     ]);
-    const crowd = await measureTogether(bench, place);
+    const crowd = await measureTogether(bench, toolBench);
     return { p50: percentile(times, 0.5), p99: percentile(times, 0.99), edit_p50: percentile(edits, 0.5), ...crowd };
   },
   figures: {

@@ -44,14 +44,14 @@ const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
 const measure = async (side: SideName): Promise<Figures> => {
-  using place = tempDirectory();
-  const root = join(place.path, "work");
+  using temp = tempDirectory();
+  const root = join(temp.path, "work");
   await makeLarge(root);
   const groups = new ProcessGroups({ clock: systemClock, agent_id: "bench" });
   const checkpoints = new Checkpoints({
     clock: systemClock,
     env,
-    state: join(place.path, "state"),
+    state: join(temp.path, "state"),
     folder: () => root,
     groups,
   });

@@ -30,7 +30,7 @@ const caseByLot = (column: 1 | 2): string =>
 const id = (kind: string, n: string): string => `'${kind}-0000-4000-8000-' || printf('%012x', ${n})`;
 
 /** A number that varies strongly between neighbors, different for each place: every combination occurs. */
-const mixExpression = (place: number): string => `(((n + ${place * 7919}) * 2654435761 % 4294967296) >> ${3 + place})`;
+const mixExpression = (index: number): string => `(((n + ${index * 7919}) * 2654435761 % 4294967296) >> ${3 + index})`;
 
 const ROWS = (now: number, from: number, to: number, entries: number): string => `
 insert into audit_logs (id, time, organization_id, user_id, ip, user_agent, action, resource_type, resource_id, resource_target,

@@ -55,7 +55,7 @@ const startNodes = () => {
       here: () => here,
       has: () => state.isOwn,
       addressOf: () => (state.isOwn ? undefined : other),
-      lifeAt: (place) => (place === other ? state.life : undefined),
+      lifeAt: (node) => (node === other ? state.life : undefined),
       shardOf: async () => 7,
     },
     state: () => STATE,

@@ -173,9 +173,9 @@ testNeeding(
 );
 
 test("[CL-70] a server does not start on an unfinished migration", async () => {
-  using place = tempDirectory();
-  mkdirSync(join(place.path, ".moving"));
-  const served = await runVerb(["serve", "--address", "127.0.0.1:0", "--data-dir", place.path]);
+  using temp = tempDirectory();
+  mkdirSync(join(temp.path, ".moving"));
+  const served = await runVerb(["serve", "--address", "127.0.0.1:0", "--data-dir", temp.path]);
   expect([served.code, served.errors]).toEqual([1, expect.stringContaining("has not ended")]);
-  expect(readdirSync(place.path)).toEqual([".moving"]);
+  expect(readdirSync(temp.path)).toEqual([".moving"]);
 });

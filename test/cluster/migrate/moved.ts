@@ -26,10 +26,10 @@ export const searchChats = async (client: Client, words: string): Promise<string
 
 /** A used server that is stopped. */
 export const makeUsedDirectory = async () => {
-  const place = tempDirectory();
+  const temp = tempDirectory();
   let chat = "";
   {
-    await using server = await startTestServer({ directory: place.path });
+    await using server = await startTestServer({ directory: temp.path });
     const client = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     await makeTemplate(client);
     const me = await client.get<{ organization_ids: string[] }>("/api/v2/users/me");
@@ -39,7 +39,7 @@ export const makeUsedDirectory = async () => {
     await until(async () => (await client.get<{ status: string }>(`/api/v2/chats/${chat}`)).status === "waiting");
     expect(await searchChats(client, "fox")).toEqual([chat]);
   }
-  return { place, chat };
+  return { place: temp, chat };
 };
 
 /** Returns each table's number of rows and checksum. */

@@ -24,8 +24,8 @@ type RequestSteps = {
 
 const openNodes = async () => {
   const database = await createDatabase();
-  const place = tempDirectory();
-  const loadNodeConfig = (access: URL) => testConfig(place.path, { env: { SLIPWAY_ACCESS_URL: access.href } });
+  const temp = tempDirectory();
+  const loadNodeConfig = (access: URL) => testConfig(temp.path, { env: { SLIPWAY_ACCESS_URL: access.href } });
   const nodes = await startActiveNodes(database.url, loadNodeConfig, { hashCost: CHEAP_HASH });
   const sql = new SQL(database.url, { max: 1 });
   await sql.unsafe("create table noted (n bigserial primary key, text text not null)");
@@ -75,7 +75,7 @@ const openNodes = async () => {
       await nodes.stop();
       await sql.close();
       await database.remove();
-      place[Symbol.dispose]();
+      temp[Symbol.dispose]();
     },
   };
 };

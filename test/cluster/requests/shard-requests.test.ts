@@ -77,11 +77,11 @@ test("[CL-41] a request refused because its shard has moved goes to another node
 test("[CL-42] a handover waits for requests of its shards that change something, and for no others", async () => {
   const requests = new Requests(systemClock, 100);
   const ends: (() => void)[] = [];
-  const open = (method: string, place: number | "here", wait = <T>(work: () => Promise<T>) => work()) => {
+  const open = (method: string, destination: number | "here", wait = <T>(work: () => Promise<T>) => work()) => {
     const request = new Request("http://node.test/", { method });
     const { promise, resolve } = Promise.withResolvers<Response>();
     ends.push(() => resolve(new Response()));
-    requests.assign(request, place);
+    requests.assign(request, destination);
     void requests.run(request, () => wait(() => promise));
     return { request, end: () => resolve(new Response()) };
   };

@@ -15,12 +15,12 @@ const TOKENS = "/api/v2/users/me/keys/tokens";
  * Distributes connections over the nodes in turn, and tries the next one if a connection fails, like a load balancer that does not repeat
  * requests.
  */
-const startBalancer = (places: readonly URL[]) => {
+const startBalancer = (servers: readonly URL[]) => {
   let next = 0;
   type ProxySide = { readonly other: Promise<Socket<ProxySide> | undefined> };
   const connect = async (client: Socket<ProxySide>): Promise<Socket<ProxySide> | undefined> => {
-    for (let tries = 0; tries < 2 * places.length; tries++) {
-      const { hostname, port } = places[next++ % places.length] as URL;
+    for (let tries = 0; tries < 2 * servers.length; tries++) {
+      const { hostname, port } = servers[next++ % servers.length] as URL;
       const data = { other: Promise.resolve(client) };
       const created = await Bun.connect<ProxySide>({ hostname, port: Number(port), data, socket: pipe }).catch(
         () => undefined,

@@ -8,11 +8,11 @@ import { makeCertificate } from "#test/cli/certificate.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-const place = tempDirectory();
-afterAll(() => place[Symbol.dispose]());
+const temp = tempDirectory();
+afterAll(() => temp[Symbol.dispose]());
 
 const certificate = async (name: string, host: string) => {
-  const { cert, key } = await makeCertificate(place.path, name, `DNS:${host},IP:127.0.0.1`);
+  const { cert, key } = await makeCertificate(temp.path, name, `DNS:${host},IP:127.0.0.1`);
   return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
 };
 

@@ -104,12 +104,12 @@ testNeeding(
   [needs.postgres, { found: !usesPostgres, reason: "needs servers on SQLite", file: "" }],
   "[CL-36] a migration moves uploads into the bucket, and back out of it",
   async () => {
-    using place = tempDirectory();
+    using temp = tempDirectory();
     using back = tempDirectory();
     await using store = startObjectStore();
     let id = "";
     {
-      await using server = await startTestServer({ directory: place.path });
+      await using server = await startTestServer({ directory: temp.path });
       const client = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
       const sent = await sendFile(client, new Uint8Array(2_000_000).fill(9), "application/x-tar");
       id = ((await sent.json()) as { hash: string }).hash;
@@ -124,21 +124,21 @@ testNeeding(
         `--database-url=${database.url}`,
         ...toFlags(settings),
       ]);
-    const wrong = await move("postgres", place.path, { ...store.settings, SLIPWAY_S3_BUCKET: "elsewhere" });
+    const wrong = await move("postgres", temp.path, { ...store.settings, SLIPWAY_S3_BUCKET: "elsewhere" });
     expect([wrong.code, wrong.errors]).toEqual([1, expect.stringContaining("there is no such bucket")]);
     store.inject((request) =>
       request.method === "PUT" && store.requestLog.length > 5 ? store.refused(500, "") : undefined,
     );
-    const broken = await move("postgres", place.path, store.settings);
+    const broken = await move("postgres", temp.path, store.settings);
     expect([broken.code, broken.errors]).toEqual([1, expect.stringContaining("cannot be used: it refuses (500)")]);
     store.inject(undefined);
-    const moved = await move("postgres", place.path, store.settings);
+    const moved = await move("postgres", temp.path, store.settings);
     expect([moved.code, moved.errors]).toEqual([0, ""]);
     // Without the bucket, nothing is dropped silently.
     const without = await move("sqlite", back.path, {});
     expect([without.code, without.errors]).toEqual([1, expect.stringContaining("are in object storage")]);
     expect((await move("sqlite", back.path, store.settings)).code).toBe(0);
-    await Bun.write(`${back.path}/encryption.key`, Bun.file(`${place.path}/encryption.key`));
+    await Bun.write(`${back.path}/encryption.key`, Bun.file(`${temp.path}/encryption.key`));
     await using server = await startTestServer({ directory: back.path });
     const client = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     expect((await (await client.fetch("GET", `/api/v2/files/${id}`)).bytes()).length).toBe(2_000_000);

@@ -118,8 +118,8 @@ const findMessage = (content: string): string => content.match(MESSAGE)?.[0] ?? 
 const bookProblems = (book: ChatBook, { messages, queue }: StoredChat): string[] => {
   const failures: string[] = [];
   const users = messages.filter(({ role }) => role === "user");
-  const places = [...users, ...queue].map(({ id, content }) => ({ id, text: findMessage(content) }));
-  const count = Map.groupBy(places, ({ text }) => text);
+  const rows = [...users, ...queue].map(({ id, content }) => ({ id, text: findMessage(content) }));
+  const count = Map.groupBy(rows, ({ text }) => text);
   for (const message of book.sent) {
     const found = count.get(message.text) ?? [];
     const problem = fateProblem(book, message, found.length);
@@ -128,7 +128,7 @@ const bookProblems = (book: ChatBook, { messages, queue }: StoredChat): string[]
       failures.push(`${message.text} was answered with the number ${message.id} and has ${found[0].id}`);
     }
   }
-  if (book.isOrderly) failures.push(...orderProblems(book, places));
+  if (book.isOrderly) failures.push(...orderProblems(book, rows));
   return failures;
 };
 
@@ -142,11 +142,11 @@ const fateProblem = (book: ChatBook, message: SentMessage, times: number): strin
 };
 
 /** The messages of each person are in the order in which they were sent. */
-const orderProblems = (book: ChatBook, places: readonly { text: string }[]): string[] => {
-  const place = new Map(places.map(({ text }, index) => [text, index]));
+const orderProblems = (book: ChatBook, rows: readonly { text: string }[]): string[] => {
+  const order = new Map(rows.map(({ text }, index) => [text, index]));
   const last = new Map<string, number>();
   return book.sent.flatMap(({ by, text }) => {
-    const at = place.get(text);
+    const at = order.get(text);
     if (at === undefined) return [];
     const isLate = at < (last.get(by) ?? -1);
     last.set(by, at);

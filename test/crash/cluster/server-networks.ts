@@ -37,16 +37,16 @@ const waitWithoutStandby = async ({ nodes, active, acknowledged }: FaultContext)
 export const tortureNetworks = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   using networks = makeNetworks();
   const [first, second] = [networks.add(), networks.add()];
-  const places = new Map([1, 2, 3].map((n) => [n, networks.add()]));
+  const locations = new Map([1, 2, 3].map((n) => [n, networks.add()]));
   const getPlace = (n: number) => {
-    const place = places.get(n);
-    if (!place) throw new Error(`no place for node ${n}`);
-    return place;
+    const location = locations.get(n);
+    if (!location) throw new Error(`no place for node ${n}`);
+    return location;
   };
   await using pair = await startPair({ places: [first, second] });
   await using cluster = await startCluster({
     place: getPlace,
-    hosts: [...places.values()].map(({ address }) => address),
+    hosts: [...locations.values()].map(({ address }) => address),
     database: { name: "postgres", url: pair.url, cutConnections: async () => {}, remove: async () => {} },
   });
   const end = (): void => networks.heal();

@@ -80,8 +80,8 @@ const HOUR_MS = 3_600_000;
 
 /** The usual faults on three nodes, one of which is an hour late and one an hour early. */
 const tortureClocks = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
-  using place = tempDirectory();
-  const library = join(place.path, "clock.so");
+  using temp = tempDirectory();
+  const library = join(temp.path, "clock.so");
   const source = join(import.meta.dir, "../faults/clock.c");
   const { exitCode, stderr } = Bun.spawnSync([needs.cc.file, "-O2", "-shared", "-fPIC", "-o", library, source]);
   if (exitCode !== 0) throw new Error(stderr.toString());

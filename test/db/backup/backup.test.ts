@@ -23,14 +23,14 @@ const INSERT_SETTING = insertInto(settings);
 const signal = new AbortController().signal;
 const flow = () => new Flow(systemClock, 0, signal);
 
-let place: ReturnType<typeof temporaryDirectory>;
+let temp: ReturnType<typeof temporaryDirectory>;
 let data: string;
 let store: LocalStore;
 let uploaded: string;
 
 beforeEach(async () => {
-  place = temporaryDirectory();
-  data = join(place.path, "data");
+  temp = temporaryDirectory();
+  data = join(temp.path, "data");
   mkdirSync(data);
   store = openIn(data);
   openEncryption(data);
@@ -52,11 +52,11 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await store.close();
-  place[Symbol.dispose]();
+  temp[Symbol.dispose]();
 });
 
 const runBackup = (target: string, clock = systemClock) =>
-  makeBackup({ data_dir: data, target: join(place.path, target), clock, rateMb: 0, signal });
+  makeBackup({ data_dir: data, target: join(temp.path, target), clock, rateMb: 0, signal });
 
 const refusal = (work: Promise<unknown>): Promise<unknown> =>
   work.then(() => undefined).catch((error: unknown) => error);
@@ -79,7 +79,7 @@ describe("a backup", () => {
       const { path, manifest } = await runBackup(target);
       expect(manifest.files.map((file) => file.path)).toEqual(["slipway.db", uploaded, "encryption.key"]);
       expect(statSync(path).mode & 0o077).toBe(0);
-      const restored = join(place.path, "restored");
+      const restored = join(temp.path, "restored");
       await restoreBackup(path, restored, flow());
       expect(await readValue(restored)).toBe("1");
       expect(readFileSync(join(restored, uploaded), "utf8")).toBe("uploaded");
@@ -99,20 +99,20 @@ describe("a backup", () => {
     const { path } = await runBackup("one.tar");
     await store.commit([{ sql: "update settings set value = '2' where key = 'one'", rows: [[]] }]);
     expect(String(await refusal(runBackup("one.tar")))).toContain("exists already");
-    await restoreBackup(path, join(place.path, "restored"), flow());
-    expect(await readValue(join(place.path, "restored"))).toBe("1");
+    await restoreBackup(path, join(temp.path, "restored"), flow());
+    expect(await readValue(join(temp.path, "restored"))).toBe("1");
     rmSync(join(data, uploaded));
     expect(await refusal(runBackup("backups"))).toBeInstanceOf(BackupError);
-    expect(readdirSync(join(place.path, "backups"))).toEqual([]);
+    expect(readdirSync(join(temp.path, "backups"))).toEqual([]);
     expect(readdirSync(join(data, "backups"))).toEqual([]);
   });
 
   test("[OP-3] is refused without a database", async () => {
-    rmSync(join(place.path, "nothing"), { force: true, recursive: true });
-    const options = { data_dir: join(place.path, "nothing"), target: join(place.path, "backups"), clock: systemClock };
+    rmSync(join(temp.path, "nothing"), { force: true, recursive: true });
+    const options = { data_dir: join(temp.path, "nothing"), target: join(temp.path, "backups"), clock: systemClock };
     const refused = await refusal(makeBackup({ ...options, rateMb: 0, signal }));
     expect(String(refused)).toContain("there is no database");
-    expect(existsSync(join(place.path, "nothing"))).toBe(false);
+    expect(existsSync(join(temp.path, "nothing"))).toBe(false);
   });
 
   test("[OP-5] is written at most at the configured rate", async () => {
@@ -140,9 +140,9 @@ describe("a restore", () => {
   test("[OP-3] restores only into an empty folder, and cleans up after an interrupted attempt", async () => {
     const { path } = await runBackup("backups");
     expect(String(await refusal(restoreBackup(path, data, flow())))).toContain("is not empty");
-    const parent = restoreBackup(join(place.path, "backups"), join(place.path, "restored"), flow());
+    const parent = restoreBackup(join(temp.path, "backups"), join(temp.path, "restored"), flow());
     expect(String(await refusal(parent))).toContain(`name one, such as ${path}`);
-    const restored = join(place.path, "restored");
+    const restored = join(temp.path, "restored");
     // Killed while it renamed files, of which the database is the last.
     for (const folder of [".restore", "files/ab"]) mkdirSync(join(restored, folder), { recursive: true });
     for (const file of [".restore/slipway.db", "encryption.key"]) writeFileSync(join(restored, file), "half");
@@ -170,14 +170,14 @@ describe("a restore", () => {
   test.each(damages)("[OP-3] of %s is refused and leaves nothing behind", async (_what, damage, expected) => {
     const { path } = await runBackup("backups");
     damage(path);
-    const there = join(place.path, "there");
+    const there = join(temp.path, "there");
     mkdirSync(there);
-    for (const target of [join(place.path, "not/yet/there"), there]) {
+    for (const target of [join(temp.path, "not/yet/there"), there]) {
       const refused = await refusal(restoreBackup(path, target, flow()));
       expect(refused).toBeInstanceOf(BackupError);
       expect(String(refused)).toContain(expected);
     }
-    expect(existsSync(join(place.path, "not"))).toBe(false);
+    expect(existsSync(join(temp.path, "not"))).toBe(false);
     expect(readdirSync(there)).toEqual([]);
   });
 
@@ -189,7 +189,7 @@ describe("a restore", () => {
     writeFileSync(file, bytes);
     const sha256 = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
     change(path, (it) => it.replace(/("path": "slipway.db",\s+"bytes": \d+,\s+"sha256": ")[0-9a-f]+/, `$1${sha256}`));
-    expect(String(await refusal(restoreBackup(path, join(place.path, "restored"), flow())))).toContain("is damaged");
+    expect(String(await refusal(restoreBackup(path, join(temp.path, "restored"), flow())))).toContain("is damaged");
   });
 
   test("[OP-3] of a truncated or altered .tar is refused", async () => {
@@ -197,12 +197,12 @@ describe("a restore", () => {
     const bytes = readFileSync(path);
     for (const cut of [0, 100, 512, 5000, bytes.length - 1500]) {
       writeFileSync(path, bytes.subarray(0, cut));
-      expect(await refusal(restoreBackup(path, join(place.path, "restored"), flow()))).toBeInstanceOf(BackupError);
+      expect(await refusal(restoreBackup(path, join(temp.path, "restored"), flow()))).toBeInstanceOf(BackupError);
     }
     const altered = Buffer.from(bytes);
     altered[0] = 0x2f;
     writeFileSync(path, altered);
-    expect(String(await refusal(restoreBackup(path, join(place.path, "restored"), flow())))).toContain("or no tar");
+    expect(String(await refusal(restoreBackup(path, join(temp.path, "restored"), flow())))).toContain("or no tar");
   });
 });
 
@@ -210,7 +210,7 @@ describe("scheduled backups", () => {
   const HOUR = 3_600_000;
 
   const schedule = (clock: ManualClock, fails: () => boolean = () => false) => {
-    const folder = join(place.path, "scheduled");
+    const folder = join(temp.path, "scheduled");
     const makeOne = () =>
       makeBackup({
         data_dir: data,
@@ -297,7 +297,7 @@ describe("scheduled backups", () => {
   });
 
   test("[OP-5] leftovers of a killed one are removed by a later one", async () => {
-    const folder = join(place.path, "scheduled");
+    const folder = join(temp.path, "scheduled");
     const half = `.${toBackupName(0)}.part`;
     const left = [join(folder, half), join(folder, `${half}.tar`), join(data, "backups", `${half}-pins`)];
     const now = systemClock.now();
@@ -305,13 +305,13 @@ describe("scheduled backups", () => {
     for (const path of left) mkdirSync(path, { recursive: true });
     for (const path of left) utimesSync(path, old, old);
     mkdirSync(join(folder, `.${toBackupName(now)}.part`));
-    await removeLeftovers([folder, join(data, "backups"), join(place.path, "missing")], now);
+    await removeLeftovers([folder, join(data, "backups"), join(temp.path, "missing")], now);
     expect(left.filter((path) => existsSync(path))).toEqual([]);
     expect(readdirSync(folder)).toHaveLength(1);
   });
 
   test("[OP-5] run in separate processes, and a stop ends them", async () => {
-    const folder = join(place.path, "scheduled");
+    const folder = join(temp.path, "scheduled");
     const clock = new ManualClock();
     const backups = new ScheduledBackups({ clock, data_dir: data, folder, interval: HOUR, keep: 2, rateMb: 0 });
     await backups.start();

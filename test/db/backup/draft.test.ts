@@ -30,8 +30,8 @@ const writeAt = (file: string, at: number): void => {
 test.each(changes)(
   "[OP-2] a repair makes the copy equal to a file that %s since it was copied",
   async (_what, change) => {
-    using place = temporaryDirectory();
-    const [file, to] = [join(place.path, "file"), join(place.path, "copy")];
+    using temp = temporaryDirectory();
+    const [file, to] = [join(temp.path, "file"), join(temp.path, "copy")];
     writeFileSync(file, new Uint8Array(MUCH).fill(1));
     await using from = await open(file, "r");
     const draft = await Draft.make(from, to, flow());
@@ -47,8 +47,8 @@ test.each(changes)(
 );
 
 test("[OP-5] repairing writes only what has changed, and reads eight times as fast as it may write", async () => {
-  using place = temporaryDirectory();
-  const [file, to] = [join(place.path, "file"), join(place.path, "copy")];
+  using temp = temporaryDirectory();
+  const [file, to] = [join(temp.path, "file"), join(temp.path, "copy")];
   writeFileSync(file, new Uint8Array(MUCH).fill(1));
   await using from = await open(file, "r");
   const draft = await Draft.make(from, to, flow());
@@ -61,8 +61,8 @@ test("[OP-5] repairing writes only what has changed, and reads eight times as fa
 });
 
 test("[OP-5] holds the write-ahead log only for the last pass, and the copy has everything committed before it", async () => {
-  using place = temporaryDirectory();
-  const [file, to] = [join(place.path, "some.db"), join(place.path, "copy.db")];
+  using temp = temporaryDirectory();
+  const [file, to] = [join(temp.path, "some.db"), join(temp.path, "copy.db")];
   using db = new Database(file, { create: true });
   for (const sql of ["pragma journal_mode=wal", "pragma wal_autocheckpoint=0", TABLES]) db.run(sql);
   const isCut = () => (db.query("pragma wal_checkpoint(truncate)").get() as { busy: number }).busy === 0;

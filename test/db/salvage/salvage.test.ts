@@ -19,8 +19,8 @@ const PAGE = 4096;
 const USERS = 400;
 const SETTINGS = 4_000;
 
-const place = temporaryDirectory();
-const intact = join(place.path, "whole");
+const temp = temporaryDirectory();
+const intact = join(temp.path, "whole");
 let rows: { settings: Map<string, string>; users: Set<string> };
 let copyCount = 0;
 
@@ -44,11 +44,11 @@ beforeAll(async () => {
   await store.close();
 });
 
-afterAll(() => place[Symbol.dispose]());
+afterAll(() => temp[Symbol.dispose]());
 
 /** Returns a copy of the intact directory whose database file was damaged by this. */
 const makeDamaged = (damage: (fd: number, pages: number) => void): string => {
-  const directory = join(place.path, `damaged-${copyCount++}`);
+  const directory = join(temp.path, `damaged-${copyCount++}`);
   cpSync(intact, directory, { recursive: true });
   const file = join(directory, "slipway.db");
   const fd = openSync(file, "r+");
@@ -168,6 +168,6 @@ test("[OP-20] the command names the tables with losses, and refuses a folder tha
   expect(printed).toMatch(/Tables that lost rows:\n.*UNREADABLE RANGES.*\n(.*\n)*settings /);
   const again = await runVerb(["salvage", into, "--data-dir", from]);
   expect([again.code, again.errors]).toEqual([1, expect.stringContaining("is not empty")]);
-  const nothing = await runSalvage(place.path).catch((error: unknown) => error);
+  const nothing = await runSalvage(temp.path).catch((error: unknown) => error);
   expect(nothing).toBeInstanceOf(BackupError);
 });

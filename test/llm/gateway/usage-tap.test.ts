@@ -117,8 +117,8 @@ const ANSWERS: readonly (readonly [string, UsageFormat, string, string, ModelUsa
 /** Passes the text in pieces that end at these positions. */
 const passInPieces = (tap: UsageTap, text: string, cuts: readonly number[]): string => {
   const bytes = new TextEncoder().encode(text);
-  const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
-  const pieces = [...places, bytes.length].map((end, i) => bytes.slice(i === 0 ? 0 : places[i - 1], end));
+  const positions = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
+  const pieces = [...positions, bytes.length].map((end, i) => bytes.slice(i === 0 ? 0 : positions[i - 1], end));
   const out = pieces.map((piece) => tap.read(piece));
   return new TextDecoder().decode(Buffer.concat([...out, tap.end()]));
 };
@@ -321,8 +321,8 @@ describe("the usage of an answer", () => {
         (words, cuts) => {
           const mask = new KeyMask(key);
           const text = words.join("");
-          const places = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
-          const pieces = [...places, text.length].map((end, i) => text.slice(i === 0 ? 0 : places[i - 1], end));
+          const positions = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
+          const pieces = [...positions, text.length].map((end, i) => text.slice(i === 0 ? 0 : positions[i - 1], end));
           const out = pieces.map((piece) => mask.read(new TextEncoder().encode(piece)));
           expect(new TextDecoder().decode(Buffer.concat([...out, mask.end()]))).toBe(hide(text));
         },

@@ -5,9 +5,9 @@ import { runCommand } from "#src/provisioners/terraform/command.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 const runLimited = async (script: string, limit: number): Promise<boolean> => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const { signal } = new AbortController();
-  const where = { program: "/bin/sh", folder: place.path, cwd: place.path, env: { PATH: process.env.PATH ?? "" } };
+  const where = { program: "/bin/sh", folder: temp.path, cwd: temp.path, env: { PATH: process.env.PATH ?? "" } };
   // At a low priority on a busy machine, even an idle shell would reach the limit.
   const common = { clock: systemClock, signal, limit, grace: 100, limitsCpuTime: true, isLowPriority: false };
   return (await runCommand({ ...where, ...common, args: ["-c", script] })).tooLong;

@@ -18,12 +18,12 @@ import { until } from "#test/support/until.ts";
 const STATE = JSON.stringify({ version: 4, lineage: "a", serial: 2 });
 
 test("[TF-28] a state that links to a file of the server is rejected, and nothing is written through it", async () => {
-  using place = tempDirectory();
-  const session = new Session(join(place.path, "run"));
+  using temp = tempDirectory();
+  const session = new Session(join(temp.path, "run"));
   await session.writeState(STATE);
   expect(await session.readState()).toBe(STATE);
   const file = join(session.work, "terraform.tfstate");
-  const other = join(place.path, "other");
+  const other = join(temp.path, "other");
   writeFileSync(other, "the server's own");
   rmSync(file);
   symlinkSync(other, file);
@@ -33,14 +33,14 @@ test("[TF-28] a state that links to a file of the server is rejected, and nothin
 });
 
 test("[TF-38] sets an unreadable state aside and never uses it; a state that could only be written next to its file is used", async () => {
-  using place = tempDirectory();
-  const session = new Session(join(place.path, "builds", "run"));
+  using temp = tempDirectory();
+  const session = new Session(join(temp.path, "builds", "run"));
   await session.writeState(STATE.slice(0, 20));
   expect([await session.readState(), await session.isEmpty()]).toEqual([undefined, false]);
   // A state equal to the stored one, pushed by a person, is not lost.
   expect(await session.setAside(STATE.slice(0, 20))).toBeUndefined();
   const aside = (await session.setAside(STATE)) ?? "";
-  expect(aside).toStartWith(join(place.path, "unreadable", "run-"));
+  expect(aside).toStartWith(join(temp.path, "unreadable", "run-"));
   expect(readFileSync(aside, "utf8")).toBe(STATE.slice(0, 20));
   expect(await session.isEmpty()).toBe(true);
   // Nor does a build start from scratch when such a state was pushed.
@@ -66,8 +66,8 @@ test("[TF-48] a delete of a state that OpenTofu has encrypted plans it with the 
     encryption_version: "v0",
   });
   const ended = async (state: string): Promise<unknown> => {
-    using place = tempDirectory();
-    const session = new Session(join(place.path, "builds", "run"));
+    using temp = tempDirectory();
+    const session = new Session(join(temp.path, "builds", "run"));
     const request = { state, transition: "delete", terraform: {} };
     const run = { session, request, program: { name: "tofu" } } as unknown as BuildRun;
     return build(run).catch((error: Error & { left?: unknown }) => error.left);
@@ -77,9 +77,9 @@ test("[TF-48] a delete of a state that OpenTofu has encrypted plans it with the 
 });
 
 test("[TF-33] [TF-28] programs of a run have a lower priority than the server, have separate output, and cannot redirect the next one's output", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const { signal } = new AbortController();
-  const run = async (script: string, folder = place.path) => {
+  const run = async (script: string, folder = temp.path) => {
     const where = { program: "/bin/sh", folder, cwd: folder, env: { PATH: process.env.PATH ?? "" } };
     return runCommand({ ...where, args: ["-c", script], clock: systemClock, signal, limit: 60_000, grace: 1_000 });
   };
@@ -98,11 +98,11 @@ test("[TF-33] [TF-28] programs of a run have a lower priority than the server, h
   // With two in parallel, each gets a lower priority than one alone, including the earlier one.
   const further = `until [ ! -e ${session} ] || grep -q "nice 16$" ${session}; do sleep 0.01; done`;
   const meet = (own: string, its: string) => `${further}; touch ${own}; until [ -e ${its} ]; do sleep 0.01; done`;
-  const [a, b] = [join(place.path, "a"), join(place.path, "b")];
+  const [a, b] = [join(temp.path, "a"), join(temp.path, "b")];
   for (const folder of [a, b]) mkdirSync(folder);
   const both = await Promise.all([run(meet(`${a}/seen`, `${b}/seen`), a), run(meet(`${b}/seen`, `${a}/seen`), b)]);
   expect(both.map(({ code }) => code)).toEqual([0, 0]);
-  const other = join(place.path, "other");
+  const other = join(temp.path, "other");
   writeFileSync(other, "the server's own");
   await expect(run("echo third")).rejects.toThrow("ELOOP");
   expect(readFileSync(other, "utf8")).toBe("the server's own");
@@ -129,13 +129,13 @@ test("[TF-28] a command that has already exited is identified by its start time,
 });
 
 test("[TF-28] processes that a plan has started end with it; processes of an apply continue, because they may be the workspace", async () => {
-  using place = tempDirectory();
-  const program = join(place.path, "program");
+  using temp = tempDirectory();
+  const program = join(temp.path, "program");
   // One in the group of the run, and one that has left it.
   writeFileSync(program, `#!/bin/sh\nsleep 600 &\nsetsid sleep 600 &\n`, { mode: 0o755 });
   const clock = systemClock;
   const run = async (command: string): Promise<string> => {
-    const folder = join(place.path, command);
+    const folder = join(temp.path, command);
     mkdirSync(folder);
     const { signal } = new AbortController();
     const limits = { limit: 60_000, grace: 1_000 };
@@ -151,7 +151,7 @@ test("[TF-28] processes that a plan has started end with it; processes of an app
 });
 
 test("[TF-39] a template that prints endlessly and ignores stop requests fills no disk, delays no other build and is killed", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const script = 'trap "" INT; while :; do head -c 200000 /dev/zero | tr "\\0" "x\\n"; echo; done';
   let lines = 0;
   let longest = 0;
@@ -161,7 +161,7 @@ test("[TF-39] a template that prints endlessly and ignores stop requests fills n
     last = performance.now();
   }, 5);
   const { signal } = new AbortController();
-  const { path: folder } = place;
+  const { path: folder } = temp;
   const ended = await runCommand({
     program: "/bin/sh",
     args: ["-c", script],
@@ -183,8 +183,8 @@ test("[TF-39] a template that prints endlessly and ignores stop requests fills n
 });
 
 test("[TF-39] a run whose lines cannot be accepted, as when its state has grown too large, is interrupted and has exited before the failure is reported", async () => {
-  using place = tempDirectory();
-  const { path: folder } = place;
+  using temp = tempDirectory();
+  const { path: folder } = temp;
   const { signal } = new AbortController();
   const script = `trap 'echo kept > ended; exit 1' INT; echo first; while :; do sleep 0.01; done`;
   const env = { PATH: process.env.PATH ?? "", WHERE: folder };

@@ -20,8 +20,8 @@ import { tempDirectory } from "#test/support/server.ts";
 const DAY_MS = 86_400_000;
 
 test("[TF-27] a start removes plugins unused for 30 days, folders of imports and of old forms, and never the folder of a build", async () => {
-  using place = tempDirectory();
-  const root = place.path;
+  using temp = tempDirectory();
+  const root = temp.path;
   const clock = new ManualClock(Date.now());
   const old = (path: string, days: number): string => {
     const folder = join(root, path);
@@ -43,21 +43,21 @@ test("[TF-27] a start removes plugins unused for 30 days, folders of imports and
 });
 
 test("[TF-37] removes a build's kept state once it is stored, unless a newer one was left in the meantime or it cannot be read", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const settings = { binary: undefined, cliConfig: undefined, pass: [], applyLimit: 60_000, formLimit: 10_000 };
-  const one = new TerraformProvisioner({ root: place.path, clock: new ManualClock(0), env: {}, ...settings });
+  const one = new TerraformProvisioner({ root: temp.path, clock: new ManualClock(0), env: {}, ...settings });
   const leaveSession = async (id: string, serial: number): Promise<Session> => {
-    const session = new Session(join(place.path, "builds", id));
+    const session = new Session(join(temp.path, "builds", id));
     await session.writeState(JSON.stringify({ version: 4, lineage: "l", serial }));
     return session;
   };
-  const listBuildFolders = (): string[] => readdirSync(join(place.path, "builds")).sort();
+  const listBuildFolders = (): string[] => readdirSync(join(temp.path, "builds")).sort();
   for (const [id, serial] of [
     ["a", 3],
     ["b", 4],
   ] as const)
     await leaveSession(id, serial);
-  mkdirSync(join(place.path, "builds/empty/w"), { recursive: true });
+  mkdirSync(join(temp.path, "builds/empty/w"), { recursive: true });
   const torn = await leaveSession("torn", 1);
   writeFileSync(join(torn.work, "terraform.tfstate"), '{"version": 4, "lin');
   const kept = await one.listRetained();
@@ -72,8 +72,8 @@ test("[TF-37] removes a build's kept state once it is stored, unless a newer one
 });
 
 test("[TF-29] a run keeps its providers when another run replaces the shared ones", async () => {
-  using place = tempDirectory();
-  const [shared, mirror, work] = ["shared", "mirror", "work"].map((one) => join(place.path, one)) as [
+  using temp = tempDirectory();
+  const [shared, mirror, work] = ["shared", "mirror", "work"].map((one) => join(temp.path, one)) as [
     string,
     string,
     string,

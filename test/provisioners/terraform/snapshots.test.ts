@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 /** A folder for disks and their copies. */
-const tempPlace = () => {
+const makeTempFolder = () => {
   const path = mkdtempSync(join(tmpdir(), "slipway-tf-disks-"));
   noteFolder(path);
   const names = (begin: string): string[] => readdirSync(path).filter((name) => name.startsWith(begin));
@@ -51,7 +51,7 @@ const tempPlace = () => {
 };
 
 /** A disk is a folder with a file; counts how often it is created empty or from a copy. */
-const template = (place: string): string => `
+const template = (folder: string): string => `
 terraform {
   required_providers {
     coder = { source = "coder/coder" }
@@ -63,7 +63,7 @@ variable "slipway_snapshot" {
   default = null
 }
 variable "place" {
-  default = "${place}"
+  default = "${folder}"
 }
 variable "key" {
   sensitive = true
@@ -124,11 +124,11 @@ output "slipway_snapshot" {
 }
 `;
 
-const makeFiles = (place: string) => ({ "main.tf": template(place), "slipway-snapshot/main.tf": MODULE });
+const makeFiles = (folder: string) => ({ "main.tf": template(folder), "slipway-snapshot/main.tf": MODULE });
 let created = 0;
-const makeTemplate = async (client: Client, place: string): Promise<Template> => {
+const makeTemplate = async (client: Client, folder: string): Promise<Template> => {
   created += 1;
-  return (await makeTerraformTemplate(client, makeFiles(place), `disks-${created}`)).template;
+  return (await makeTerraformTemplate(client, makeFiles(folder), `disks-${created}`)).template;
 };
 
 const snapshotsPath = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;
@@ -153,56 +153,56 @@ testNeeding(
   wanted,
   "[TF-51] the template's module creates snapshots, restores and forks, and removes its resources",
   async () => {
-    using place = tempPlace();
-    place.put("open");
+    using temp = makeTempFolder();
+    temp.put("open");
     const { admin, server } = world;
-    const used = await makeTemplate(admin, place.path);
+    const used = await makeTemplate(admin, temp.path);
     expect([used.snapshots_unsupported, used.has_trash]).toEqual(["", false]);
     const { id } = await createWorkspace(admin, used.id, "disks");
     await awaitBuild(admin, id);
     const disk = `disk-${id}`;
-    place.put(`${disk}/file`, "one");
+    temp.put(`${disk}/file`, "one");
     const snapshot = await createSnapshot(admin, id);
     expect(snapshot).toMatchObject({ status: "ready", method: "module", error: "" });
-    expect(place.read(`copy-${snapshot.id}/file`)).toBe("one");
+    expect(temp.read(`copy-${snapshot.id}/file`)).toBe("one");
     const { store } = getContext(server);
     expect((await store.get(findSnapshot({ id: snapshot.id })))?.sealed_state).toStartWith("v1.");
     await until(() => readdirSync(join(server.directory, "terraform", "snapshots")).length === 0);
     const { unsupported } = await admin.get<HomeBackups>(`/api/v2/workspaces/${id}/home-backups`);
     expect(unsupported).toBe("Home backups are not available for Terraform templates.");
 
-    place.put(`${disk}/file`, "two");
+    temp.put(`${disk}/file`, "two");
     await admin.post(`${snapshotsPath(id)}/${snapshot.id}/restore`, {});
     await awaitWorkspace(
       admin,
       id,
       ({ latest_build }) => latest_build.transition === "start" && latest_build.status === "running",
     );
-    expect(place.read(`${disk}/file`)).toBe("one");
+    expect(temp.read(`${disk}/file`)).toBe("one");
     await admin.delete(`${snapshotsPath(id)}/${snapshot.id}`);
     await until(async () => (await list(admin, id)).snapshots.length === 0);
-    expect([place.names("copy-"), place.names("begun-")]).toEqual([[], []]);
+    expect([temp.names("copy-"), temp.names("begun-")]).toEqual([[], []]);
     // Its disk is the restored one, and no other is created, although the snapshot was deleted.
-    place.put(`${disk}/file`, "three");
+    temp.put(`${disk}/file`, "three");
     await build(admin, id, "stop");
-    expect(place.read(`${disk}/file`)).toBe("three");
-    expect(place.read(`${disk}.made`)).toBe("made\nmade\n");
+    expect(temp.read(`${disk}/file`)).toBe("three");
+    expect(temp.read(`${disk}.made`)).toBe("made\nmade\n");
 
     const forks = `/api/v2/workspaces/${id}/forks`;
     const forked = await admin.post<Fork>(forks, { start: true });
     const fork = forked.copies[0]?.workspace_id ?? "";
     await until(async () => (await admin.get<Fork>(`${forks}/${forked.id}`)).status === "ready");
-    expect(place.read(`disk-${fork}/file`)).toBe("three");
-    await until(() => place.names("copy-").length === 0);
-    expect(place.read(`disk-${fork}.made`)).toBe("made\n");
+    expect(temp.read(`disk-${fork}/file`)).toBe("three");
+    await until(() => temp.names("copy-").length === 0);
+    expect(temp.read(`disk-${fork}.made`)).toBe("made\n");
 
     await createSnapshot(admin, id);
     for (const one of [fork, id]) {
       await createBuild(admin, one, "delete");
       await awaitWorkspace(admin, one, ({ latest_build }) => latest_build.status === "deleted");
     }
-    await until(() => [...place.names("copy-"), ...place.names("begun-")].length === 0);
-    expect(place.names("disk-").filter((name) => !name.endsWith(".made"))).toEqual([]);
+    await until(() => [...temp.names("copy-"), ...temp.names("begun-")].length === 0);
+    expect(temp.names("disk-").filter((name) => !name.endsWith(".made"))).toEqual([]);
   },
 );
 
@@ -210,9 +210,9 @@ testNeeding(
   wanted,
   "[TF-52] [SN-7] an unusable module fails the import, and resources of a failed one are removed",
   async () => {
-    using place = tempPlace();
+    using temp = makeTempFolder();
     const { admin } = world;
-    const files = makeFiles(place.path);
+    const files = makeFiles(temp.path);
     const broken = [
       { ...files, "main.tf": files["main.tf"].replace(/output[\s\S]*$/, "") },
       { ...files, "main.tf": files["main.tf"].replace("default = null", "") },
@@ -232,15 +232,15 @@ testNeeding(
     const plain = await makeTerraformTemplate(admin, { "main.tf": alone }, "disks-alone");
     expect(plain.template.snapshots_unsupported).toContain("no folder slipway-snapshot");
 
-    place.put("open");
-    place.put("fail");
-    const { id } = await createWorkspace(admin, (await makeTemplate(admin, place.path)).id, "fails");
+    temp.put("open");
+    temp.put("fail");
+    const { id } = await createWorkspace(admin, (await makeTemplate(admin, temp.path)).id, "fails");
     await awaitBuild(admin, id);
     const failed = await createSnapshot(admin, id);
     expect(failed.status).toBe("failed");
     expect(failed.error).toContain("local-exec provisioner error");
     expect(failed.error).not.toContain("cloud-key-of-the-author");
-    expect([place.names("begun-"), place.names("copy-")]).toEqual([[], []]);
+    expect([temp.names("begun-"), temp.names("copy-")]).toEqual([[], []]);
     await admin.delete(`${snapshotsPath(id)}/${failed.id}`);
     await until(async () => (await list(admin, id)).snapshots.length === 0);
     await createBuild(admin, id, "delete");
@@ -252,15 +252,15 @@ testNeeding(
   wanted,
   "[TF-53] a server that is killed while a module creates or removes a snapshot ends that run, and creates nothing twice",
   async () => {
-    using folder = tempPlace();
-    using place = tempPlace();
+    using folder = makeTempFolder();
+    using temp = makeTempFolder();
     await using server = await ServerPlace.make();
     const env = { ...toTerraformOptions(folder.path).env, HOME: folder.path };
     await server.start({ env });
     const client = await server.client.signIn(ADMIN.email, ADMIN.password);
-    const { id } = await createWorkspace(client, (await makeTemplate(client, place.path)).id, "killed");
+    const { id } = await createWorkspace(client, (await makeTemplate(client, temp.path)).id, "killed");
     await awaitBuild(client, id);
-    place.put(`disk-${id}/file`, "one");
+    temp.put(`disk-${id}/file`, "one");
     const snapshots = join(server.directory, "terraform", "snapshots");
     const startUntil = async (point: Failpoint): Promise<void> => {
       await server.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
@@ -268,25 +268,25 @@ testNeeding(
     const awaitDeath = async (): Promise<string> => (await server.newest.ended).signal;
     // In the middle of its apply.
     const { id: snapshot } = await client.post<Snapshot>(snapshotsPath(id), { name: "kept" });
-    await until(() => place.names("begun-").length === 1);
+    await until(() => temp.names("begun-").length === 1);
     server.newest.kill("SIGKILL");
     await awaitDeath();
-    place.put("open");
+    temp.put("open");
     const [applied, stored, removed] = MODULE_FAILPOINTS;
     for (const point of [applied, stored]) {
       await startUntil(point);
       expect([point, await awaitDeath()]).toEqual([point, "SIGKILL"]);
-      expect(place.read(`copy-${snapshot}/file`)).toBe("one");
+      expect(temp.read(`copy-${snapshot}/file`)).toBe("one");
     }
     await startUntil(removed);
     expect(await awaitSnapshots(client, id)).toMatchObject([{ id: snapshot, status: "ready" }]);
-    expect(place.read(`begun-${snapshot}`)).toBe("made\n");
+    expect(temp.read(`begun-${snapshot}`)).toBe("made\n");
     await until(() => readdirSync(snapshots).length === 0);
     await client.delete(`${snapshotsPath(id)}/${snapshot}`).catch(() => {});
     expect(await awaitDeath()).toBe("SIGKILL");
     await server.start({ env });
     await until(async () => (await list(client, id)).snapshots.length === 0);
-    expect([place.names("copy-"), place.names("begun-"), readdirSync(snapshots)]).toEqual([[], [], []]);
+    expect([temp.names("copy-"), temp.names("begun-"), readdirSync(snapshots)]).toEqual([[], [], []]);
     await createBuild(client, id, "delete");
     await awaitWorkspace(client, id, ({ latest_build }) => latest_build.status === "deleted");
     await server.stop();

@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 /** A folder in which the existing parts of a workspace are visible. */
-const tempPlace = () => {
+const makeTempFolder = () => {
   const path = mkdtempSync(join(tmpdir(), "slipway-tf-parts-"));
   noteFolder(path);
   const has = (name: string): boolean => existsSync(join(path, name));
@@ -106,7 +106,7 @@ const deleteAndWait = async (client: Client, id: string, more: object = {}): Pro
 };
 
 testNeeding(wanted, "[TF-8] a failed apply keeps its resources, encrypted, and the delete removes them", async () => {
-  using place = tempPlace();
+  using place = makeTempFolder();
   place.put("open");
   place.put("fail");
   const { admin } = world;
@@ -132,7 +132,7 @@ testNeeding(
   wanted,
   "[TF-8] an apply that is canceled midway keeps its resources and leaves no process running",
   async () => {
-    using place = tempPlace();
+    using place = makeTempFolder();
     const { admin } = world;
     const { id, latest_build } = await createWorkspace(
       admin,
@@ -159,7 +159,7 @@ testNeeding(
   wanted,
   "[TF-9] an update to a version without a resource removes it, and the old version's provider is still found",
   async () => {
-    using place = tempPlace();
+    using place = makeTempFolder();
     place.put("open");
     const { admin } = world;
     const template_id = await createTemplate(admin, makeParts(place.path));
@@ -180,7 +180,7 @@ testNeeding(
 );
 
 testNeeding(wanted, "[TF-26] a workspace is deleted although the template no longer accepts its values", async () => {
-  using place = tempPlace();
+  using place = makeTempFolder();
   const { admin } = world;
   const makeLimited = (max: number): string => `${HEAD}
 data "coder_parameter" "size" {
@@ -299,7 +299,7 @@ resource "terraform_data" "machine" {
 );
 
 testNeeding(wanted, "[TF-12] a template sees the listed variables and none of the server's own", async () => {
-  using place = tempPlace();
+  using place = makeTempFolder();
   const environment = {
     AWS_PROFILE: "mine",
     SLIPWAY_ADMIN_PASSWORD: "hush",
@@ -329,12 +329,12 @@ testNeeding(
   wanted,
   "[TF-10] a server that is killed during an apply continues after its start from the existing state, and creates nothing twice",
   async () => {
-    using folder = tempPlace();
+    using folder = makeTempFolder();
     await using server = await ServerPlace.make();
     const env = { ...toTerraformOptions(folder.path).env, HOME: folder.path };
     await server.start({ env });
     const client = await server.client.signIn(ADMIN.email, ADMIN.password);
-    using place = tempPlace();
+    using place = makeTempFolder();
     const { id } = await createWorkspace(client, await createTemplate(client, makeParts(place.path)), "killed");
     await place.appears("second");
     server.newest.kill("SIGKILL");

@@ -31,11 +31,11 @@ data "coder_workspace_tags" "where" {
 }
 `;
 
-const makePart = (place: string, name: string, more = "", then = ""): string => `
+const makePart = (folder: string, name: string, more = "", then = ""): string => `
 resource "terraform_data" "${name}" {
-  input = "${place}"
+  input = "${folder}"
   ${more}
-  provisioner "local-exec" { command = "echo made >> ${place}/${name}${then}" }
+  provisioner "local-exec" { command = "echo made >> ${folder}/${name}${then}" }
   provisioner "local-exec" {
     when    = destroy
     command = "rm -f \${self.input}/${name}"

@@ -24,21 +24,21 @@ export type StoryWorld = {
 const SLOW_START = { patience: 240_000 };
 
 export class AgentStory {
-  readonly #place: StoryWorld;
+  readonly #world: StoryWorld;
   readonly #name: string;
   readonly id: string;
   readonly file: string;
 
-  private constructor(place: StoryWorld, name: string, { id, file }: { readonly id: string; readonly file: string }) {
-    this.#place = place;
+  private constructor(world: StoryWorld, name: string, { id, file }: { readonly id: string; readonly file: string }) {
+    this.#world = world;
     this.#name = name;
     this.id = id;
     this.file = file;
   }
 
   /** Creates a chat with a request to write a file into the repository. */
-  static async begin(place: StoryWorld, name: string, more: Record<string, unknown> = {}): Promise<AgentStory> {
-    const { owner, organization_id, workspace_id, repository } = place;
+  static async begin(world: StoryWorld, name: string, more: Record<string, unknown> = {}): Promise<AgentStory> {
+    const { owner, organization_id, workspace_id, repository } = world;
     const file = `${repository}/proof-${name}.txt`;
     const permissions = { default: "ask_changes", rules: [] };
     const requested = {
@@ -49,12 +49,12 @@ export class AgentStory {
       content: toTextContent(`Write ${file}`),
     };
     const { id } = await owner.post<Chat>("/api/v2/chats", Object.assign(requested, more));
-    return new AgentStory(place, name, { id, file });
+    return new AgentStory(world, name, { id, file });
   }
 
   /** The agent asks for approval before it writes the file. */
   async edit(): Promise<void> {
-    const { owner, read, status } = this.#place;
+    const { owner, read, status } = this.#world;
     await this.#awaitStatus("requires_action");
     expect(await read(this.file)).toBeUndefined();
     const [call] = await listPendingCalls(owner, this.id);
@@ -73,7 +73,7 @@ export class AgentStory {
 
   /** The model's partial answer is kept. */
   async interrupt(): Promise<void> {
-    const { owner, upstream } = this.#place;
+    const { owner, upstream } = this.#world;
     using follower = await Follower.open(owner, this.id);
     await sendMessage({ owner }, this.id, `Hold on, ${this.#name}.`);
     await until(() => upstream.held.includes(this.#name), SLOW_START);
@@ -85,7 +85,7 @@ export class AgentStory {
 
   /** The agent's processes are killed; the next one knows the conversation. */
   async resume(): Promise<void> {
-    const { owner, upstream } = this.#place;
+    const { owner, upstream } = this.#world;
     expect(findAgentProcesses(this.id).length).toBeGreaterThan(0);
     killAgents(this.id);
     await until(() => findAgentProcesses(this.id).length === 0);
@@ -105,7 +105,7 @@ export class AgentStory {
 
   /** The first message is edited, and the files are restored to their earlier state. */
   async undo(): Promise<void> {
-    const { owner, read, status } = this.#place;
+    const { owner, read, status } = this.#world;
     const first = (await this.messages()).find(({ role }) => role === "user");
     const path = `/api/v2/chats/${this.id}/messages/${first?.id}`;
     const { warnings = [] } = await owner.patch<EditedMessage>(path, {
@@ -121,7 +121,7 @@ export class AgentStory {
   }
 
   async messages(): Promise<ChatMessage[]> {
-    const { messages } = await this.#place.owner.get<MessagePage>(`/api/v2/chats/${this.id}/messages?limit=200`);
+    const { messages } = await this.#world.owner.get<MessagePage>(`/api/v2/chats/${this.id}/messages?limit=200`);
     return messages.filter(({ role }) => role !== "system").reverse();
   }
 
@@ -132,7 +132,7 @@ export class AgentStory {
 
   async #awaitStatus(wanted: string): Promise<void> {
     const hasStatus = async (): Promise<boolean> => {
-      const { status, last_error } = await this.#place.owner.get<Chat>(`/api/v2/chats/${this.id}`);
+      const { status, last_error } = await this.#world.owner.get<Chat>(`/api/v2/chats/${this.id}`);
       if (last_error) throw new Error(JSON.stringify(last_error));
       return status === wanted;
     };

@@ -24,8 +24,8 @@ const findPrograms = (): string => {
   return join(PLACE, newest ?? "", "bin");
 };
 
-const runAsPostgres = (program: string, args: readonly string[], place: readonly string[] = []): Promise<void> => {
-  const through = [...place, "setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups"];
+const runAsPostgres = (program: string, args: readonly string[], prefix: readonly string[] = []): Promise<void> => {
+  const through = [...prefix, "setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups"];
   return runToEnd([...through, join(findPrograms(), program), ...args]);
 };
 
@@ -161,9 +161,9 @@ export const startPair = async ({
   synchronous?: boolean;
   places?: readonly [ServerPlace, ServerPlace];
 } = {}): Promise<PostgresPair> => {
-  const place = tempDirectory();
-  const primary = await newServer(place.path, "primary", places[0]);
-  const standby = new PostgresServer(place.path, "standby", places[1]);
+  const temp = tempDirectory();
+  const primary = await newServer(temp.path, "primary", places[0]);
+  const standby = new PostgresServer(temp.path, "standby", places[1]);
   await followFrom(primary, standby);
   await primary.start();
   await standby.start();
@@ -182,16 +182,16 @@ export const startPair = async ({
     primary,
     standby,
     url: `postgres://postgres@${primary.host}:${primary.port},${standby.host}:${standby.port}/postgres`,
-    [Symbol.asyncDispose]: () => removeServers(place, [primary, standby]),
+    [Symbol.asyncDispose]: () => removeServers(temp, [primary, standby]),
   };
 };
 
 /** Starts one server without a standby. */
 export const startSingle = async (): Promise<AsyncDisposable & { readonly server: PostgresServer }> => {
-  const place = tempDirectory();
-  const server = await newServer(place.path, "alone", HERE);
+  const temp = tempDirectory();
+  const server = await newServer(temp.path, "alone", HERE);
   await server.start();
-  return { server, [Symbol.asyncDispose]: () => removeServers(place, [server]) };
+  return { server, [Symbol.asyncDispose]: () => removeServers(temp, [server]) };
 };
 
 const newServer = async (folder: string, name: string, at: ServerPlace): Promise<PostgresServer> => {
@@ -206,11 +206,11 @@ const newServer = async (folder: string, name: string, at: ServerPlace): Promise
   return server;
 };
 
-const removeServers = async (place: Disposable, servers: readonly PostgresServer[]): Promise<void> => {
+const removeServers = async (temp: Disposable, servers: readonly PostgresServer[]): Promise<void> => {
   for (const one of servers) one.kill();
   await until(() => {
     try {
-      place[Symbol.dispose]();
+      temp[Symbol.dispose]();
       return true;
     } catch {
       return false;

@@ -380,10 +380,10 @@ const google: readonly Rule[] = [
   },
   {
     source: "ai.google.dev/gemini-api/docs/thought-signatures",
-    check: (body, place) =>
+    check: (body, path) =>
       findFirstProblem(listContents(body), ({ parts }) => {
         const call = parts.find((part) => "functionCall" in part);
-        return place.includes("gemini-3") && call !== undefined && call.thoughtSignature === undefined
+        return path.includes("gemini-3") && call !== undefined && call.thoughtSignature === undefined
           ? "Function call is missing a thought_signature in functionCall parts."
           : undefined;
       }),
@@ -521,10 +521,10 @@ export const RECEIVERS = {
 export type ReceiverName = keyof typeof RECEIVERS;
 
 /** Returns why this server rejects the request; undefined if it accepts it. */
-export const findRefusal = (name: ReceiverName, body: Json, place = ""): Refusal | undefined => {
+export const findRefusal = (name: ReceiverName, body: Json, path = ""): Refusal | undefined => {
   const rules: readonly Rule[] = RECEIVERS[name];
   for (const { status = 400, check } of [...rules, UNIQUE]) {
-    const message = check(body, place);
+    const message = check(body, path);
     if (message === undefined) continue;
     return name === "anthropic"
       ? { status, body: { type: "error", error: { type: "invalid_request_error", message } } }

@@ -3,7 +3,7 @@
 export type Json = Readonly<Record<string, unknown>>;
 
 /** Returns what is wrong with a request body; undefined if nothing. `place`: the path or the model's name. */
-export type Check = (body: Json, place: string) => string | undefined;
+export type Check = (body: Json, path: string) => string | undefined;
 
 export const list = <T = Json>(value: unknown): readonly T[] => (Array.isArray(value) ? value : []);
 export const isObject = (value: unknown): value is Json =>

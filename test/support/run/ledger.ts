@@ -26,10 +26,10 @@ export const readNotedFolders = (file: string): NotedFolder[] =>
     : [];
 
 /** Returns the test that contains a location: its file and the last title above it; the location itself if there is no title. */
-export const describeLocation = (place: string): string => {
-  const [, file = "", line = "0"] = /^(.*):(\d+)$/.exec(place) ?? [];
-  if (!existsSync(file)) return place;
+export const describeLocation = (location: string): string => {
+  const [, file = "", line = "0"] = /^(.*):(\d+)$/.exec(location) ?? [];
+  if (!existsSync(file)) return location;
   const above = readFileSync(file, "utf8").split("\n").slice(0, Number(line)).reverse();
   const title = above.map((text) => /"((?:\[[A-Z]+-\d+\] ?)+[^"]*)"/.exec(text)?.[1]).find((one) => one !== undefined);
-  return title === undefined ? place : `${place} ${title}`;
+  return title === undefined ? location : `${location} ${title}`;
 };

@@ -87,18 +87,18 @@ test("[RP-43] a file without results in the first run is judged by the second", 
 });
 
 test("[RP-43] Bun reports no test of a file that fails to load, and reports skipped tests", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const files = {
     "good.test.ts": 'import { test } from "bun:test"; test("a", () => {});',
     "skipped.test.ts": 'import { describe, test } from "bun:test"; describe.skip("d", () => { test("a", () => {}); });',
     "late.test.ts": 'import { test } from "bun:test"; test("a", () => {}); await 1; throw new Error("late");',
     "broken.test.ts": 'import { test } from "bun:test"; test("a", () => {',
   };
-  for (const [file, text] of Object.entries(files)) writeFileSync(join(place.path, file), text);
-  const report = join(place.path, "report.xml");
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(temp.path, file), text);
+  const report = join(temp.path, "report.xml");
   const flags = ["--parallel=2", "--no-isolate", "--reporter=junit", `--reporter-outfile=${report}`];
   const child = Bun.spawn([process.execPath, "test", ...flags], {
-    cwd: place.path,
+    cwd: temp.path,
     stdio: ["ignore", "ignore", "ignore"],
   });
   expect(await child.exited).not.toBe(0);
@@ -111,36 +111,36 @@ test("[RP-43] Bun reports no test of a file that fails to load, and reports skip
 });
 
 test("[RP-44] a file that needs a program still being built waits for it, and is skipped if the build failed", async () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const asks = `const { listMissingNeeds, needs } = await import("${import.meta.dir}/../needs.ts");
     const isMissed = (variable) => listMissingNeeds().join().includes(variable);
     console.log(isMissed("SLIPWAY_TEST_NFPM"));
     console.log(needs.nfpm.found, needs.agents.found, isMissed("SLIPWAY_TEST_AGENTS"));`;
   const env = {
     ...process.env,
-    SLIPWAY_TEST_PREPARING: place.path,
+    SLIPWAY_TEST_PREPARING: temp.path,
     SLIPWAY_TEST_NFPM: "/nfpm",
     SLIPWAY_TEST_AGENTS: "/agents",
   };
   const waiting = Bun.spawn([process.execPath, "-e", asks], { env, stdout: "pipe" });
   const lines = waiting.stdout.pipeThrough(new TextDecoderStream() as never).getReader();
   expect((await lines.read()).value).toBe("false\n" as never);
-  writeFileSync(join(place.path, "nfpm"), "ready: here");
-  writeFileSync(join(place.path, "agents"), "skip: no registry");
+  writeFileSync(join(temp.path, "nfpm"), "ready: here");
+  writeFileSync(join(temp.path, "agents"), "skip: no registry");
   expect((await lines.read()).value).toBe("true false true\n" as never);
   await waiting.exited;
-  expect(isPrepared(place.path, "counterpart", 0)).toBe(false);
+  expect(isPrepared(temp.path, "counterpart", 0)).toBe(false);
 });
 
 test("[RP-15] a change selects the tests that import, start or name the changed file, and no others", () => {
-  using place = tempDirectory();
+  using temp = tempDirectory();
   const git = (...words: string[]): void => {
     const who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
-    expect(Bun.spawnSync(["git", ...who, ...words], { cwd: place.path }).exitCode).toBe(0);
+    expect(Bun.spawnSync(["git", ...who, ...words], { cwd: temp.path }).exitCode).toBe(0);
   };
   const writeSource = (file: string, text: string): void => {
-    mkdirSync(dirname(join(place.path, file)), { recursive: true });
-    writeFileSync(join(place.path, file), text);
+    mkdirSync(dirname(join(temp.path, file)), { recursive: true });
+    writeFileSync(join(temp.path, file), text);
   };
   const files = {
     "src/base/a.ts": "export const a = 1;",
@@ -159,7 +159,7 @@ test("[RP-15] a change selects the tests that import, start or name the changed 
   git("commit", "-qm", "x");
   git("checkout", "-qb", "work");
   const listReached = (): string[] =>
-    findAffectedTests(place.path, Object.keys(files), listChangedFiles(place.path, "main"));
+    findAffectedTests(temp.path, Object.keys(files), listChangedFiles(temp.path, "main"));
   expect(listReached()).toEqual(["test/rules.test.ts"]);
   writeSource("docs/cli.md", "y");
   expect(listReached()).toEqual(["test/cli/page.test.ts", "test/rules.test.ts"]);
@@ -173,7 +173,7 @@ test("[RP-15] a change selects the tests that import, start or name the changed 
   ]);
   writeSource("package.json", "{}");
   expect(listReached()).toHaveLength(5);
-  expect(() => listChangedFiles(place.path, "nowhere")).toThrow("nowhere");
+  expect(() => listChangedFiles(temp.path, "nowhere")).toThrow("nowhere");
 });
 
 test("[RP-14] the report of a run has each test's file, outcome and time, and the slowest files", () => {
@@ -221,8 +221,8 @@ test("[RP-13] `until` polls until the condition holds, throws the condition's er
 });
 
 test("[RP-14] test folders are in memory only if there is enough space and programs can run there", () => {
-  using place = tempDirectory();
-  expect(isUsableFolder(place.path, 1)).toBe(true);
-  expect(isUsableFolder(place.path, Number.MAX_SAFE_INTEGER)).toBe(false);
-  expect(isUsableFolder(join(place.path, "nowhere"), 1)).toBe(false);
+  using temp = tempDirectory();
+  expect(isUsableFolder(temp.path, 1)).toBe(true);
+  expect(isUsableFolder(temp.path, Number.MAX_SAFE_INTEGER)).toBe(false);
+  expect(isUsableFolder(join(temp.path, "nowhere"), 1)).toBe(false);
 });

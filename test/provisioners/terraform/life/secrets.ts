@@ -37,14 +37,14 @@ export class Secrets {
     const { admin } = this.#stage;
     if (this.#known.size === 0) throw new Error(`${where}: there is no secret to look for`);
     const text = async (path: string): Promise<string> => (await admin.fetch("GET", `/api/v2/${path}`)).text();
-    const places: Record<string, string> = {
+    const texts: Record<string, string> = {
       "the log of the build": await text(`workspacebuilds/${build}/logs`),
       "the build's timings": await text(`workspacebuilds/${build}/timings`),
       "the workspace": await text(`workspaces/${id}?include_deleted=true`),
       "the log of server or worker": this.#stage.logged(),
     };
-    for (const file of this.#stage.stored()) places[file] = readOr(file);
-    for (const [place, content] of Object.entries(places)) {
+    for (const file of this.#stage.stored()) texts[file] = readOr(file);
+    for (const [place, content] of Object.entries(texts)) {
       for (const secret of this.#known)
         if (content.includes(secret)) throw new Error(`${where}: a secret is in ${place}`);
     }
