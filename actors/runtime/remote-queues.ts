@@ -1,7 +1,7 @@
 // What queues of different nodes know about each other: jobs without their work, positions, and workers, which connect to the first node
 // (remote-jobs.ts).
 import type { IsLeaving } from "#db/own-rows.ts";
-import type { WorkerPlace } from "#src/provisioners/external/tags.ts";
+import type { WorkerScope } from "#src/provisioners/external/tags.ts";
 
 /** Work that a person starts goes before prebuilds (facts/platform 2.1). */
 export type Urgency = "person" | "background";
@@ -25,7 +25,7 @@ export type NamedJob = {
 };
 
 /** A worker, with what decides which jobs it may take. */
-export type PresentWorker = WorkerPlace & { readonly id: string };
+export type PresentWorker = WorkerScope & { readonly id: string };
 
 export type QueuePosition = { readonly queue_position: number; readonly queue_size: number };
 
