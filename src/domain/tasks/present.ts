@@ -19,7 +19,7 @@ export const presentTasks = async (
   tasks: readonly TaskRow[],
   caller: UserCaller,
 ): Promise<Task[]> => {
-  const ids = (getText: (task: TaskRow) => string): string => JSON.stringify(tasks.map(getText));
+  const ids = (getId: (task: TaskRow) => string): string => JSON.stringify(tasks.map(getId));
   const views = await ctx.store.scan(listWorkspaceViews({ ids: ids((task) => task.workspace_id) }));
   const workspaces = new Map((await presentWorkspaces(ctx, views, caller)).map((one) => [one.id, one]));
   const chats = new Map(

@@ -60,16 +60,20 @@ export const run: RunVerb = async (input) => {
   }
   const amount = has.remove ? 0 : parseAmount(unit, value.amount);
   return withServer("budgets set", input, value, async ({ client }) => {
-    const scopeId = name === undefined ? {} : { scope_id: await getScopeId(client, scope, name, value.organization) };
+    const scopeFields =
+      name === undefined ? {} : { scope_id: await getScopeId(client, scope, name, value.organization) };
     if (!has.remove) {
-      const budget = await client.put("/api/v2/ai/budgets", { scope, ...scopeId, period, unit, amount });
+      const budget = await client.put("/api/v2/ai/budgets", { scope, ...scopeFields, period, unit, amount });
       const words = `${formatBudgetTitle(budget)} is ${formatAmount(unit, budget.amount)}.`;
       input.print(has.json ? JSON.stringify(budget) : words);
       return EXIT.ok;
     }
     const found = (await client.get("/api/v2/ai/budgets")).find(
       (one) =>
-        one.scope === scope && one.scope_id === (scopeId.scope_id ?? "") && one.period === period && one.unit === unit,
+        one.scope === scope &&
+        one.scope_id === (scopeFields.scope_id ?? "") &&
+        one.period === period &&
+        one.unit === unit,
     );
     if (!found) throw new VerbFailure("This budget doesn't exist. `slipway budgets list` lists budgets.");
     await client.delete(`/api/v2/ai/budgets/${found.id}`);
