@@ -27,7 +27,7 @@ type Reading = {
   /** The agent is no longer in use: the stream ends after its last stored line. */
   ending: boolean;
   stops: (() => void)[];
-  /** Continues to send when the client has read enough, or is gone. */
+  /** Continues after the client has read enough, or has disconnected. */
   resume: (() => void) | undefined;
 };
 
