@@ -53,9 +53,9 @@ const renewIfOld = async (deps: Deps, agent_id: string, signal: AbortSignal): Pr
     return failures < MAX_TRIES ? RETRY_INTERVAL_MS : undefined;
   };
   try {
-    const place = await findAgentById(deps.store, agent_id);
-    if (!place || !isTokenOld(place)) return;
-    const { parent_id } = place;
+    const agent = await findAgentById(deps.store, agent_id);
+    if (!agent || !isTokenOld(agent)) return;
+    const { parent_id } = agent;
     if (parent_id !== null && !(await awaitParentRenewal(deps, parent_id, signal))) {
       if (!signal.aborted) await deps.agents.ask(parent_id, "deleteSubAgent", { id: agent_id });
       return;
