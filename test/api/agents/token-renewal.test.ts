@@ -223,7 +223,9 @@ test("[AG-28] sub-agents are deleted when a guest loses access, if they or their
   await parent[Symbol.asyncDispose]();
   const { owner } = clients;
   const status = () =>
-    owner.get<{ status: string }>(`/api/v2/workspaceagents/${shared.workspace.latest_build.resources[0]?.agents[0]?.id}`);
+    owner.get<{ status: string }>(
+      `/api/v2/workspaceagents/${shared.workspace.latest_build.resources[0]?.agents[0]?.id}`,
+    );
   await until(async () => (await status()).status === "disconnected");
   await owner.patch(`${path}/acl`, { user_roles: { [idOf("amy")]: "" } });
   await until(async () => (await statusWith(used.agent_token)) === 401);
