@@ -14,6 +14,7 @@ import {
   Wakeup,
 } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
+import { type Reservation, waitingInput } from "../http/body/budget.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
 /** The client is paused when this much input is waiting for the workspace, and resumed below half of it. */
@@ -24,6 +25,8 @@ const MAX_WAITING = 4 * MAX_INPUT;
 const PIECE = 64 * 1024;
 
 export type TerminalEvents = {
+  /** The person whose input it is. */
+  readonly user_id: string;
   /** Called when the terminal has opened and for each input. */
   onActivity(): void;
   /** Called when the terminal has opened. The returned function is called when the socket has disconnected. */
@@ -43,6 +46,7 @@ export class TerminalBridge implements SocketHandler {
   #waiting = 0;
   #isFull = false;
   #isPaused = false;
+  readonly #reserved: Reservation;
   #endConnection: ((reason: string) => void) | undefined;
 
   constructor(ctx: Pick<ApiContext, "dialer">, agent_id: string, request: TerminalRequest, events: TerminalEvents) {
@@ -50,6 +54,7 @@ export class TerminalBridge implements SocketHandler {
     this.#agentId = agent_id;
     this.#request = request;
     this.#events = events;
+    this.#reserved = waitingInput.open(events.user_id);
   }
 
   open(socket: Socket): void {
@@ -73,6 +78,12 @@ export class TerminalBridge implements SocketHandler {
       socket.close(CLOSE.policy, "the client sent more input than the terminal can buffer");
       return;
     }
+    try {
+      this.#reserved.add(bytes.byteLength);
+    } catch (error) {
+      socket.close(CLOSE.tryLater, (error as AppError).message);
+      return;
+    }
     this.#input.push(bytes);
     if (this.#waiting > PAUSE_BYTES && !this.#isPaused) {
       this.#isPaused = true;
@@ -90,6 +101,7 @@ export class TerminalBridge implements SocketHandler {
   close(_socket: Socket, _code: number, reason: string): void {
     this.#endConnection?.(reason || "the client disconnected");
     this.#closed.abort();
+    this.#reserved.release();
     this.#input = [];
     this.#inputAdded.wake();
     this.#drained.wake();
@@ -135,6 +147,7 @@ export class TerminalBridge implements SocketHandler {
         }
         await stream.write(bytes);
         this.#waiting -= bytes.byteLength;
+        this.#reserved.reduce(bytes.byteLength);
         if (this.#isPaused && this.#waiting < PAUSE_BYTES / 2) {
           this.#isPaused = false;
           socket.resume();

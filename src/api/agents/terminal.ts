@@ -52,7 +52,11 @@ export const agentTerminal = (ctx: ApiContext) =>
         // Captured now, because the request's details are not available after the upgrade.
         const by = toConnectedBy(ctx, caller, request);
         const onOpened = (): End => ctx.connections.begin({ ...by, agent_id, type: "reconnecting_pty" });
-        const bridge = new TerminalBridge(ctx, agent_id, terminal, { onActivity: used, onOpened });
+        const bridge = new TerminalBridge(ctx, agent_id, terminal, {
+          user_id: caller.user_id,
+          onActivity: used,
+          onOpened,
+        });
         const access = workspaceAccess(ctx, workspace_id, canUseWorkspace);
         const closing = closeWhenAccessLost(ctx, caller, access, bridge);
         return ctx.sockets.upgrade(request, closing, { who: caller.user_id });

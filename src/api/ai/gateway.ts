@@ -130,8 +130,9 @@ export class AiGateway {
       const body = readCallBody(endpoint, bytes);
       refuseSelection(dialect, request);
       const targets = listTargets(catalog, dialect, body.model, caller.asker);
-      const recording = catalog.settings.recording.enabled ? new Recording(body.bytes) : undefined;
-      const call: Call = { request, endpoint, caller, body, targets, recording, release: slot.release, isBegun: false };
+      const recording = catalog.settings.recording.enabled ? new Recording(bytes) : undefined;
+      const { release, setBodySize } = slot;
+      const call: Call = { request, endpoint, caller, body, targets, recording, release, setBodySize, isBegun: false };
       const answered = targets.length === 0 ? toUnknownModel(body.model) : await this.#call(call);
       // A call that has begun keeps its body, and its slot, until it is recorded: also after its caller has left.
       if (!call.isBegun || (answered instanceof Response && answered.body === null)) slot.release();
@@ -209,6 +210,9 @@ export class AiGateway {
         await record(target, { outcome: "failed" });
         return result;
       }
+      // A caller who does not read the answer would keep the memory of the request from others.
+      call.body.dropContent();
+      call.setBodySize(0);
       const { status } = result.response;
       if (status >= 400) return await this.#passError(call, result, record);
       if (status >= 300) return await this.#refuseRedirect(result, record);
@@ -360,6 +364,7 @@ type Call = {
   /** Undefined when administrators have not enabled recording. */
   readonly recording: Recording | undefined;
   readonly release: () => void;
+  readonly setBodySize: (bytes: number) => void;
   /** Whether the recorder releases the slot. */
   isBegun: boolean;
 };

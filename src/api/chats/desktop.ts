@@ -6,6 +6,7 @@ import { findVisibleChat } from "#domain/chats/find.ts";
 import { toActivityUser } from "#domain/workspaces/find.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
+import { type Reservation, waitingInput } from "../http/body/budget.ts";
 import { callers } from "../http/caller.ts";
 import { dialAgentSocket } from "../http/dial-agent.ts";
 import { operation } from "../http/operation.ts";
@@ -18,6 +19,8 @@ import { chatPath, tags } from "./paths.ts";
 
 /** Maximum bytes of one message from the daemon, equal to what it reads at a time. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+/** The client is paused when more than this is waiting for the desktop. */
+const PAUSE_BYTES = 64 * 1024;
 /** Maximum bytes waiting for the desktop; a client that sends more is disconnected. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
@@ -35,7 +38,7 @@ export const chatDesktop = (ctx: ApiContext) =>
         );
         const onUse = () =>
           void noteUse(ctx, workspace_id, { reason: "terminal", agent_id, by: toActivityUser(caller) });
-        const stream = new DesktopStream(ctx, frames, onUse);
+        const stream = new DesktopStream(ctx, frames, { user_id: caller.user_id, onUse });
         return upgradeToStream(ctx, request, caller, chat, stream);
       },
       {
@@ -67,13 +70,19 @@ class DesktopStream implements SocketHandler {
   readonly #relay: Relay;
   readonly #frames: WebSocketFrames;
   readonly #onUse: () => void;
+  readonly #reserved: Reservation;
   #notedAt = Number.NEGATIVE_INFINITY;
   #waiting = 0;
 
-  constructor({ clock }: Pick<ApiContext, "clock">, frames: WebSocketFrames, used: () => void) {
+  constructor(
+    { clock }: Pick<ApiContext, "clock">,
+    frames: WebSocketFrames,
+    { user_id, onUse }: { readonly user_id: string; readonly onUse: () => void },
+  ) {
     this.#clock = clock;
     this.#frames = frames;
-    this.#onUse = used;
+    this.#onUse = onUse;
+    this.#reserved = waitingInput.open(user_id);
     this.#relay = new Relay(clock, frames);
   }
 
@@ -88,9 +97,19 @@ class DesktopStream implements SocketHandler {
       socket.close(CLOSE.policy, "more than the desktop reads");
       return;
     }
+    try {
+      this.#reserved.add(bytes.byteLength);
+    } catch (error) {
+      socket.close(CLOSE.tryLater, (error as AppError).message);
+      return;
+    }
+    if (this.#waiting > PAUSE_BYTES) socket.pause();
     this.#note();
     const onSent = (): void => {
+      this.#reserved.reduce(bytes.byteLength);
+      const isPaused = this.#waiting > PAUSE_BYTES;
       this.#waiting -= bytes.byteLength;
+      if (isPaused && this.#waiting <= PAUSE_BYTES) socket.resume();
     };
     // The side that listens to the daemon notices when it disconnects.
     this.#frames.send({ kind: "binary", bytes }).then(onSent, onSent);
@@ -101,6 +120,7 @@ class DesktopStream implements SocketHandler {
   }
 
   close(): void {
+    this.#reserved.release();
     this.#relay.close();
   }
 

@@ -1,6 +1,6 @@
 // Reads the body of a gateway call and makes two changes: the model's name, if an administrator has mapped it, and a request for the usage
 // of chat-completions streams. Everything else is forwarded byte for byte. Pure.
-import type { ProviderKind } from "#schema/chats/model-provider.ts";
+import { PROVIDER_KINDS, type ProviderKind } from "#schema/chats/model-provider.ts";
 import { findDearer } from "./costly-members.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { isObject, type Json, listObjects } from "./json.ts";
@@ -26,12 +26,12 @@ export type CallBody = {
   getMaxOutputTokens(kind: ProviderKind): number | undefined;
   /** Number of answers requested for the prompt. */
   readonly answers: number;
-  /** The body as sent by the caller. */
-  readonly bytes: Uint8Array;
   /** Returns the body for the provider, with this model. */
   bytesFor(model: string): Uint8Array;
   /** Returns the body without the request for a stream's usage. */
   bytesWithoutUsage(model: string): Uint8Array;
+  /** Drops the content once the provider has it: an answer may be read for hours. The body cannot be sent again afterwards. */
+  dropContent(): void;
 };
 
 /** Explains to the caller why a body cannot be forwarded. */
@@ -76,26 +76,34 @@ export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody =>
   const options = json.stream_options as Json | null | undefined;
   const asks = endpoint.usage === "openai_chat" && streams && options?.include_usage !== true;
   const added = asks ? { stream_options: { ...options, include_usage: true } } : {};
-  const countBytesWith = (name: string, more: Json): Uint8Array => {
+  let content: { readonly json: Json; readonly bytes: Uint8Array } | undefined = { json, bytes };
+  const encodeWith = (name: string, more: Json): Uint8Array => {
+    if (content === undefined) throw new Error("the content of the call was dropped");
     const inPath = endpoint.model !== undefined;
     // Gemini's body may repeat the model of the path.
-    const isSame = name === model || (inPath && typeof json.model !== "string");
-    if (isSame && Object.keys(more).length === 0) return bytes;
+    const isSame = name === model || (inPath && typeof content.json.model !== "string");
+    if (isSame && Object.keys(more).length === 0) return content.bytes;
     const named = isSame ? {} : { model: inPath ? `models/${name}` : name };
-    return new TextEncoder().encode(JSON.stringify({ ...json, ...named, ...more }));
+    return new TextEncoder().encode(JSON.stringify({ ...content.json, ...named, ...more }));
   };
+  const maxOutputs = computeMaxOutputs(endpoint, json);
   return {
     model,
     streams,
     hidesUsage: asks,
     prompt_tokens: estimatePromptTokens(json, bytes.length),
-    getMaxOutputTokens: (kind) => getMaxOutput(listLimits(endpoint, json, kind)),
+    getMaxOutputTokens: (kind) => maxOutputs.get(kind),
     answers: countAnswers(endpoint, json),
-    bytes,
-    bytesFor: (name) => countBytesWith(name, added),
-    bytesWithoutUsage: (name) => countBytesWith(name, {}),
+    bytesFor: (name) => encodeWith(name, added),
+    bytesWithoutUsage: (name) => encodeWith(name, {}),
+    dropContent: () => {
+      content = undefined;
+    },
   };
 };
+
+const computeMaxOutputs = (endpoint: Endpoint, json: Json): ReadonlyMap<ProviderKind, number | undefined> =>
+  new Map(PROVIDER_KINDS.map((kind) => [kind, getMaxOutput(listLimits(endpoint, json, kind))]));
 
 const parse = (bytes: Uint8Array): Json => {
   let text = "";

@@ -245,6 +245,24 @@ describe("failures", () => {
     await terminal.until(/\[a\}\{"b\] \[c\]/);
   });
 
+  test("[TM-18] input that no program reads is bounded for a person, in all terminals together", async () => {
+    const id = uuid();
+    using stack = new DisposableStack();
+    const openMore = async () => stack.use(await open({ id, command: "stty raw -echo; echo up; sleep 1000" }));
+    const first = await openMore();
+    await first.until(/up/);
+    const input = JSON.stringify({ data: "x".repeat(1_000_000) }).repeat(4);
+    const terminals = [first, ...(await Promise.all(Array.from({ length: 23 }, openMore)))];
+    for (const { socket } of terminals) socket.send(input);
+    const { code, reason } = await Promise.race(terminals.map(({ socket }) => socket.closed));
+    expect([code, reason]).toEqual([1013, "Too much input for workspaces is waiting. Try again later."]);
+    // What its sockets held is free once they are closed.
+    stack.dispose();
+    using other = await open({ command: "read x; echo [$x]" });
+    other.sendInput({ data: "fine\n" });
+    await other.until(/\[fine\]/);
+  });
+
   test("[TM-9] a paste of any size waits for its program and arrives complete, while memory stays flat", async () => {
     const piece = "0123456789abcdef".repeat(1_024);
     const count = 1_280;

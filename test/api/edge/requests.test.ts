@@ -108,6 +108,10 @@ describe("large bodies", () => {
     first.release();
     first.release();
     second.add(40);
+    // What was taken is free again, once.
+    second.reduce(30);
+    second.add(30);
+    other.reduce(50);
     other.release();
     bodies.open("cleo").add(40);
   });

@@ -31,6 +31,11 @@ export class ByteBudget {
         reserved += bytes;
         this.#change(sender, bytes);
       },
+      reduce: (bytes) => {
+        const taken = Math.min(bytes, reserved);
+        reserved -= taken;
+        if (taken > 0) this.#change(sender, -taken);
+      },
       release: () => {
         if (reserved > 0) this.#change(sender, -reserved);
         reserved = 0;
@@ -74,6 +79,15 @@ const bodiesOfPeople = makeBudget(1, 1 / 4);
 /** Those of senders without an account, by workspace, because these can have many addresses, and by address. */
 const anonymousBodies = makeBudget(1 / 2, 1 / 4);
 const bodiesOfAddresses = makeBudget(1 / 2, 1 / 8);
+
+/** Input for terminals and desktops that their workspaces have not taken yet, by person. Each has room for a few of the largest messages. */
+const MIB = 1024 * 1024;
+const MAX_INPUT_BYTES = Math.min(Math.max(shareOfMemory(1 / 8), 64 * MIB), 256 * MIB);
+export const waitingInput = new ByteBudget(
+  MAX_INPUT_BYTES,
+  MAX_INPUT_BYTES / 4,
+  "Too much input for workspaces is waiting. Try again later.",
+);
 
 export type StreamedBody = {
   readonly workspace_id: string;
@@ -122,6 +136,8 @@ export const slowBodyError = (): AppError =>
 export interface Reservation {
   /** Reserves more bytes. Throws 503 beyond the budget. */
   add(bytes: number): void;
+  /** Releases that many of them. */
+  reduce(bytes: number): void;
   /** Releases all of them. */
   release(): void;
 }
