@@ -24,6 +24,22 @@ export const openPage = async (context, notified) => {
   return page;
 };
 
+/**
+ * Opens another page of the app like a click on a link, without loading the app again: a load costs the browser and the server several
+ * times as much as the page. app.mjs loads each page by its address. Both pages must have different titles.
+ */
+export const goWithin = async (page, address) => {
+  await page.evaluate((href) => {
+    const link = document.createElement("a");
+    link.href = href;
+    document.body.append(link);
+    document.title = "";
+    link.click();
+    link.remove();
+  }, address);
+  await page.waitForFunction(() => document.title !== "");
+};
+
 /** Waits for transitions to end: a color in transition matches neither state. */
 export const settle = (page) =>
   page.evaluate(async () => {

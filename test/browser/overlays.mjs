@@ -1,6 +1,6 @@
 // Elements that open over a page: dialogs, menus, the palette, lists of suggestions. Each is opened by keyboard, checked, and closed with
 // Escape. node overlays.mjs CHROMIUM URL TOKEN OVERLAYS [FOLDER]
-import { inApp, lookAtOpen, OPEN } from "./app-page.mjs";
+import { goWithin, inApp, lookAtOpen, OPEN } from "./app-page.mjs";
 
 const [file, url, token, overlays, folder] = process.argv.slice(2);
 
@@ -10,6 +10,9 @@ const openNow = (page, which = OPEN) =>
     const open = [...document.querySelectorAll(selector)].filter((one) => one.checkVisibility());
     return open.at(-1)?.getAttribute("aria-label") ?? "";
   }, which);
+
+/** Returns the part of the path that selects the page's title: `/admin/people`, `/templates/ID`. */
+const toTitled = (path) => path.split("?")[0].split("/").slice(0, 3).join("/");
 
 /** Performs the steps: `keys:` and `type:` at the focus, else a button or a field by its name. */
 const press = async (page, step) => {
@@ -26,7 +29,10 @@ await inApp({ file, url, token, folder }, async ({ page, result, at }) => {
   let path = "";
   for (const [where, ...steps] of JSON.parse(overlays)) {
     const name = `${where.replaceAll(/[0-9a-f-]{36}/g, "ID")} ${steps.join(" > ")}`;
-    if (where !== path) await page.goto(at(where));
+    if (where !== path) {
+      const hasOtherTitle = path !== "" && toTitled(where) !== toTitled(path);
+      await (hasOtherTitle ? goWithin(page, at(where)) : page.goto(at(where)));
+    }
     path = where;
     await page.locator("h1").first().waitFor({ state: "attached" });
     for (const [n, step] of steps.entries()) {
