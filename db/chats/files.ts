@@ -82,9 +82,9 @@ export const deleteOrphansBefore = (time: number): Statement => ({
 export const readAttachment = async (
   { store, blobs }: { readonly store: Store; readonly blobs: Blobs },
   id: string,
-): Promise<{ name: string; media_type: string; bytes: Uint8Array } | undefined> => {
+): Promise<{ name: string; media_type: string; bytes: Uint8Array; owner_id: string } | undefined> => {
   const row = await store.get(findChatFile({ id }));
   if (!row) return undefined;
-  const { name, media_type, hash } = row;
-  return { name, media_type, bytes: await Bun.file(await blobs.getPath(hash)).bytes() };
+  const { name, media_type, hash, owner_id } = row;
+  return { name, media_type, bytes: await Bun.file(await blobs.getPath(hash)).bytes(), owner_id };
 };

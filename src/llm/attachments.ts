@@ -1,7 +1,13 @@
 // Loads the attached files of messages for prompts.
 
 /** An attachment as it is sent to a model. */
-export type Attachment = { readonly name: string; readonly media_type: string; readonly bytes: Uint8Array };
+export type Attachment = {
+  readonly name: string;
+  readonly media_type: string;
+  readonly bytes: Uint8Array;
+  /** The person whose file it is. */
+  readonly owner_id?: string;
+};
 
 /** Returns undefined if the file no longer exists. */
 export type Attachments = (file_id: string) => Promise<Attachment | undefined>;

@@ -1,6 +1,8 @@
 // Prepares images for models: scales down images that are larger than providers accept, off the main thread. Used by prompt-results.ts and
 // prompt.ts (rules DT-5, MO-42).
 import { log } from "#base/log.ts";
+import { shareOfMemory } from "#base/system/memory.ts";
+import { MemoryShare } from "#base/system/memory-share.ts";
 import type { Attachment } from "./attachments.ts";
 
 /** Maximum length in pixels that every provider accepts, even next to many other images. */
@@ -9,13 +11,19 @@ const MAX_SIDE = 2_000;
 const SCALED_SIDE = 1_568;
 /** Maximum size in bytes, before base64 adds a third; the strictest provider's limit is 5 MiB of base64. */
 const MAX_BYTES = 3_932_160;
+const PIXEL_BYTES = 4;
 /** Larger images are not decoded. */
-const MAX_PIXELS = 100_000_000;
+const MAX_PIXELS = Math.min(100_000_000, shareOfMemory(1 / 8) / PIXEL_BYTES);
+const MAX_DECODED_BYTES = MAX_PIXELS * PIXEL_BYTES;
 const QUALITY = 85;
 const MAX_CACHED = 16;
 
 /** `note`: what the model must know about the image. */
 export type ScaledPicture = { readonly file: Attachment; readonly note?: string };
+
+/** The memory of all images that are being decoded: one of the largest, or several smaller ones. Others wait (rule MO-42). */
+export const decodedPictures = new MemoryShare({ total: MAX_DECODED_BYTES, each: MAX_DECODED_BYTES });
+const NEVER = new AbortController().signal;
 
 const cachedPictures = new Map<string, Promise<ScaledPicture>>();
 
@@ -46,6 +54,8 @@ const scaleDown = async (file: Attachment): Promise<ScaledPicture> => {
   const { width, height } = await openImage().metadata();
   const longest = Math.max(width, height);
   if (longest <= MAX_SIDE && file.bytes.byteLength <= MAX_BYTES) return { file };
+  if (width * height > MAX_PIXELS) return { file };
+  using _hold = await decodedPictures.take(file.owner_id ?? "", width * height * PIXEL_BYTES, NEVER);
   const side = Math.min(longest, SCALED_SIDE);
   const resizeImage = () => openImage().resize(side, side, { fit: "inside", withoutEnlargement: true });
   const png = file.media_type === "image/png" ? await resizeImage().png().bytes() : undefined;

@@ -2,8 +2,9 @@
 import { expect, test } from "bun:test";
 import type { Attachment } from "#src/llm/attachments.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
-import { scaleToFit } from "#src/llm/pictures.ts";
+import { decodedPictures, scaleToFit } from "#src/llm/pictures.ts";
 import { buildPrompt } from "#src/llm/prompt.ts";
+import { until } from "#test/support/until.ts";
 
 const PNG = Uint8Array.of(1, 2, 3);
 const step = (n: number, more: Record<string, unknown> = { is_media: true }): PromptMessage[] => {
@@ -82,6 +83,27 @@ test("[MO-42] an image larger than any provider accepts is scaled down, and the 
   expect(await scaleToFit("small", small)).toEqual({ file: small });
   const broken: Attachment = { ...large, bytes: PNG };
   expect(await scaleToFit("broken", broken)).toEqual({ file: broken });
+});
+
+test("[MO-42] large images wait for the memory of others that are decoded, and small ones don't", async () => {
+  const bytes = await new Bun.Image(bitmap(3_000, 3_000)).png().bytes();
+  const file: Attachment = { name: "large.png", media_type: "image/png", bytes };
+  const hold = await decodedPictures.take("others", 400_000_000, new AbortController().signal);
+  const scaled: string[] = [];
+  const scale = (owner_id: string, id: string) =>
+    scaleToFit(id, { ...file, owner_id }).then(({ note }) => note && scaled.push(id));
+  const all = [scale("eve", "eve 1"), scale("eve", "eve 2"), scale("eve", "eve 3"), scale("bob", "bob 1")];
+  await until(() => decodedPictures.waiting === 4);
+  const small = { ...file, bytes: await new Bun.Image(bitmap(100, 100)).png().bytes() };
+  expect(await scaleToFit("small picture", small)).toEqual({ file: small });
+  expect(scaled).toEqual([]);
+  // Room for two.
+  hold.resize(320_000_000);
+  expect([decodedPictures.waiting, decodedPictures.used]).toEqual([2, 320_000_000 + 2 * 36_000_000]);
+  await Promise.all(all);
+  expect(scaled.toSorted()).toEqual(["bob 1", "eve 1", "eve 2", "eve 3"]);
+  hold.release();
+  expect(decodedPictures.used).toBe(0);
 });
 
 /** A single-color image without compression. */
