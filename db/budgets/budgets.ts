@@ -1,6 +1,16 @@
 // Configured budgets, and which of them apply to a model call.
 import { and, asc } from "drizzle-orm";
-import { build, deleteBy, eqParam, findBy, insertInto, type Query, query, updateBy } from "../engine/sql.ts";
+import {
+  build,
+  deleteBy,
+  eqParam,
+  findBy,
+  insertInto,
+  type Query,
+  query,
+  type Statement,
+  updateBy,
+} from "../engine/sql.ts";
 import { budgets } from "../schema/budgets.ts";
 
 export type BudgetRow = typeof budgets.$inferSelect;
@@ -33,6 +43,28 @@ export const findBudgetFor = query(
 export const insertBudget = insertInto(budgets);
 export const updateBudget = updateBy(budgets, budgets.id);
 export const deleteBudget = deleteBy(budgets, budgets.id);
+
+const deleteWhere = (condition: string, id: string): Statement[] => [
+  {
+    touches: [],
+    sql: `delete from budget_periods where budget_id in (select id from budgets where ${condition})`,
+    rows: [[id]],
+  },
+  { touches: [], sql: `delete from budgets where ${condition}`, rows: [[id]] },
+];
+
+/** Deletes the budgets of a group, with their usage. */
+export const deleteBudgetsOfGroup = (group_id: string): Statement[] =>
+  deleteWhere("scope = 'group' and scope_id = ?1", group_id);
+
+/** Deletes the budgets of an organization, its groups and its templates, with their usage. Must precede the deletion of the groups. */
+export const deleteBudgetsOfOrganization = (organization_id: string): Statement[] =>
+  deleteWhere(
+    `(scope = 'organization' and scope_id = ?1)
+      or (scope = 'group' and scope_id in (select id from groups where organization_id = ?1))
+      or (scope = 'template' and scope_id in (select id from templates where organization_id = ?1))`,
+    organization_id,
+  );
 
 /** Returns the condition that budget `b` limits a call, whose `CallContext` is given as four parameters in order. */
 export const limitsCall = ([user, organization, template, chat]: readonly [string, string, string, string]): string =>

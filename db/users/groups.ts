@@ -1,6 +1,7 @@
 // Groups of an organization and their members. The group of all members has no member rows, since it contains every member of the
 // organization.
 import { and, asc, count, eq, ne, sql } from "drizzle-orm";
+import { deleteBudgetsOfGroup } from "../budgets/budgets.ts";
 import { build, deleteBy, eqParam, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { group_members, groups } from "../schema/groups.ts";
 import { organization_members, users } from "../schema/users.ts";
@@ -70,10 +71,11 @@ export const updateGroup = updateBy(groups, groups.id);
 const deleteMembers = deleteBy(group_members, group_members.group_id);
 const deleteOne = deleteBy(groups, groups.id);
 
-/** Deletes the group with its memberships, and records the loss of access (rule AG-28). */
+/** Deletes the group with its memberships and budgets, and records the loss of access (rule AG-28). */
 export const deleteGroup = (id: string, now: number): Statement[] => [
   markLossesOfGroup(id, now),
   deleteMembers(id),
+  ...deleteBudgetsOfGroup(id),
   deleteOne(id),
 ];
 

@@ -1,8 +1,10 @@
 // Creates, changes and deletes organizations, and enables or disables sharing.
+
 import { revokeForbiddenChatShares } from "#actors/chat/background/sharing-limits.ts";
 import { revokeForbiddenShares } from "#actors/workspace/sharing-limits.ts";
 import { conflict, forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { deleteBudgetsOfOrganization } from "#db/budgets/budgets.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { deleteMcpLinksOf } from "#db/models/mcp-servers.ts";
 import { deleteRowsOf } from "#db/removal.ts";
@@ -96,6 +98,7 @@ export const removeOrganization = async (
     .commit([
       deleteOrganization({ id: row.id, now }),
       deleteMcpLinksOf(row.id),
+      ...deleteBudgetsOfOrganization(row.id),
       ...deleteRowsOf("organization", row.id),
       writeAuditEntry(row, { action: "delete", before: row, now }),
     ])

@@ -4,6 +4,7 @@ import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { insertRepositoryPrebuild } from "#db/templates/repository-prebuilds.ts";
 import { upsertLink } from "#db/users/external-auth.ts";
+import type { Budget } from "#schema/ai/budget.ts";
 import type { Member } from "#schema/users/member.ts";
 import type { Organization } from "#schema/users/organization.ts";
 import type { Client } from "#src/client.ts";
@@ -55,7 +56,7 @@ describe("an organization", () => {
     expect(await fetchStatus(admin, "GET", "/organizations/short-lived")).toBe(404);
   });
 
-  test("[ID-35] takes its MCP servers with everyone's sign-ins to them, its repository prebuilds and its invitations along", async () => {
+  test("[ID-35] takes its MCP servers with everyone's sign-ins to them, its repository prebuilds, its invitations and its budgets along", async () => {
     await using world = await openWorld({ clock: systemClock });
     const { store } = getContext(world.server);
     const owner = world.admin;
@@ -84,16 +85,27 @@ describe("an organization", () => {
     ]);
     const people = [{ email: "newcomer@example.com" }];
     await owner.post("/api/v2/invitations", { people, organization_id });
+    const { id: group_id } = await owner.post<{ id: string }>("/api/v2/organizations/closing/groups", { name: "crew" });
+    const limit = { period: "month", unit: "usd", amount: 1_000 };
+    for (const [scope, scope_id] of [
+      ["organization", organization_id],
+      ["group", group_id],
+      ["everyone", undefined],
+    ]) {
+      const { id } = await owner.put<Budget>("/api/v2/ai/budgets", Object.assign({ scope, scope_id }, limit));
+      await owner.post(`/api/v2/ai/budgets/${id}/raise`, { amount: 1 });
+    }
     const countRows = () =>
       store.get<number[]>({
         sql: `select (select count(*) from mcp_servers where organization_id = ?1), (select count(*) from repository_prebuilds),
-          (select count(*) from invitations), (select count(*) from external_auth_links)`,
+          (select count(*) from invitations), (select count(*) from external_auth_links),
+          (select count(*) from budgets), (select count(*) from budget_periods)`,
         params: [organization_id],
         map: (row) => row.map(Number),
       });
-    expect(await countRows()).toEqual([1, 1, 1, 1]);
+    expect(await countRows()).toEqual([1, 1, 1, 1, 3, 3]);
     await owner.delete("/api/v2/organizations/closing");
-    expect(await countRows()).toEqual([0, 0, 0, 0]);
+    expect(await countRows()).toEqual([0, 0, 0, 0, 1, 1]);
     const again = await owner.post<{ skipped: unknown[] }>("/api/v2/invitations", { people });
     expect(again.skipped).toEqual([]);
   });

@@ -28,6 +28,10 @@ const REVIEWED: readonly (readonly [string, string])[] = [
     "delete from external_auth_links where provider_id in",
     "a sign-in to an MCP server while its organization is deleted leaves a row that nothing uses",
   ],
+  [
+    "delete from budget_periods where budget_id in",
+    "usage that a call adds meanwhile is deleted when its period is over",
+  ],
   ["delete from chat_run_steps", OLD],
   ["delete from chat_runs", OLD],
   ["delete from hook_dispatches", OLD],
