@@ -15,7 +15,7 @@ import { temporaryDirectory } from "./deployments.ts";
 const listEarlier = (steps: readonly Migration[]): readonly Migration[] =>
   steps.slice(
     0,
-    steps.findIndex(({ name }) => name === "0054_budgets_of_deleted"),
+    steps.findIndex(({ name }) => name === "0055_budgets_of_deleted"),
   );
 
 const organization = (id: string, deleted: number): string =>

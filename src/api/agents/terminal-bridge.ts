@@ -78,12 +78,8 @@ export class TerminalBridge implements SocketHandler {
       socket.close(CLOSE.policy, "the client sent more input than the terminal can buffer");
       return;
     }
-    try {
-      this.#reserved.add(bytes.byteLength);
-    } catch (error) {
-      socket.close(CLOSE.tryLater, (error as AppError).message);
-      return;
-    }
+    const refusal = this.#reserved.tryAdd(bytes.byteLength);
+    if (refusal !== undefined) return void socket.close(CLOSE.tryLater, refusal);
     this.#input.push(bytes);
     if (this.#waiting > PAUSE_BYTES && !this.#isPaused) {
       this.#isPaused = true;

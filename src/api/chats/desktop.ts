@@ -97,12 +97,8 @@ class DesktopStream implements SocketHandler {
       socket.close(CLOSE.policy, "more than the desktop reads");
       return;
     }
-    try {
-      this.#reserved.add(bytes.byteLength);
-    } catch (error) {
-      socket.close(CLOSE.tryLater, (error as AppError).message);
-      return;
-    }
+    const refusal = this.#reserved.tryAdd(bytes.byteLength);
+    if (refusal !== undefined) return void socket.close(CLOSE.tryLater, refusal);
     if (this.#waiting > PAUSE_BYTES) socket.pause();
     this.#note();
     const onSent = (): void => {

@@ -22,14 +22,18 @@ export class ByteBudget {
   /** Returns a reservation of a sender, of nothing yet. */
   open(sender: string): Reservation {
     let reserved = 0;
+    const tryAdd = (bytes: number): string | undefined => {
+      const held = this.#held.get(sender) ?? 0;
+      if (held + bytes > this.#each || this.#sum + bytes > this.#total) return this.#refusal;
+      reserved += bytes;
+      this.#change(sender, bytes);
+      return undefined;
+    };
     return {
+      tryAdd,
       add: (bytes) => {
-        const held = this.#held.get(sender) ?? 0;
-        if (held + bytes > this.#each || this.#sum + bytes > this.#total) {
-          throw new AppError("overloaded", this.#refusal);
-        }
-        reserved += bytes;
-        this.#change(sender, bytes);
+        const refusal = tryAdd(bytes);
+        if (refusal !== undefined) throw new AppError("overloaded", refusal);
       },
       reduce: (bytes) => {
         const taken = Math.min(bytes, reserved);
@@ -136,6 +140,8 @@ export const slowBodyError = (): AppError =>
 export interface Reservation {
   /** Reserves more bytes. Throws 503 beyond the budget. */
   add(bytes: number): void;
+  /** Reserves more bytes. Returns why not beyond the budget. */
+  tryAdd(bytes: number): string | undefined;
   /** Releases that many of them. */
   reduce(bytes: number): void;
   /** Releases all of them. */
