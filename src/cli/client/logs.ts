@@ -17,9 +17,9 @@ type Print = (line: unknown) => Promise<void>;
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["follow"] });
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("logs", input, value, async ({ client }) => {
-    const workspace = await named(client);
+    const workspace = await findWorkspace(client);
     const print: Print = async (line) => {
       const { output } = line as { output: string };
       const text = has.json ? escapeHidden(JSON.stringify(line)) : toPlainLines(output);

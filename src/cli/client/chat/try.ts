@@ -36,7 +36,7 @@ export const run: RunVerb = async (input) => {
       input.print(has.json ? JSON.stringify(trial) : describeTrial(trial));
       return EXIT.ok;
     }
-    const message = new Map<number, string>();
+    const printed = new Map<number, string>();
     const trial = await followTrial(
       client,
       startTrial,
@@ -44,8 +44,8 @@ export const run: RunVerb = async (input) => {
       ({ ways }) => {
         for (const way of ways) {
           const now = describeWay(way);
-          if (message.get(way.number) !== now) input.printError(`${now}\n`);
-          message.set(way.number, now);
+          if (printed.get(way.number) !== now) input.printError(`${now}\n`);
+          printed.set(way.number, now);
         }
       },
     );

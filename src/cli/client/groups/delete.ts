@@ -7,10 +7,10 @@ import { selectGroup } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["organization"], switches: ["yes"] });
-  const named = selectGroup(input, words, value.organization);
+  const findGroup = selectGroup(input, words, value.organization);
   requireConfirmable(input, has.yes);
   return withServer("groups delete", input, value, async ({ client }) => {
-    const group = await named(client);
+    const group = await findGroup(client);
     if (!has.yes)
       await confirmByName(
         input,

@@ -11,9 +11,9 @@ export const run: RunVerb = async (input) => {
   if (Object.keys(body).length === 0) {
     throw usageError("groups edit", "expected --name, --display-name, --avatar-url or --quota");
   }
-  const named = selectGroup(input, words, value.organization);
+  const findGroup = selectGroup(input, words, value.organization);
   return withServer("groups edit", input, value, async ({ client }) => {
-    const { id } = await named(client);
+    const { id } = await findGroup(client);
     const group = await client.patch(`/api/v2/groups/${id}`, body);
     input.print(has.json ? JSON.stringify(group) : describeGroup(group));
     return EXIT.ok;

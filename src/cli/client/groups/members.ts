@@ -14,9 +14,9 @@ const PAGE = 100;
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { values: ["organization"], lists: ["add", "remove"] });
-  const named = selectGroup(input, words, value.organization);
+  const findGroup = selectGroup(input, words, value.organization);
   return withServer("groups members", input, value, async ({ client }) => {
-    const { id } = await named(client);
+    const { id } = await findGroup(client);
     const loadUserIds = (names: readonly string[]): Promise<string[]> =>
       Promise.all(names.map(async (name) => (await getUser(client, name)).id));
     const [add_users, remove_users] = [await loadUserIds(list.add), await loadUserIds(list.remove)];

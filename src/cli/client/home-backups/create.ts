@@ -10,9 +10,9 @@ import { waitForHomeBackup } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("home-backups create", input, value, async ({ client }) => {
-    const workspace = await named(client);
+    const workspace = await findWorkspace(client);
     const created = await client.post(`/api/v2/workspaces/${workspace.id}/home-backups`);
     const backup = has["no-wait"] ? created : await waitForHomeBackup(client, workspace, created);
     if (backup.status === "failed") throw new VerbFailure(`The backup failed: ${toPlainLine(backup.error)}`);

@@ -11,9 +11,9 @@ import { listHomeBackups } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("home-backups list", input, value, async ({ client }) => {
-    const found = await listHomeBackups(client, await named(client));
+    const found = await listHomeBackups(client, await findWorkspace(client));
     input.print(has.json ? JSON.stringify(found) : formatHomeBackups(found));
     return EXIT.ok;
   });

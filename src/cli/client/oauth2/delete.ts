@@ -8,10 +8,10 @@ import { selectApp, toAppPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["yes"] });
-  const named = selectApp(input, words);
+  const findApp = selectApp(input, words);
   requireConfirmable(input, has.yes);
   return withServer("oauth2 apps delete", input, value, async ({ client }) => {
-    const app = await named(client);
+    const app = await findApp(client);
     const name = toPlainLine(app.name);
     if (!has.yes)
       await confirmByName(input, app.name, `This deletes the application ${name} and revokes all of its grants.`);

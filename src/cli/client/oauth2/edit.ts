@@ -17,9 +17,9 @@ export const run: RunVerb = async (input) => {
   if (Object.keys(body).length === 0) {
     throw usageError("oauth2 apps edit", "expected --name, --callback-url, --redirect-uri, --icon or --scope");
   }
-  const named = selectApp(input, words);
+  const findApp = selectApp(input, words);
   return withServer("oauth2 apps edit", input, value, async ({ client }) => {
-    const app = await client.put(toAppPath(await named(client)), body);
+    const app = await client.put(toAppPath(await findApp(client)), body);
     input.print(has.json ? JSON.stringify(app) : describeApp(app));
     return EXIT.ok;
   });

@@ -10,9 +10,9 @@ import { selectApp, toAppPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { lists: ["delete"], switches: ["create"] });
-  const named = selectApp(input, words);
+  const findApp = selectApp(input, words);
   return withServer("oauth2 apps secrets", input, value, async ({ client }) => {
-    const path = `${toAppPath(await named(client))}/secrets` as const;
+    const path = `${toAppPath(await findApp(client))}/secrets` as const;
     const before = await client.get(path);
     // All names are resolved before the first secret is deleted.
     const ids = list.delete.map((text) => getSecret(before, text).id);

@@ -7,9 +7,9 @@ import { openInBrowser } from "./browse.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["print"] });
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("open", input, value, async ({ client }) => {
-    const { id } = await named(client);
+    const { id } = await findWorkspace(client);
     const link = new URL(`/workspaces/${id}`, client.url).href;
     if (has.json) input.print(JSON.stringify({ link }));
     else if (has.print) input.print(link);

@@ -23,10 +23,10 @@ const createVerb =
   async (input) => {
     const { words, value, has } = readArguments(input.argv);
     const [name, ...rest] = words;
-    const named = selectWorkspace(input, name === undefined ? [] : [name]);
+    const findWorkspace = selectWorkspace(input, name === undefined ? [] : [name]);
     const { path, body } = change(input, rest);
     return withServer(`schedule ${verb}`, input, value, async ({ client }) => {
-      const { id } = await named(client);
+      const { id } = await findWorkspace(client);
       await client.put<unknown>(`/api/v2/workspaces/${id}/${path}`, body);
       const workspace = await reloadWorkspace(client, id);
       input.print(has.json ? JSON.stringify(workspace) : describeSchedule(workspace, input.clock.now()));

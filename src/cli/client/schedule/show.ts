@@ -8,9 +8,9 @@ import { selectWorkspace } from "../workspaces/find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("schedule show", input, value, async ({ client }) => {
-    const workspace = await named(client);
+    const workspace = await findWorkspace(client);
     input.print(has.json ? JSON.stringify(toFacts(workspace)) : describeSchedule(workspace, input.clock.now()));
     return EXIT.ok;
   });

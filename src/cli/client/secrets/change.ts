@@ -10,7 +10,7 @@ export const run: RunVerb = async (input) => {
   const fields = toSecretFields(value);
   const file = value["value-file"];
   return withServer("secrets change", input, value, async ({ client }) => {
-    const { name } = await named(client);
+    const { name } = await findSecret(client);
     // Without options, the value is changed.
     const isOfValue = file !== undefined || Object.keys(fields).length === 0;
     const body = { ...fields, ...(isOfValue ? { value: await readSecret(input, file) } : {}) };

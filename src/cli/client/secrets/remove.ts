@@ -6,9 +6,9 @@ import { selectSecret, toSecretPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = selectSecret(input, words);
+  const findSecret = selectSecret(input, words);
   return withServer("secrets remove", input, value, async ({ client }) => {
-    const secret = await named(client);
+    const secret = await findSecret(client);
     await client.delete(toSecretPath(secret.name));
     input.print(has.json ? JSON.stringify(secret) : `${secret.name} is removed.`);
     return EXIT.ok;

@@ -21,9 +21,9 @@ const createVerb =
       throw usageError(`share ${verb}`, "expected --user, --group or --everyone");
     }
     const role = verb === "remove" ? "" : parseRole((value as { role?: string }).role ?? "use");
-    const named = selectWorkspace(input, words);
+    const findWorkspace = selectWorkspace(input, words);
     return withServer(`share ${verb}`, input, value, async ({ client }) => {
-      const { id, organization_id } = await named(client);
+      const { id, organization_id } = await findWorkspace(client);
       const path = `/api/v2/workspaces/${id}/acl` as const;
       const users = await Promise.all(list.user.map((name) => getUser(client, name)));
       const groups = await Promise.all(list.group.map((name) => groupNamed(client, organization_id, name)));

@@ -11,9 +11,9 @@ import { getAgent, getWorkspace, selectWorkspace, splitName } from "../workspace
 
 export const list: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("share ports", input, value, async ({ client }) => {
-    const { id } = await named(client);
+    const { id } = await findWorkspace(client);
     const found = await client.get(`/api/v2/workspaces/${id}/port-share`);
     input.print(has.json ? JSON.stringify(found) : formatShares(found.shares));
     return EXIT.ok;

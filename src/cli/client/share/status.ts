@@ -9,9 +9,9 @@ import { selectWorkspace } from "../workspaces/find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("share status", input, value, async ({ client }) => {
-    const { id } = await named(client);
+    const { id } = await findWorkspace(client);
     const acl = await client.get(`/api/v2/workspaces/${id}/acl`);
     input.print(has.json ? JSON.stringify(acl) : formatAcl(acl));
     return EXIT.ok;

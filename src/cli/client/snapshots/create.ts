@@ -9,9 +9,9 @@ import { waitForSnapshot } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["name"], switches: ["no-wait"] });
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("snapshots create", input, value, async ({ client }) => {
-    const workspace = await named(client);
+    const workspace = await findWorkspace(client);
     const body = value.name === undefined ? {} : { name: value.name };
     const created = await client.post(`/api/v2/workspaces/${workspace.id}/snapshots`, body);
     const snapshot = has["no-wait"] ? created : await waitForSnapshot(client, workspace, created);

@@ -11,9 +11,9 @@ import { listSnapshots } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("snapshots list", input, value, async ({ client }) => {
-    const found = await listSnapshots(client, await named(client));
+    const found = await listSnapshots(client, await findWorkspace(client));
     input.print(has.json ? JSON.stringify(found) : formatSnapshots(found));
     return EXIT.ok;
   });

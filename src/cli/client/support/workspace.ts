@@ -24,10 +24,10 @@ export const run: RunVerb = async (input) => {
     switches: ["yes"],
     short: { y: "yes", O: "output-file" },
   });
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   requireConfirmable(input, has.yes, "written");
   return withServer("support bundle", input, value, async ({ client }) => {
-    const workspace = await named(client);
+    const workspace = await findWorkspace(client);
     const file = value["output-file"] ?? `slipway-support-${toFileName(workspace.name)}.zip`;
     if (!has.yes)
       await requireConfirmation(input, `Write logs and settings of ${toPlainLine(workspace.name)} into ${file}?`);

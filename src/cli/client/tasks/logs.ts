@@ -7,9 +7,9 @@ import { selectTask, toTaskPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = selectTask(input, words);
+  const findTask = selectTask(input, words);
   return withServer("tasks logs", input, value, async ({ client }) => {
-    const { logs } = await client.get(`${toTaskPath(await named(client))}/logs`);
+    const { logs } = await client.get(`${toTaskPath(await findTask(client))}/logs`);
     if (has.json) input.print(JSON.stringify(logs));
     else if (logs.length === 0) input.print("No messages yet.");
     else for (const { type, content } of logs) input.print(`${type === "input" ? "> " : ""}${toPlainLines(content)}`);

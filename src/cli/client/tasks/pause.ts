@@ -10,10 +10,10 @@ const createVerb =
   (word: "pause" | "resume", is: "paused" | "active"): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
-    const named = selectTask(input, words);
+    const findTask = selectTask(input, words);
     return withServer(`tasks ${word}`, input, value, async (remote) => {
       const { client } = remote;
-      const task = await named(client);
+      const task = await findTask(client);
       if (task.status === is) {
         input.print(has.json ? JSON.stringify(task) : `${task.name} is already ${is}.`);
         return EXIT.ok;

@@ -6,9 +6,9 @@ import { describeTask, selectTask } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = selectTask(input, words);
+  const findTask = selectTask(input, words);
   return withServer("tasks status", input, value, async ({ client }) => {
-    const task = await named(client);
+    const task = await findTask(client);
     input.print(has.json ? JSON.stringify(task) : describeTask(task));
     return EXIT.ok;
   });

@@ -26,7 +26,7 @@ const toRemovals = (names: readonly string[]): RoleChange[] => names.map((name) 
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { lists: LISTS });
-  const named = selectTemplate(input, words);
+  const findTemplate = selectTemplate(input, words);
   const users = [...parseRoles(list.user), ...toRemovals(list["remove-user"])];
   const groups = [...parseRoles(list.group), ...toRemovals(list["remove-group"])];
   for (const one of [users, groups]) {
@@ -34,7 +34,7 @@ export const run: RunVerb = async (input) => {
     if (again) throw usageError(again.name, "given twice");
   }
   return withServer("templates access", input, value, async ({ client }) => {
-    const template = await named(client);
+    const template = await findTemplate(client);
     const path = `/api/v2/templates/${template.id}/acl` as const;
     if (users.length + groups.length > 0) {
       const user_perms = await findIds(users, async (name) => (await getUser(client, name)).id);

@@ -12,9 +12,9 @@ export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["version"] });
   const [name, folder, ...more] = words;
   requireNoWords(more);
-  const named = selectTemplate(input, name === undefined ? [] : [name]);
+  const findTemplate = selectTemplate(input, name === undefined ? [] : [name]);
   return withServer("templates pull", input, value, async ({ client }) => {
-    const template = await named(client);
+    const template = await findTemplate(client);
     const path = resolve(folder ?? template.name);
     ensureEmptyFolder(path);
     const version = await getVersion(client, template, value.version);

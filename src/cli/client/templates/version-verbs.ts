@@ -21,10 +21,10 @@ const withVersion =
     const { words, value, has } = readArguments(input.argv);
     const [first, second, ...more] = words;
     requireNoWords(more);
-    const named = selectTemplate(input, first === undefined ? [] : [first]);
+    const findTemplate = selectTemplate(input, first === undefined ? [] : [first]);
     const word = takeOneWord(input, second === undefined ? [] : [second], "the version");
     return withServer(`templates ${verb}`, input, value, async ({ client }) => {
-      const template = await named(client);
+      const template = await findTemplate(client);
       const names = async () => (await listVersions(client, template, true)).map(({ name }) => name);
       const { id } = await getVersion(client, template, await promptIfMissing(input, word, "Version", names));
       await act(client, template, await client.get(`/api/v2/templateversions/${id}`));

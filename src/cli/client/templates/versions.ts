@@ -9,9 +9,9 @@ import { listVersions, selectTemplate } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["archived"] });
-  const named = selectTemplate(input, words);
+  const findTemplate = selectTemplate(input, words);
   return withServer("templates versions", input, value, async ({ client }) => {
-    const template = await named(client);
+    const template = await findTemplate(client);
     const versions = await listVersions(client, template, has.archived);
     const now = input.clock.now();
     const formatState = ({ id, archived, job }: TemplateVersion): string =>

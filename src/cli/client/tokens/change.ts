@@ -11,9 +11,9 @@ export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { values: ["user"], lists: RESTRICTIONS });
   const body = toLimits(list);
   if (Object.keys(body).length === 0) throw usageError("tokens change", "expected --scope or --address");
-  const named = selectToken(input, words, value.user);
+  const findToken = selectToken(input, words, value.user);
   return withServer("tokens change", input, value, async ({ client }) => {
-    const { token_name } = await named(client);
+    const { token_name } = await findToken(client);
     const path = `${toTokensPath(value.user)}/${encodeURIComponent(token_name)}` as const;
     const token = await client.patch(path, body);
     input.print(has.json ? JSON.stringify(token) : describeToken(token, input.clock.now()));

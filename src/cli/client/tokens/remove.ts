@@ -7,9 +7,9 @@ import { selectToken } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["user"] });
-  const named = selectToken(input, words, value.user);
+  const findToken = selectToken(input, words, value.user);
   return withServer("tokens remove", input, value, async ({ client }) => {
-    const token = await named(client);
+    const token = await findToken(client);
     await client.delete(`${toUserPath(token.user_id)}/keys/${token.id}`);
     input.print(has.json ? JSON.stringify(token) : `The token ${token.token_name} is revoked.`);
     return EXIT.ok;

@@ -8,9 +8,9 @@ import { selectToken } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["user"] });
-  const named = selectToken(input, words, value.user);
+  const findToken = selectToken(input, words, value.user);
   return withServer("tokens show", input, value, async ({ client }) => {
-    const token = await named(client);
+    const token = await findToken(client);
     input.print(has.json ? JSON.stringify(token) : describeToken(token, input.clock.now()));
     return EXIT.ok;
   });

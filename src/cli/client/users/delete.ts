@@ -8,10 +8,10 @@ import { selectUser, toUserPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["yes"] });
-  const named = selectUser(input, words);
+  const findUser = selectUser(input, words);
   requireConfirmable(input, has.yes);
   return withServer("users delete", input, value, async ({ client }) => {
-    const user = await named(client);
+    const user = await findUser(client);
     const who = [user.username, ...(user.email === "" ? [] : [`(${toPlainLine(user.email)})`])].join(" ");
     if (!has.yes) await confirmByName(input, user.username, `This permanently deletes the user ${who}.`);
     await client.delete(toUserPath(user.id));

@@ -6,9 +6,9 @@ import { selectUser, toUserPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = selectUser(input, words);
+  const findUser = selectUser(input, words);
   return withServer("users reset-factors", input, value, async ({ client }) => {
-    const { id, username } = await named(client);
+    const { id, username } = await findUser(client);
     await client.delete(`${toUserPath(id)}/factors`);
     input.print(has.json ? JSON.stringify({ id, username }) : `${username} can now sign in with only the password.`);
     return EXIT.ok;

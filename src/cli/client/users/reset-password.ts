@@ -12,10 +12,10 @@ import { selectUser, toUserPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["password-file"] });
-  const named = selectUser(input, words);
+  const findUser = selectUser(input, words);
   const { password, made } = readPassword(value["password-file"], input);
   return withServer("users reset-password", input, value, async ({ client }) => {
-    const { id, username } = await named(client);
+    const { id, username } = await findUser(client);
     const me = await client.get("/api/v2/users/me");
     const old_password = me.id === id ? await promptForPassword(input) : undefined;
     await client.put(`${toUserPath(id)}/password`, {

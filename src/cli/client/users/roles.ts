@@ -12,9 +12,9 @@ export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ROLE_CHANGES });
   const [way, more] = ROLE_CHANGES.filter((one) => value[one] !== undefined);
   if (more !== undefined) throw usageError(`--${more}`, `not with --${way}`);
-  const named = selectUser(input, words);
+  const findUser = selectUser(input, words);
   return withServer("users roles", input, value, async ({ client }) => {
-    let user = await named(client);
+    let user = await findUser(client);
     if (way !== undefined) {
       const roles = changeRoles(
         user.roles.map(({ name }) => name),

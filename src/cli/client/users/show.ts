@@ -9,9 +9,9 @@ import { formatRoles, selectUser, toUserPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = selectUser(input, words);
+  const findUser = selectUser(input, words);
   return withServer("users show", input, value, async ({ client }) => {
-    const user = await named(client);
+    const user = await findUser(client);
     const organizations = await client.get(`${toUserPath(user.id)}/organizations`);
     if (has.json) input.print(JSON.stringify(user));
     else input.print(describeUser(user, organizations, input.clock.now()));

@@ -8,9 +8,9 @@ const setTo =
   (status: "suspend" | "activate"): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv);
-    const named = selectUser(input, words);
+    const findUser = selectUser(input, words);
     return withServer(`users ${status}`, input, value, async ({ client }) => {
-      const { id } = await named(client);
+      const { id } = await findUser(client);
       const user = await client.put(`${toUserPath(id)}/status/${status}`);
       input.print(has.json ? JSON.stringify(user) : `${user.username} is ${user.status}.`);
       return EXIT.ok;

@@ -49,7 +49,7 @@ export const readStart = (input: VerbInput) => {
     ...loadValues(),
     ...(has.update && workspace.outdated ? { template_version_id: workspace.template_active_version_id } : {}),
   });
-  return { named: selectWorkspace(input, words), value, has, bodyFor: toBody, valuesFor: loadValues };
+  return { findWorkspace: selectWorkspace(input, words), value, has, bodyFor: toBody, valuesFor: loadValues };
 };
 
 /** Requests a build. Returns undefined if the workspace already has the requested state. */

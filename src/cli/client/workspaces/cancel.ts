@@ -12,9 +12,9 @@ import { selectWorkspace } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("workspaces cancel", input, value, async (remote) => {
-    const workspace = await named(remote.client);
+    const workspace = await findWorkspace(remote.client);
     const { name, latest_build } = workspace;
     const requested = await requestCancel(remote.client, latest_build);
     const build = requested && !has["no-wait"] ? await waitForBuild(input, remote, name, requested) : requested;

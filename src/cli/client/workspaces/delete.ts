@@ -8,10 +8,10 @@ import { selectWorkspace } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["yes", "orphan", "permanent", "no-wait"] });
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   requireConfirmable(input, has.yes);
   return withServer("workspaces delete", input, value, async (remote) => {
-    const workspace = await named(remote.client);
+    const workspace = await findWorkspace(remote.client);
     const { name } = workspace;
     if (!has.yes) await confirmByName(input, name, `This deletes ${name} and everything in it.`);
     const how = { ...(has.orphan ? { orphan: true } : {}), ...(has.permanent ? { permanent: true } : {}) };

@@ -21,9 +21,9 @@ export const run: RunVerb = async (input) => {
   if (count !== undefined && !(Number.isInteger(count) && count >= 1 && count <= MAX_COPIES)) {
     throw usageError("workspaces fork", `--count is a number from 1 to ${MAX_COPIES}`);
   }
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("workspaces fork", input, value, async ({ client }) => {
-    const workspace = await named(client);
+    const workspace = await findWorkspace(client);
     const created = await client.post(`/api/v2/workspaces/${workspace.id}/forks`, {
       ...(count === undefined ? {} : { count }),
       ...(list.name.length > 0 ? { names: list.name } : {}),

@@ -9,10 +9,10 @@ export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
   const [first, second, ...more] = words;
   requireNoWords(more);
-  const named = selectWorkspace(input, first === undefined ? [] : [first]);
+  const findWorkspace = selectWorkspace(input, first === undefined ? [] : [first]);
   const word = takeOneWord(input, second === undefined ? [] : [second], "the new name");
   return withServer("workspaces rename", input, value, async ({ client }) => {
-    const before = await named(client);
+    const before = await findWorkspace(client);
     const name = await promptIfMissing(input, word, `New name of ${before.name}`);
     await client.patch(`/api/v2/workspaces/${before.id}`, { name });
     const workspace = await client.get(`/api/v2/workspaces/${before.id}`);

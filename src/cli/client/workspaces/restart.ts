@@ -9,9 +9,9 @@ import { type Remote, withServer } from "../remote.ts";
 import { type Flags, finishBuild, readStart, requestRestart, waitForBuild } from "./build.ts";
 
 export const run: RunVerb = async (input) => {
-  const { named, value, has, bodyFor } = readStart(input);
+  const { findWorkspace, value, has, bodyFor } = readStart(input);
   return withServer("workspaces restart", input, value, async (remote) => {
-    const workspace = await named(remote.client);
+    const workspace = await findWorkspace(remote.client);
     return restartWorkspace(input, remote, workspace, bodyFor(workspace), has);
   });
 };

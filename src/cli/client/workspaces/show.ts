@@ -9,9 +9,9 @@ import { formatStatus } from "./list.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("workspaces show", input, value, async ({ client }) => {
-    const workspace = await named(client);
+    const workspace = await findWorkspace(client);
     if (has.json) input.print(JSON.stringify(workspace));
     else {
       const { host } = await client.get("/api/v2/applications/host");

@@ -6,9 +6,9 @@ import { finishBuild, readStart, requestBuild } from "./build.ts";
 import { openAgents, shouldWaitForReady } from "./ready.ts";
 
 export const run: RunVerb = async (input) => {
-  const { named, value, has, bodyFor } = readStart(input);
+  const { findWorkspace, value, has, bodyFor } = readStart(input);
   return withServer("workspaces start", input, value, async (remote) => {
-    const workspace = await named(remote.client);
+    const workspace = await findWorkspace(remote.client);
     const build = await requestBuild(remote.client, workspace, {
       transition: "start",
       ...bodyFor(workspace),

@@ -7,9 +7,9 @@ import { selectWorkspace } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
-  const named = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("workspaces stop", input, value, async (remote) => {
-    const workspace = await named(remote.client);
+    const workspace = await findWorkspace(remote.client);
     const build = await requestBuild(remote.client, workspace, { transition: "stop" });
     if (build) return finishBuild(input, remote, workspace, build, has);
     input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} is already stopped.`);

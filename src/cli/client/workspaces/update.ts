@@ -5,9 +5,9 @@ import { readStart } from "./build.ts";
 import { restartWorkspace } from "./restart.ts";
 
 export const run: RunVerb = async (input) => {
-  const { named, value, has, valuesFor } = readStart(input);
+  const { findWorkspace, value, has, valuesFor } = readStart(input);
   return withServer("update", input, value, async (remote) => {
-    const workspace = await named(remote.client);
+    const workspace = await findWorkspace(remote.client);
     const { name, outdated, template_active_version_id } = workspace;
     const body = valuesFor();
     if (!outdated && Object.keys(body).length === 0) {
