@@ -52,8 +52,14 @@ export class Connection {
   async run(): Promise<void> {
     const { clock, random, ending } = this.#options;
     const hurry = ending ? { hurry: ending } : {};
-    const what = "not connected";
-    await reconnect({ what, clock, random, signal: this.#stop.signal, ...hurry, once: () => this.#runOnce() });
+    await reconnect({
+      failure: "not connected",
+      clock,
+      random,
+      signal: this.#stop.signal,
+      ...hurry,
+      once: () => this.#runOnce(),
+    });
     this.#next.reject(new DaemonStopped("The daemon stops."));
   }
 
@@ -73,7 +79,7 @@ export class Connection {
     this.#live?.session.close("The daemon stops.");
   }
 
-  /** Returns the result of a call, retrying on new connections. Throws RpcError for errors from the server, and Stopped. */
+  /** Returns the result of a call, retrying on new connections. Throws RpcError for errors from the server, and DaemonStopped. */
   async ask<T>(call: Call<T>): Promise<T> {
     for (;;) {
       const live = this.#live ?? (await this.#next.promise);
@@ -82,8 +88,8 @@ export class Connection {
         return await this.#call(live.api, call);
       } catch (error) {
         if (!(error instanceof WireError)) throw error;
-        // The server may or may not have received the call, and the rest of this connection is in the same state.
-        this.#end(live, "A call broke.");
+        // Whether the server received the call is unknown, and other calls on this connection would fail too.
+        this.#end(live, "A call failed.");
       }
     }
   }
@@ -94,9 +100,7 @@ export class Connection {
     while (!signal.aborted && !this.#stop.signal.aborted) {
       const live = this.#live ?? (await this.#next.promise.catch(() => undefined));
       if (!live || signal.aborted) return;
-      await use(live.session).catch((error) =>
-        log("daemon").debug("a user of the connection failed: {error}", { error }),
-      );
+      await use(live.session).catch((error) => log("daemon").debug("using the connection failed: {error}", { error }));
       if (this.#live === live) await Promise.race([pause(clock, REUSE_DELAY_MS, signal), live.session.closed]);
     }
   }

@@ -18,8 +18,8 @@ const FAST_RETRY_MS = 500;
 const STABLE_AFTER_MS = 1_000;
 
 export type ReconnectOptions = {
-  /** What is connected, for the log. */
-  what: string;
+  /** The log message when a connection fails or ends, such as "not connected". */
+  failure: string;
   clock: Clock;
   random: Random;
   signal: AbortSignal;
@@ -30,7 +30,14 @@ export type ReconnectOptions = {
 };
 
 /** Resolves after the signal has fired; never rejects. */
-export const reconnect = async ({ what, clock, random, signal, hurry, once }: ReconnectOptions): Promise<void> => {
+export const reconnect = async ({
+  failure: message,
+  clock,
+  random,
+  signal,
+  hurry,
+  once,
+}: ReconnectOptions): Promise<void> => {
   let wasKnown = false;
   for (let failures = 0; !signal.aborted; failures += 1) {
     const began = clock.monotonic();
@@ -42,7 +49,7 @@ export const reconnect = async ({ what, clock, random, signal, hurry, once }: Re
     const isEarly = !wasKnown && failures < MAX_UNKNOWN_ATTEMPTS;
     const ceiling = refused ? (isEarly ? MAX_UNKNOWN_BACKOFF_MS : MAX_REFUSED_BACKOFF_MS) : MAX_BACKOFF_MS;
     const wait = backoff(failures, hurry?.aborted ? FAST_RETRY_MS : ceiling, random);
-    log("daemon").warn(`${what}, trying again in {wait} ms: {reason}`, { wait, reason: failure.message });
+    log("daemon").warn(`${message}, trying again in {wait} ms: {reason}`, { wait, reason: failure.message });
     await pause(clock, wait, hurry && !hurry.aborted ? AbortSignal.any([signal, hurry]) : signal);
   }
 };

@@ -63,7 +63,7 @@ export const runTunnel = (options: TunnelOptions): Promise<void> => {
       return toError(error);
     }
   };
-  return reconnect({ what: "no tunnel", clock, random, signal, once: runOnce });
+  return reconnect({ failure: "no tunnel", clock, random, signal, once: runOnce });
 };
 
 const serve = async (session: YamuxSession, options: TunnelOptions): Promise<void> => {

@@ -85,21 +85,21 @@ const getIndent = (line: string): string => /^[ \t]*/.exec(line)?.[0] ?? "";
 /** Converts the new text to the file's indentation style, as far as the passage shows it. */
 const matchIndent = (before: string, startsAtLine: boolean, old_text: string, new_text: string): string => {
   const file = before.split(/\r?\n/);
-  const known = new Map<string, string>();
-  let blanks = 0;
+  const fileIndents = new Map<string, string>();
+  let spacesPerTab = 0;
   for (const [index, line] of old_text.split(/\r?\n/).entries()) {
     if (line.trim() === "" || (index === 0 && !startsAtLine)) continue;
-    const [requested, has] = [getIndent(line), getIndent(file[index] ?? "")];
-    known.set(requested, has);
-    if (/^ +$/.test(requested) && /^\t+$/.test(has)) blanks ||= requested.length / has.length;
+    const [requested, actual] = [getIndent(line), getIndent(file[index] ?? "")];
+    fileIndents.set(requested, actual);
+    if (/^ +$/.test(requested) && /^\t+$/.test(actual)) spacesPerTab ||= requested.length / actual.length;
   }
   const reindent = (line: string): string => {
     const indent = getIndent(line);
-    const same = known.get(indent);
+    const same = fileIndents.get(indent);
     if (same !== undefined) return same + line.slice(indent.length);
-    if (!Number.isInteger(blanks) || blanks === 0 || indent.includes("\t")) return line;
-    const tabs = Math.floor(indent.length / blanks);
-    return "\t".repeat(tabs) + " ".repeat(indent.length - tabs * blanks) + line.slice(indent.length);
+    if (!Number.isInteger(spacesPerTab) || spacesPerTab === 0 || indent.includes("\t")) return line;
+    const tabs = Math.floor(indent.length / spacesPerTab);
+    return "\t".repeat(tabs) + " ".repeat(indent.length - tabs * spacesPerTab) + line.slice(indent.length);
   };
   return new_text
     .split(/\r?\n/)

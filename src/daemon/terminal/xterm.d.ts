@@ -1,4 +1,4 @@
-// The parts of xterm's packages that the emulator uses. Their own declarations bring those of browsers into the whole program.
+// The parts of xterm's packages that the emulator uses. The packages' own declarations would add DOM types to the whole program.
 
 declare module "@xterm/headless/lib-headless/xterm-headless.js" {
   type Params = (number | number[])[];
@@ -31,7 +31,7 @@ declare module "@xterm/headless/lib-headless/xterm-headless.js" {
     };
     loadAddon(addon: object): void;
     onTitleChange(run: (title: string) => void): void;
-    write(data: Uint8Array | string, shown?: () => void): void;
+    write(data: Uint8Array | string, callback?: () => void): void;
     resize(columns: number, rows: number): void;
     reset(): void;
     dispose(): void;
