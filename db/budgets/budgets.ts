@@ -66,7 +66,7 @@ export const deleteBudgetsOfOrganization = (organization_id: string): Statement[
     organization_id,
   );
 
-/** Returns the condition that budget `b` limits a call, whose `CallContext` is given as four parameters in order. */
+/** Returns the condition that budget `b` limits a call, whose `CallScope` is given as four parameters, in the order of its members. */
 export const limitsCall = ([user, organization, template, chat]: readonly [string, string, string, string]): string =>
   `(b.scope = 'everyone'
     or (b.scope = 'user' and b.scope_id = ${user})

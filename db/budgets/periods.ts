@@ -4,13 +4,13 @@ import type { BudgetScope, BudgetUnit } from "#schema/ai/budget.ts";
 import type { Query, Statement } from "../engine/sql.ts";
 import { type CallScope, limitsCall } from "./budgets.ts";
 
-/** Whose calls an account sums up. `person`: a person's spend limit. */
-export type AccountScope = BudgetScope | "person";
+/** Which calls a budget limits. `person`: the calls of one person, whose spend limit is stored like a budget. */
+export type PeriodScope = BudgetScope | "person";
 
-/** A budget in one period. Times in milliseconds since 1970; `ends_at` is exclusive. */
-export type Account = {
+/** A budget and one of its periods. Times in milliseconds since 1970; `ends_at` is exclusive. */
+export type PeriodBudget = {
   readonly budget_id: string;
-  readonly scope: AccountScope;
+  readonly scope: PeriodScope;
   readonly scope_id: string;
   readonly unit: BudgetUnit;
   readonly begins_at: number;
@@ -20,8 +20,8 @@ export type Account = {
 /** Returns the budget ID of a person's spend limit. */
 export const personBudgetId = (user_id: string): string => `person:${user_id}`;
 
-/** By scope: the SQL condition that a row of the ledger or a reservation counts for an account; its ID is ?5. */
-const COUNTS: Readonly<Record<AccountScope, (row: string) => string>> = {
+/** By scope: the SQL condition that a budget limits the call of a ledger row or reservation. `?5` is the scope ID. */
+const LIMITS_ROW: Readonly<Record<PeriodScope, (row: string) => string>> = {
   everyone: () => "?5 = ''",
   user: (row) => `${row}.user_id = ?5`,
   person: (row) => `${row}.user_id = ?5`,
@@ -41,37 +41,37 @@ const RESERVED: Readonly<Record<BudgetUnit, string>> = {
   tokens: "sum(r.reserved_tokens)",
 };
 
-const ledgerSum = ({ scope, unit }: Account): string =>
+const selectSpent = ({ scope, unit }: PeriodBudget): string =>
   `coalesce((select ${SPENT[unit]} from model_spend s
-    where ${COUNTS[scope]("s")} and s.created_at >= ?2 and s.created_at < ?3), 0)`;
-const selectReserved = ({ scope, unit }: Account): string =>
-  `coalesce((select ${RESERVED[unit]} from model_reservations r where ${COUNTS[scope]("r")}), 0)`;
+    where ${LIMITS_ROW[scope]("s")} and s.created_at >= ?2 and s.created_at < ?3), 0)`;
+const selectReserved = ({ scope, unit }: PeriodBudget): string =>
+  `coalesce((select ${RESERVED[unit]} from model_reservations r where ${LIMITS_ROW[scope]("r")}), 0)`;
 
 const IS_PERIOD = "budget_id = ?1 and begins_at = ?2 and ends_at = ?3";
-const toParams = ({ budget_id, begins_at, ends_at, unit, scope_id }: Account) =>
+const toParams = ({ budget_id, begins_at, ends_at, unit, scope_id }: PeriodBudget) =>
   [budget_id, begins_at, ends_at, unit, scope_id] as const;
 
 /** Creates a period's row, if missing, from the ledger. */
-export const openAccount = (account: Account): Statement => ({
+export const openPeriod = (budget: PeriodBudget): Statement => ({
   touches: [],
   alone: "spending",
   sql: `insert into budget_periods (budget_id, begins_at, ends_at, unit, spent, extra)
-    select cast(?1 as text), cast(?2 as bigint), cast(?3 as bigint), cast(?4 as text), ${ledgerSum(account)}, 0
+    select cast(?1 as text), cast(?2 as bigint), cast(?3 as bigint), cast(?4 as text), ${selectSpent(budget)}, 0
     where not exists (select 1 from budget_periods where ${IS_PERIOD})`,
-  rows: [[...toParams(account)]],
+  rows: [[...toParams(budget)]],
 });
 
 /** A guard: rejects the batch as `stale` once spent and reserved amounts reach the limit. */
-export const guardAccount = (account: Account, limit: number): Statement => ({
+export const guardPeriod = (budget: PeriodBudget, limit: number): Statement => ({
   touches: [],
   alone: "spending",
   expect: 1,
   sql: `update budget_periods set unit = ?4 where ${IS_PERIOD}
-    and spent + ${selectReserved(account)} < cast(?6 as bigint) + extra`,
-  rows: [[...toParams(account), limit]],
+    and spent + ${selectReserved(budget)} < cast(?6 as bigint) + extra`,
+  rows: [[...toParams(budget), limit]],
 });
 
-export type AccountFigures = {
+export type PeriodUsage = {
   readonly spent: number;
   readonly reserved: number;
   readonly extra: number;
@@ -79,11 +79,11 @@ export type AccountFigures = {
 };
 
 /** Returns the usage of a budget, even if its period has no row yet. For `store.scan`. */
-export const readAccount = (account: Account): Query<AccountFigures> => ({
-  sql: `select coalesce((select spent from budget_periods where ${IS_PERIOD}), ${ledgerSum(account)}),
-      ${selectReserved(account)}, (select extra from budget_periods where ${IS_PERIOD}),
+export const readPeriodUsage = (budget: PeriodBudget): Query<PeriodUsage> => ({
+  sql: `select coalesce((select spent from budget_periods where ${IS_PERIOD}), ${selectSpent(budget)}),
+      ${selectReserved(budget)}, (select extra from budget_periods where ${IS_PERIOD}),
       (select warned_at from budget_periods where ${IS_PERIOD}), cast(?4 as text)`,
-  params: [...toParams(account)],
+  params: [...toParams(budget)],
   map: ([spent, reserved, extra, warned_at]) => ({
     spent: Number(spent),
     reserved: Number(reserved),
@@ -93,19 +93,19 @@ export const readAccount = (account: Account): Query<AccountFigures> => ({
 });
 
 /** Adds to a budget for this period. The row must exist. */
-export const raiseAccount = (account: Account, amount: number): Statement => ({
+export const raisePeriod = (budget: PeriodBudget, amount: number): Statement => ({
   touches: [],
   expect: 1,
   sql: `update budget_periods set extra = extra + cast(?4 as bigint), warned_at = null where ${IS_PERIOD}`,
-  rows: [[account.budget_id, account.begins_at, account.ends_at, amount]],
+  rows: [[budget.budget_id, budget.begins_at, budget.ends_at, amount]],
 });
 
 /** Records that people were warned. Rejects the batch as `stale` if that was already recorded. */
-export const markWarned = (account: Account, now: number): Statement => ({
+export const markWarned = (budget: PeriodBudget, now: number): Statement => ({
   touches: [],
   expect: 1,
   sql: `update budget_periods set warned_at = cast(?4 as bigint) where ${IS_PERIOD} and warned_at is null`,
-  rows: [[account.budget_id, account.begins_at, account.ends_at, now]],
+  rows: [[budget.budget_id, budget.begins_at, budget.ends_at, now]],
 });
 
 /** The usage of one call. */
@@ -122,14 +122,14 @@ export const addSpent = (scope: CallScope, { cost_micros, tokens }: CallUsage, n
 });
 
 /** Deletes the usage of a deleted budget. */
-export const deleteAccounts = (budget_id: string): Statement => ({
+export const deletePeriods = (budget_id: string): Statement => ({
   touches: [],
   sql: "delete from budget_periods where budget_id = ?1",
   rows: [[budget_id]],
 });
 
 /** Deletes periods that ended before a time. */
-export const deleteOldAccounts = (before: number): Statement => ({
+export const deleteOldPeriods = (before: number): Statement => ({
   touches: [],
   sql: "delete from budget_periods where ends_at < ?1",
   rows: [[before]],

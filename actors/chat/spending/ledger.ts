@@ -103,7 +103,7 @@ export class ModelLedger {
         created_at: now,
         alive_until: now + LEASE_MS,
       };
-      const guards = limits.flatMap((limit) => [openAccount(limit), guardAccount(limit, limit.limit)]);
+      const guards = limits.flatMap((limit) => [openPeriod(limit), guardPeriod(limit, limit.limit)]);
       try {
         await this.#commit([...guards, insertReservation(reserved)]);
         this.#open.add(reserved.id);
@@ -237,7 +237,7 @@ export class ModelLedger {
       }
     }
     if (settled > 0) log("models").warn("charged {count} interrupted model calls as reserved", { count: settled });
-    await this.#commit([deleteOldAccounts(now - PERIOD_RETENTION_MS)]);
+    await this.#commit([deleteOldPeriods(now - PERIOD_RETENTION_MS)]);
   }
 
   /** Stops renewing, and settles the calls whose callers have left. */

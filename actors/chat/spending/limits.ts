@@ -24,10 +24,10 @@ export const toPeriod = (period: UsagePeriod, now: number): { readonly from: num
 type Deps = { readonly store: Store; readonly clock: Clock };
 
 /** A limit in its current period, in micros or tokens. */
-export type Limit = Account & { readonly limit: number; readonly period: UsagePeriod };
+export type Limit = PeriodBudget & { readonly limit: number; readonly period: UsagePeriod };
 
 /** The limit that blocks a call. `isReserved`: running calls have reserved the remainder, which may become available soon. */
-export type ReachedLimit = { readonly limit: Limit; readonly used: AccountFigures; readonly isReserved: boolean };
+export type ReachedLimit = { readonly limit: Limit; readonly used: PeriodUsage; readonly isReserved: boolean };
 
 /** Amounts in micros; null means no limit. Times in milliseconds since 1970. */
 export type Spending = {
@@ -73,11 +73,8 @@ export const loadLimits = async (deps: Deps, scope: CallScope): Promise<readonly
 };
 
 /** Returns the usage of a limit, and whether it is used up. */
-export const loadUsed = async (
-  store: Store,
-  limit: Limit,
-): Promise<AccountFigures & { readonly isReached: boolean }> => {
-  const [figures] = await store.scan(readAccount(limit));
+export const loadUsed = async (store: Store, limit: Limit): Promise<PeriodUsage & { readonly isReached: boolean }> => {
+  const [figures] = await store.scan(readPeriodUsage(limit));
   if (!figures) throw new Error("a sum has no row");
   return { ...figures, isReached: figures.spent >= limit.limit + figures.extra };
 };

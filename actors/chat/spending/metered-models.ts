@@ -139,7 +139,11 @@ export class MeteredModels implements LanguageModels {
     try {
       if (isSettled) return;
       if (used)
-        await this.#record(call, this.#addCost(call.request.model_id, used), answer.left.aborted ? "aborted" : "ok");
+        await this.#record(
+          call,
+          this.#addCost(call.request.model_id, used),
+          answer.callerLeft.aborted ? "aborted" : "ok",
+        );
       else if (answer.isCutShort) await this.#recordEstimate(call, text_bytes, EXPECTED_OUTPUT_TOKENS);
       else if (!isFinished && text_bytes > 0) await this.#recordEstimate(call, text_bytes);
       else await this.#deps.ledger.releaseReservation(open);
@@ -222,7 +226,7 @@ export class MeteredModels implements LanguageModels {
     const { request, answer } = call;
     const output_tokens = Math.max(Math.ceil(text_bytes / BYTES_PER_ANSWER_TOKEN), min_output_tokens);
     const usage = { input_tokens: estimateInput(request), output_tokens };
-    const outcome = request.signal.aborted || answer.left.aborted ? "aborted" : "failed";
+    const outcome = request.signal.aborted || answer.callerLeft.aborted ? "aborted" : "failed";
     return this.#record(call, this.#addCost(request.model_id, usage), outcome, true);
   }
 

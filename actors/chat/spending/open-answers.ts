@@ -63,7 +63,7 @@ type Deps = {
 
 export class OpenAnswer {
   readonly #deps: Deps;
-  readonly #left = new AbortController();
+  readonly #callerLeft = new AbortController();
   readonly #hungUp = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   #timer: Timer | undefined;
@@ -75,8 +75,8 @@ export class OpenAnswer {
   }
 
   /** Aborts when the caller leaves: nothing more is sent to them. */
-  get left(): AbortSignal {
-    return this.#left.signal;
+  get callerLeft(): AbortSignal {
+    return this.#callerLeft.signal;
   }
 
   /** Aborts when the connection to the provider must be closed. */
@@ -94,15 +94,15 @@ export class OpenAnswer {
    * reserved. False if the server stops, which is not the caller's doing.
    */
   get isCutShort(): boolean {
-    return this.#left.signal.aborted && this.#hungUp.signal.aborted && !this.#deps.isStopping();
+    return this.#callerLeft.signal.aborted && this.#hungUp.signal.aborted && !this.#deps.isStopping();
   }
 
   /** Called when the caller leaves. Hangs up when the rest has not arrived in time, or immediately if too many answers are being read. */
   leave(reason: unknown): void {
-    if (this.#isOver || this.#left.signal.aborted) return;
+    if (this.#isOver || this.#callerLeft.signal.aborted) return;
     if (this.#deps.begin()) this.#timer = this.#deps.clock.after(DRAIN_TIMEOUT_MS, () => this.hangUp());
     else this.hangUp();
-    this.#left.abort(reason);
+    this.#callerLeft.abort(reason);
   }
 
   /** Counts bytes that were read after the caller left. */

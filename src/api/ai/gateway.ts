@@ -34,7 +34,13 @@ import {
 } from "./headers.ts";
 import { presentModelList } from "./model-list.ts";
 import { OpenCalls } from "./open-calls.ts";
-import { getProviderName, type Passing, type ProviderResponse, passResponse, type Recorder } from "./pass-response.ts";
+import {
+  getProviderName,
+  type ProviderResponse,
+  passResponse,
+  type Recorder,
+  type StreamOptions,
+} from "./pass-response.ts";
 import {
   CALLER_LEFT,
   MAX_BODY_BYTES,
@@ -134,7 +140,7 @@ export class AiGateway {
       const { release, setBodySize } = slot;
       const call: Call = { request, endpoint, caller, body, targets, recording, release, setBodySize, isBegun: false };
       const answered = targets.length === 0 ? toUnknownModel(body.model) : await this.#call(call);
-      // A call that has begun keeps its body, and its slot, until it is recorded: also after its caller has left.
+      // A call that has sentAt keeps its body, and its slot, until it is recorded: also after its caller has left.
       if (!call.isBegun || (answered instanceof Response && answered.body === null)) slot.release();
       return answered;
     } catch (error) {
@@ -160,7 +166,7 @@ export class AiGateway {
     const targets = isFree ? call.targets : await listCountedTargets(this.#ctx, caller.payer, call.targets);
     const [first] = targets;
     if (!first) return toMissingPrice(body.model);
-    const begun = clock.monotonic();
+    const sentAt = clock.monotonic();
     const { signal } = request;
     // From here on, the duration depends on other open calls and the model.
     this.#ctx.requests.exempt(request);
@@ -178,28 +184,28 @@ export class AiGateway {
     if (signal.aborted) answer.leave(CALLER_LEFT);
     const unwatch = caller.whenLost(this.#ctx, this.#callerDeps, (reason) => answer.leave(toCanceled(reason)));
     const span = beginGatewaySpan(call, first);
-    const record = this.#recorder(call, { reserved, begun, span, answer, unwatch });
+    const record = this.#recorder(call, { reserved, sentAt, span, answer, unwatch });
     call.isBegun = true;
-    const answering = this.#callAndPass(call, targets, { record, answer, begun, span });
-    const answered = await Promise.race([answering, waitForAbort(answer.left).then(() => undefined)]);
+    const answering = this.#callAndPass(call, targets, { record, answer, sentAt, span });
+    const answered = await Promise.race([answering, waitForAbort(answer.callerLeft).then(() => undefined)]);
     // The caller has left: the call is settled in the background.
-    return answered ?? this.#refuse(endpoint.dialect, answer.left.reason as Refusal);
+    return answered ?? this.#refuse(endpoint.dialect, answer.callerLeft.reason as Refusal);
   }
 
   /** Calls the providers and returns the response for the caller. Settles the call, at the latest when the response ends. */
   async #callAndPass(
     call: Call,
     targets: readonly Target[],
-    { record, answer, begun, span }: Omit<Passing, "clock"> & Pick<RecordedCall, "span">,
+    { record, answer, sentAt, span }: Omit<StreamOptions, "clock"> & Pick<RecordedCall, "span">,
   ): Promise<Response | Refusal> {
     let target = targets[0] as Target;
-    answer.left.addEventListener("abort", () => {
+    answer.callerLeft.addEventListener("abort", () => {
       if (!mayHideCost(call.endpoint, target)) answer.hangUp();
     });
     try {
-      if (answer.left.aborted) {
+      if (answer.callerLeft.aborted) {
         await record(target, { outcome: "aborted" });
-        return answer.left.reason as Refusal;
+        return answer.callerLeft.reason as Refusal;
       }
       const result = await runInSpan(span, () =>
         this.#callProviders(call, targets, answer, (next) => {
@@ -216,10 +222,10 @@ export class AiGateway {
       const { status } = result.response;
       if (status >= 400) return await this.#passError(call, result, record);
       if (status >= 300) return await this.#refuseRedirect(result, record);
-      return await passResponse(call, result, { clock: this.#ctx.clock, record, answer, begun });
+      return await passResponse(call, result, { clock: this.#ctx.clock, record, answer, sentAt });
     } catch (error) {
       // The provider processes and charges for what it received, whether or not the caller still waits.
-      const isLeft = answer.left.aborted;
+      const isLeft = answer.callerLeft.aborted;
       await record(target, { outcome: isLeft ? "aborted" : "failed", was_begun: isLeft });
       throw error;
     }
@@ -229,7 +235,7 @@ export class AiGateway {
   async #callProviders(
     { request, endpoint, body }: Call,
     targets: readonly Target[],
-    { left, hungUp }: OpenAnswer,
+    { callerLeft, hungUp }: OpenAnswer,
     onTarget: (target: Target) => void,
   ): Promise<ProviderResponse | Refusal> {
     let unreachable: Refusal | undefined;
@@ -257,7 +263,7 @@ export class AiGateway {
         let hidesUsage = body.hidesUsage;
         if (
           hidesUsage &&
-          !left.aborted &&
+          !callerLeft.aborted &&
           response.status === 400 &&
           (await isUsageRejected(response.clone() as Response))
         ) {
@@ -266,7 +272,7 @@ export class AiGateway {
           response = await send(body.bytesWithoutUsage(model));
           hidesUsage = false;
         }
-        if (isLast || left.aborted || !isTransient(response.status)) return { target, response, key, hidesUsage };
+        if (isLast || callerLeft.aborted || !isTransient(response.status)) return { target, response, key, hidesUsage };
         await response.body?.cancel();
       } catch (error) {
         if (hungUp.aborted) throw error;
@@ -277,7 +283,7 @@ export class AiGateway {
         });
         const message = `The model provider ${getProviderName(target)} did not answer: ${reason}.`;
         unreachable = { status: 502, code: "provider_unreachable", message };
-        if (isLast || left.aborted) return unreachable;
+        if (isLast || callerLeft.aborted) return unreachable;
       }
     }
     return unreachable ?? { status: 502, code: "provider_unreachable", message: "No model provider answered." };
@@ -317,7 +323,7 @@ export class AiGateway {
   /** Returns a function that settles the call once and releases its slot. */
   #recorder(
     { body, caller, recording, release, endpoint }: Call,
-    { reserved, begun, span, answer, unwatch }: RecordedCall,
+    { reserved, sentAt, span, answer, unwatch }: RecordedCall,
   ): Recorder {
     let isSettled = false;
     return async (target, ended) => {
@@ -327,7 +333,7 @@ export class AiGateway {
       release();
       unwatch();
       if (span) endGatewaySpan(span, target, ended);
-      const duration_ms = Math.round(this.#ctx.clock.monotonic() - begun);
+      const duration_ms = Math.round(this.#ctx.clock.monotonic() - sentAt);
       const { outcome, first_byte_ms = null } = ended;
       const model = target.isNamed ? target.model : undefined;
       this.#metrics.count({ dialect: endpoint.dialect, model, outcome, first_byte_ms, duration_ms });
@@ -370,7 +376,7 @@ type Call = {
 };
 type RecordedCall = {
   readonly reserved: OpenCall | undefined;
-  readonly begun: number;
+  readonly sentAt: number;
   readonly span: Span | undefined;
   readonly answer: OpenAnswer;
   readonly unwatch: () => void;

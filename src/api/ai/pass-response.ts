@@ -22,13 +22,13 @@ export type ProviderResponse = {
 };
 
 /** Settles the call, once. */
-export type Recorder = (target: Target, ended: Partial<CallResult> & Pick<CallResult, "outcome">) => Promise<void>;
-export type Passing = {
+export type Recorder = (target: Target, result: Partial<CallResult> & Pick<CallResult, "outcome">) => Promise<void>;
+export type StreamOptions = {
   readonly clock: Clock;
   readonly record: Recorder;
   readonly answer: OpenAnswer;
   /** When the call was sent to the provider, by the monotonic clock. */
-  readonly begun: number;
+  readonly sentAt: number;
 };
 type PassedCall = {
   readonly endpoint: Endpoint;
@@ -43,9 +43,9 @@ export const getProviderName = ({ provider }: Target): string => provider.displa
 export const passResponse = async (
   { endpoint, recording }: PassedCall,
   { target, response, key, hidesUsage }: ProviderResponse,
-  { clock, record, answer, begun }: Passing,
+  { clock, record, answer, sentAt }: StreamOptions,
 ): Promise<Response | Refusal> => {
-  const { left, hungUp } = answer;
+  const { callerLeft, hungUp } = answer;
   const headers = toCallerHeaders(response.headers, key);
   const tap = new UsageTap({
     format: endpoint.usage,
@@ -56,7 +56,7 @@ export const passResponse = async (
   const provider_request_id = findProviderRequestId(response.headers, key);
   let first_byte_ms: number | null = null;
   const reader = response.body?.getReader();
-  // Reads from now on report the end.
+  // The cancellation makes pending and later reads return `done`.
   hungUp.addEventListener("abort", () => void reader?.cancel().catch(() => {}));
   const read = async () => (await reader?.read()) ?? { done: true as const, value: undefined };
   /** The first chunk, until it is passed on or counted. */
@@ -81,7 +81,7 @@ export const passResponse = async (
       ...(isWhole && !failed && { read: "whole" as const }),
     });
   };
-  const logBreak = (error: unknown): void =>
+  const logInterruption = (error: unknown): void =>
     log("models").warn("the response from the provider {provider} was interrupted: {error}", {
       provider: getProviderName(target),
       error: maskSecrets(String(error), key),
@@ -100,7 +100,7 @@ export const passResponse = async (
       tap.end();
       isWhole = !hungUp.aborted;
     } catch (error) {
-      if (!hungUp.aborted) logBreak(error);
+      if (!hungUp.aborted) logInterruption(error);
     }
     await end("aborted", isWhole);
   };
@@ -109,20 +109,20 @@ export const passResponse = async (
     next = await read();
   } catch (error) {
     if (hungUp.aborted) throw error;
-    logBreak(error);
+    logInterruption(error);
     await record(target, { outcome: "failed", was_begun: true, first_byte_ms, provider_request_id });
     return toUnreadable(getProviderName(target));
   }
-  if (!next.done) first_byte_ms = Math.round(clock.monotonic() - begun);
-  if (left.aborted) {
+  if (!next.done) first_byte_ms = Math.round(clock.monotonic() - sentAt);
+  if (callerLeft.aborted) {
     await readRest();
-    return left.reason as Refusal;
+    return callerLeft.reason as Refusal;
   }
   const stream = new ReadableStream<Uint8Array>(
     {
       start(controller) {
         // Needed even while the caller is not reading.
-        left.addEventListener("abort", () => {
+        callerLeft.addEventListener("abort", () => {
           // Cuts the connection, so that the caller does not mistake the response for a complete one. No reason is given: the runtime
           // would log it.
           controller.error(undefined);
@@ -134,7 +134,7 @@ export const passResponse = async (
           for (;;) {
             const { done, value } = next ?? (await read());
             next = undefined;
-            if (left.aborted) {
+            if (callerLeft.aborted) {
               // Reads are answered in order: the rest follows in `readRest`.
               if (value) tap.read(value);
               return;
@@ -156,8 +156,8 @@ export const passResponse = async (
             return;
           }
         } catch (error) {
-          if (left.aborted) return;
-          logBreak(error);
+          if (callerLeft.aborted) return;
+          logInterruption(error);
           await end("failed", false);
           controller.error(undefined);
         }

@@ -13,7 +13,7 @@ import {
   updateBudget,
 } from "#db/budgets/budgets.ts";
 import { findScopeHome, findScopeName, type ScopeHome } from "#db/budgets/deciders.ts";
-import { deleteAccounts, openAccount, personBudgetId, raiseAccount } from "#db/budgets/periods.ts";
+import { deletePeriods, openPeriod, personBudgetId, raisePeriod } from "#db/budgets/periods.ts";
 import { listPausedChats } from "#db/chats/chats.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import type { Budget, PutBudget } from "#schema/ai/budget.ts";
@@ -104,7 +104,7 @@ export const removeBudget = async (ctx: DomainContext, caller: UserCaller, id: s
   const row = await findChangeableBudget(ctx, caller, id);
   const home = (await store.get(findScopeHome(row.scope, row.scope_id))) ?? NO_HOME;
   const entry = toEntry(row, { now: clock.now(), before: toAuditedFields(row), after: undefined }, home);
-  await store.commit([{ ...deleteBudget(id), expect: 1 }, deleteAccounts(id), entry]);
+  await store.commit([{ ...deleteBudget(id), expect: 1 }, deletePeriods(id), entry]);
   await resumeChats(ctx, id);
 };
 
@@ -131,7 +131,7 @@ export const raiseBudget = async (
   const change = { now, before: { extra, resets_at }, after: { extra: extra + amount, resets_at } };
   const home =
     limit.scope === "person" ? NO_HOME : await loadTarget(ctx, { scope: limit.scope, scope_id: limit.scope_id });
-  await store.commit([openAccount(limit), raiseAccount(limit, amount), toEntry({ id }, change, home)]);
+  await store.commit([openPeriod(limit), raisePeriod(limit, amount), toEntry({ id }, change, home)]);
   await resumeChats(ctx, id);
 };
 

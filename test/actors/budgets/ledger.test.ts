@@ -6,7 +6,7 @@ import { ModelLedger, type OpenCall } from "#actors/chat/spending/ledger.ts";
 import { loadUsed, toLimit } from "#actors/chat/spending/limits.ts";
 import { systemClock } from "#base/clock.ts";
 import { type BudgetRow, deleteBudget, insertBudget, listBudgets } from "#db/budgets/budgets.ts";
-import { deleteAccounts } from "#db/budgets/periods.ts";
+import { deletePeriods } from "#db/budgets/periods.ts";
 import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { testInside } from "#test/support/inside.ts";
@@ -102,7 +102,7 @@ testInside(
           }),
         );
         for (const old of await store.all(listBudgets()))
-          await store.commit([deleteBudget(old.id), deleteAccounts(old.id)]);
+          await store.commit([deleteBudget(old.id), deletePeriods(old.id)]);
         await store.commit(rows.map((row) => insertBudget(row)));
         const appliesTo = ({ user, chat }: Kind, { scope, scope_id }: BudgetRow): boolean =>
           scope === "everyone" || scope_id === toId("user", user) || scope_id === toId("chat", chat);
