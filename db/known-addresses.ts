@@ -1,4 +1,4 @@
-// Addresses from which users have signed in. Written with each sign-in.
+// Addresses from which users have signed in, written with each sign-in. `network` is an IPv4 address or the /64 prefix of an IPv6 address.
 import { and, eq, sql } from "drizzle-orm";
 import { build, eqParam, query, statement } from "./engine/sql.ts";
 import { known_addresses } from "./schema/known-addresses.ts";
@@ -6,7 +6,7 @@ import { users } from "./schema/users.ts";
 
 const param = sql.placeholder;
 
-/** A row if the user with this email address has signed in from this address since `since`. */
+/** A row if the user with this email address has signed in from this network after `since`. Parameters: {email, network, since}. */
 export const findKnownAddress = query(
   build
     .select({ last_used: known_addresses.last_used })

@@ -75,7 +75,7 @@ export const listAgentNames = query(
 /** The maximum share levels of several agents' templates; `agent_ids` is a JSON array. */
 export const listShareMaximums = query(
   build
-    .select({ agent_id: agents.id, most: templates.max_port_share_level })
+    .select({ agent_id: agents.id, max_level: templates.max_port_share_level })
     .from(agents)
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
     .innerJoin(templates, eq(templates.id, workspaces.template_id))

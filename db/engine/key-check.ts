@@ -27,13 +27,13 @@ const SEALED = {
 } as const;
 
 /**
- * A handwritten statement, because every start runs it, and building it would take longer than running it. Counts in the order of `SEALED`.
+ * Counts values that do not match the pattern. A handwritten statement, because every start runs it, and building it would take longer than running it. Counts in the order of `SEALED`.
  */
-const countForeign = (known: string): Query<number[]> => ({
+const countUndecryptable = (pattern: string): Query<number[]> => ({
   sql: `select ${Object.values(SEALED)
     .map(([table, column]) => `(select count(*) from ${table} where ${column} <> '' and ${column} not like ?1)`)
     .join(", ")}`,
-  params: [known],
+  params: [pattern],
   map: (row) => row.map(Number),
 });
 
@@ -42,7 +42,7 @@ export const describeUndecryptable = async (
   encryption: Encryption | undefined,
   get: (requested: Query<number[]>) => Promise<number[] | undefined>,
 ): Promise<string | undefined> => {
-  const counts = (await get(countForeign(encryption ? `${encryption.prefix}%` : ""))) ?? [];
+  const counts = (await get(countUndecryptable(encryption ? `${encryption.prefix}%` : ""))) ?? [];
   const found = Object.keys(SEALED).flatMap((what, i) => (counts[i] ? `${what} (${counts[i]})` : []));
   return found.length > 0 ? found.join(", ") : undefined;
 };
@@ -69,16 +69,16 @@ export const openKey = async (store: Store, location: KeyLocation): Promise<Encr
 
 const openChecked = async (store: Store, { directory, digits, shared = false }: KeyLocation): Promise<Encryption> => {
   const get = (requested: Query<number[]>) => store.get(requested);
-  const known = shared ? (await store.get(findSetting({ key: KEY_NAME })))?.value : undefined;
-  if (known !== undefined) return loadSharedKey({ directory, digits }, known);
+  const fingerprint = shared ? (await store.get(findSetting({ key: KEY_NAME })))?.value : undefined;
+  if (fingerprint !== undefined) return loadSharedKey({ directory, digits }, fingerprint);
   if (digits === undefined && !hasKey(directory)) {
     const lost = await describeUndecryptable(undefined, get);
     if (lost) throw new EncryptionKeyError(formatLostKey(directory, lost));
   }
   const encryption = digits === undefined ? openEncryption(directory) : parseEncryptionKey(digits);
   if (shared) await store.commit([insertSetting({ key: KEY_NAME, value: encryption.prefix })]);
-  const strange = await describeUndecryptable(encryption, get);
-  if (strange) log("server").error(WRONG_KEY, { sealed_with_another_key: strange });
+  const undecryptable = await describeUndecryptable(encryption, get);
+  if (undecryptable) log("server").error(WRONG_KEY, { sealed_with_another_key: undecryptable });
   return encryption;
 };
 
@@ -100,14 +100,14 @@ export const loadSharedKey = ({ directory, digits }: KeyLocation, fingerprint: s
 export const KEY_NAME = "encryption_key";
 
 const MISSING_HERE =
-  "this node has no encryption key, and the cluster has one: give it in encryption_key, or put its encryption.key into the data directory";
+  "this node has no encryption key, but the cluster has one: set encryption_key, or copy encryption.key from another node into the data directory";
 
 const OTHER_NODES =
-  "this node's encryption key is not the one of the cluster: give every node the same in encryption_key, or the same encryption.key";
+  "this node's encryption key is not the cluster's: set the same encryption_key on every node, or copy the same encryption.key to every node";
 
 const WRONG_KEY =
-  "encryption.key is not the one that some secrets were sealed with: put the right one back, or enter them again";
+  "encryption.key is not the key that some secrets were encrypted with: restore the right key, or enter these secrets again";
 
 const formatLostKey = (directory: string, lost: string): string =>
-  `${getKeyPath(directory)} is missing, and it opens what the database holds: ${lost}. Put it back from a backup; where it is lost for ` +
-  `good, \`openssl rand -hex 32 > ${getKeyPath(directory)}\` makes a new one, and these must be entered again`;
+  `${getKeyPath(directory)} is missing, and the database has data encrypted with it: ${lost}. Restore the file from a backup. If it ` +
+  `is lost, create a new key with \`openssl rand -hex 32 > ${getKeyPath(directory)}\` and enter these values again`;

@@ -63,7 +63,7 @@ const READ = sql`(${sql.placeholder("read")} = 'all' or (${notifications.read_at
 const isAnyOf = (column: typeof notifications.template_id, name: string) =>
   sql`(${sql.placeholder(name)} = '[]' or ${column} in (select value from json_each(${sql.placeholder(name)})))`;
 
-/** Newest first: {user_id, read, templates (JSON list, empty: all), before (key), limit}. */
+/** Newest first. Parameters: {user_id, read, templates (JSON list, empty: all), before (key), limit}. */
 export const listNotifications = query(
   build
     .select()
@@ -80,7 +80,7 @@ export const listNotifications = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** Notifications after one: {user_id, after (key)}. */
+/** Notifications after one. Parameters: {user_id, after (key)}. */
 export const listNotificationsAfter = query(
   build
     .select()
@@ -98,7 +98,7 @@ export const findNotification = query(
     .where(and(isOfUser, eqParam(notifications.id))),
 );
 
-/** {user_id}: the newest. */
+/** The newest. Parameters: {user_id}. */
 export const findNewestNotification = query(
   build
     .select({ key: notifications.key })
@@ -116,7 +116,7 @@ export const countUnread = query(
     .where(and(isOfUser, isNull(notifications.read_at))),
 );
 
-/** Rejected as `stale` when it does not exist: {user_id, id, read_at}. */
+/** Rejected as `stale` when the notification does not exist. Parameters: {user_id, id, read_at}. */
 export const markNotification = statement<{ user_id: string; id: string; read_at: number | null }>(
   build
     .update(notifications)
@@ -150,10 +150,10 @@ export const markDispatched = statement<{ key: number; now: number }>(
     .where(eqParam(notifications.key)),
 );
 
-/** By ID, regardless of the owner: {id}. */
+/** By ID, regardless of the owner. Parameters: {id}. */
 export const findNotificationById = findBy(notifications, notifications.id);
 
-/** A notification older than `before`: {before}. */
+/** A notification older than `before`. Parameters: {before}. */
 export const findOldNotification = query(
   build
     .select({ key: notifications.key })
@@ -168,7 +168,7 @@ export const deleteOldNotifications = (before: number): Statement => ({
   rows: [[before]],
 });
 
-/** A row if the person has more than the maximum: {user_id}. */
+/** A row if the person has more than the maximum. Parameters: {user_id}. */
 export const findTooMany = query(
   build
     .select({ key: notifications.key })

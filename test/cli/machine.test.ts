@@ -200,7 +200,7 @@ describe("the encryption key", () => {
     rmSync(key());
     const refused = await startTestServer({ directory: data }).catch((error: unknown) => error);
     expect(String(refused)).toContain(
-      "encryption.key is missing, and it opens what the database holds: keys of model providers (1)",
+      "encryption.key is missing, and the database has data encrypted with it: keys of model providers (1)",
     );
     expect(existsSync(key())).toBe(false);
     const missing = await runVerb(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"]);

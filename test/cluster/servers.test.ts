@@ -150,6 +150,6 @@ testNeeding([needs.postgres], "[CL-3] a node with another key is refused when it
   await cluster.start(1);
   const other = cluster.start(2, { env: { SLIPWAY_ENCRYPTION_KEY: "6".repeat(64) } });
   expect((await other.catch((error: Error) => error.message)) as string).toContain(
-    "this node's encryption key is not the one of the cluster",
+    "this node's encryption key is not the cluster's",
   );
 });

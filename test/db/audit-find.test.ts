@@ -7,7 +7,7 @@ import { type AuditSearch, auditReport, MAX_AUDIT_COUNT } from "#db/reports/audi
 import {
   type AuditFilter,
   type Kind,
-  listThingRuns,
+  listEntityRuns,
   toConditions,
   toFirstBound,
   toIndexRange,
@@ -18,7 +18,7 @@ import { tempDirectory } from "#test/support/server.ts";
 type FoundEntries = { keys: number[]; count: number };
 
 describe("the plan", () => {
-  test("[AU-11] user, organization and kind use the index that has all of them before the time", () => {
+  test("[AU-11] a search by user, organization or kind uses the index with these columns before the time column", () => {
     const kind = { resource_type: "user", action: "write" } as const;
     const cases: [AuditFilter, string, (string[] | undefined)[]][] = [
       [{}, "audit_logs_time", []],
@@ -41,9 +41,9 @@ describe("the plan", () => {
 
   test("[AU-11] for one object, conditions that its index does not cover are checked in the rows", () => {
     const filter: AuditFilter = { resource_target: "Dev", user_ids: ["x"], within: ["a"], action: "stop", from: 3 };
-    const things = listThingRuns(filter);
-    expect(things).toEqual([{ index: "audit_logs_target", where: [["lower(resource_target)", "dev"]] }]);
-    expect(toConditions(filter, things)).toEqual([
+    const runs = listEntityRuns(filter);
+    expect(runs).toEqual([{ index: "audit_logs_target", where: [["lower(resource_target)", "dev"]] }]);
+    expect(toConditions(filter, runs)).toEqual([
       { column: "user_id", values: ["x"] },
       { column: "organization_id", values: ["a"] },
       { column: "action", values: ["stop"] },
@@ -71,38 +71,38 @@ describe("the plan", () => {
             ? kind[2] < reason
             : time > 0;
     const parts = [undefined, "workspace_build", "chat", "nothing"];
-    let looks = 0;
+    let lookups = 0;
     for (const type of parts) {
       for (const action of [undefined, "start", "stop", "write", "a"]) {
         for (const reason of [undefined, "", "cli", "z"]) {
           const wanted = [type, action, reason] as const;
-          const met: Kind[] = [];
-          for (let bound: ReturnType<typeof toFirstBound> | undefined = toFirstBound(wanted); bound; looks++) {
+          const matched: Kind[] = [];
+          for (let bound: ReturnType<typeof toFirstBound> | undefined = toFirstBound(wanted); bound; lookups++) {
             const at = bound;
             const found = kinds.find((kind) => isBelow(kind, at));
             if (!found) break;
             const step = toNextStep(wanted, found);
-            if (step.matches) met.push(found);
+            if (step.matches) matched.push(found);
             bound = step.bound;
           }
-          expect(met).toEqual(kinds.filter((kind) => kind.every((word, n) => (wanted[n] ?? word) === word)));
+          expect(matched).toEqual(kinds.filter((kind) => kind.every((word, n) => (wanted[n] ?? word) === word)));
         }
       }
     }
-    expect(looks).toBeLessThan(parts.length * 5 * 4 * kinds.length);
+    expect(lookups).toBeLessThan(parts.length * 5 * 4 * kinds.length);
   });
 });
 
 describe("a log of 12,000 entries", () => {
-  const place = tempDirectory();
+  const directory = tempDirectory();
   let db: Database;
   const ENTRIES = 12_000;
 
   /** Two frequent people with disjoint actions, one organization with only one of them, and a name on every third entry. */
   beforeAll(async () => {
-    const store = openLocalStore({ directory: place.path, cacheMb: 4, now: 0, fatal: () => {} });
+    const store = openLocalStore({ directory: directory.path, cacheMb: 4, now: 0, fatal: () => {} });
     await store.close();
-    db = new Database(join(place.path, "slipway.db"), { readwrite: true });
+    db = new Database(join(directory.path, "slipway.db"), { readwrite: true });
     db.run(`insert into audit_logs (id, time, organization_id, user_id, user_agent, action, resource_type, resource_id, resource_target,
         build_reason, diff, additional_fields, status_code, request_id)
       with recursive n(n) as (select 0 union all select n + 1 from n where n < ${ENTRIES - 1})
@@ -114,13 +114,13 @@ describe("a log of 12,000 entries", () => {
   });
   afterAll(() => {
     db.close();
-    place[Symbol.dispose]();
+    directory[Symbol.dispose]();
   });
 
   const find = (search: AuditSearch): FoundEntries => JSON.parse(auditReport(db, search)) as FoundEntries;
 
-  /** The slow, obvious way. */
-  const slowly = (filter: AuditFilter): { time: number; key: number }[] => {
+  /** Finds the entries by scanning every row. */
+  const scanRows = (filter: AuditFilter): { time: number; key: number }[] => {
     const { from = 0, to = 9e15, user_ids, within, resource_target, ...same } = filter;
     const inList = (column: string, values: readonly string[] | undefined) =>
       values === undefined ? "true" : `${column} in (${values.map((value) => `'${value}'`).join(",")})`;
@@ -183,7 +183,7 @@ describe("a log of 12,000 entries", () => {
 
   test("[AU-11] pages and counts match a scan of every row, for any filter and any starting point", () => {
     for (const filter of FILTERS) {
-      const all = slowly(filter);
+      const all = scanRows(filter);
       const keys = all.map(({ key }) => key);
       const middle = all[Math.floor(all.length / 2)];
       const pages: [AuditSearch, number[]][] = [
@@ -206,7 +206,7 @@ describe("a log of 12,000 entries", () => {
 
   test("[AU-11] pages by cursor follow each other without gaps", () => {
     const filter: AuditFilter = { within: ["org-0", "org-9"], from: 1000 };
-    const all = slowly(filter);
+    const all = scanRows(filter);
     const timeOf = new Map(all.map(({ key, time }) => [key, time]));
     const seen: number[] = [];
     for (let page = find({ filter, limit: 137 }); page.keys.length > 0; ) {
@@ -236,14 +236,14 @@ describe("a log of 12,000 entries", () => {
     const byTime = "INDEX audit_logs_time";
     for (const text of texts) {
       const steps = (db.query(`explain query plan ${text}`).all() as { detail: string }[]).map(({ detail }) => detail);
-      // Rows are read only for what the object's own index does not contain; the log without a filter is its whole index.
-      const isOfThing = /audit_logs_(target|resource|request)|lower\(resource_target\)/.test(text);
+      // Rows are read only for columns that the index of the requested entity does not contain. A search without a filter scans the time index.
+      const isOfEntity = /audit_logs_(target|resource|request)|lower\(resource_target\)/.test(text);
       const bad = steps.filter(
         (step) =>
           step.includes("TEMP B-TREE FOR ORDER") ||
           step.includes("AUTOMATIC") ||
           (step.startsWith("SCAN audit_logs") && !step.includes(byTime) && !step.includes("audit_logs_kind")) ||
-          (step.includes("USING INDEX") && !isOfThing),
+          (step.includes("USING INDEX") && !isOfEntity),
       );
       expect([text, bad]).toEqual([text, []]);
     }

@@ -44,7 +44,7 @@ const toRuns = (column: string, index: string, value: string | undefined): Index
   value === undefined ? [] : [{ index, where: [[column, value]] }];
 
 /** Returns the runs of the requested entity, usually short. A single run is sufficient if the other conditions are checked in its rows. */
-export const listThingRuns = (filter: AuditFilter): IndexRun[] => [
+export const listEntityRuns = (filter: AuditFilter): IndexRun[] => [
   ...toRuns("request_id", "audit_logs_request", filter.request_id),
   ...toRuns("resource_id", "audit_logs_resource", filter.resource_id),
   ...toRuns("lower(resource_target)", "audit_logs_target", filter.resource_target?.toLowerCase()),
@@ -76,7 +76,7 @@ export const toConditions = (filter: AuditFilter, runs: readonly IndexRun[]): Co
   const known = new Set(runs.flatMap(({ where }) => where.map(([column]) => column)));
   const { leading, kind = [] } = toIndexRange(filter);
   const all = [
-    ...listThingRuns(filter).flatMap(({ where }) => where.map(([column, value]) => ({ column, values: [value] }))),
+    ...listEntityRuns(filter).flatMap(({ where }) => where.map(([column, value]) => ({ column, values: [value] }))),
     ...leading.flatMap(({ column, values }) => (values ? [{ column, values }] : [])),
     ...kind.flatMap((value, n) => (value === undefined ? [] : [{ column: KIND[n] as string, values: [value] }])),
   ];
