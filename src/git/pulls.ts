@@ -1,4 +1,4 @@
-// Pull requests at git hosts: finds the one of a branch, its status, and its diff (facts/chats 6, rules PR-1 to PR-5). The hosts are those
+// Pull requests at git hosts: finds the pull request of a branch, its status, and its diff (facts/chats 6, rules PR-1 to PR-5). The hosts are those
 // of the external-auth providers; no others are contacted.
 
 import type { Provider } from "./provider.ts";

@@ -216,7 +216,7 @@ test("[MC-9] with OAuth, each user has their own token, renewed when it is due; 
   const before = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
   expect(listToolNames(before.call, "signed")).toEqual([]);
   before.call.finish("stop");
-  expect((await world.owner.get<Chat>(`/api/v2/chats/${before.id}`)).warnings[0]).toContain("sign in there first");
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${before.id}`)).warnings[0]).toContain("must sign in to it first");
 
   const { url } = await world.owner.post<{ url: string }>(`${path}/oauth2/start`, {});
   const sent = new URL(url).searchParams;

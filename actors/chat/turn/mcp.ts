@@ -34,7 +34,8 @@ export type McpDeps = {
   readonly limits: CallLimits;
 };
 
-export type McpOf = {
+/** Whose servers are listed: those of an organization, and of a workspace if the chat has one. */
+export type McpScope = {
   readonly chat_id: string;
   readonly owner_id: string;
   readonly organization_id: string;
@@ -87,13 +88,13 @@ export class ChatMcp {
     const own = findToolUse("workspace_mcp", tools) === "yes" ? await this.#listWorkspaceTools(scope, warnings) : [];
     this.#warn(scope.chat_id, warnings);
     const offer = new Map<string, McpTool>();
-    for (const one of [...lists.flat(), ...own].slice(0, MAX_TOOLS)) {
+    for (const one of [...lists.flat(), ...workspaceTools].slice(0, MAX_TOOLS)) {
       if (!offer.has(one.definition.name)) offer.set(one.definition.name, one);
     }
     return offer;
   }
 
-  async #servers({ organization_id, mcp_server_ids }: McpOf, tools: ChatToolContext): Promise<McpServerRow[]> {
+  async #servers({ organization_id, mcp_server_ids }: McpScope, tools: ChatToolContext): Promise<McpServerRow[]> {
     const use = findToolUse("external_mcp", tools);
     if (use === "no") return [];
     const rows = await this.#deps.store.all(listMcpServers({ organization_id }));
@@ -124,7 +125,7 @@ export class ChatMcp {
 
   async #target(server: McpServerRow, owner_id: string): Promise<McpTarget> {
     const target = await this.#deps.access(server, owner_id);
-    if (!target) throw new McpError("its owner must sign in there first.");
+    if (!target) throw new McpError("the owner of the chat must sign in to it first.");
     return target;
   }
 
@@ -139,20 +140,20 @@ export class ChatMcp {
     const own = await this.#loadWorkspaceTools(scope, warnings);
     const isTaken = ({ definition: { name } }: McpTool) =>
       taken.some((prefix) => name.toLowerCase().startsWith(prefix));
-    const left = new Set(own.filter(isTaken).map(({ definition }) => definition.server));
-    for (const server of left) {
+    const hidden = new Set(all.filter(isTaken).map(({ definition }) => definition.server));
+    for (const server of hidden) {
       warnings.push(
         `The MCP server "${server}" of the workspace is not available: your organization has a server of this name.`,
       );
     }
-    return own.filter((one) => !isTaken(one));
+    return all.filter((one) => !isTaken(one));
   }
 
   /**
    * Reads the tools that the workspace currently reports, regardless of the pinned context (facts/chats 5.5: changed MCP tools do not mark
    * the context as dirty).
    */
-  async #loadWorkspaceTools({ workspace_id }: McpOf, warnings: string[]): Promise<McpTool[]> {
+  async #loadWorkspaceTools({ workspace_id }: McpScope, warnings: string[]): Promise<McpTool[]> {
     const { store, limits } = this.#deps;
     const context = workspace_id === null ? undefined : await store.get(findWorkspaceContext({ workspace_id }));
     if (!context) return [];

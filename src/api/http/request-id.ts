@@ -35,11 +35,11 @@ export const runTraced = async (
   id: string,
   answer: (request: Request) => Promise<Response>,
 ): Promise<Response> => {
-  const taking = startStopwatch();
+  const elapsedMs = startStopwatch();
   const response = await runForRequests([id], () => answer(request));
   // The query is left out because it can contain a token, and so can a mistyped path.
   const { method, url } = request;
-  const path = isRouted(request) ? getPath(url) : "none of ours";
-  logTraceStep("request", [id], { method, path, status: response.status, took_ms: taking() });
+  const path = isRouted(request) ? getPath(url) : "unknown";
+  logTraceStep("request", [id], { method, path, status: response.status, took_ms: elapsedMs() });
   return response;
 };

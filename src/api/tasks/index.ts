@@ -54,7 +54,8 @@ export const tasks = (ctx: ApiContext) =>
           tags,
           operationId: "listTasks",
           summary: "List tasks",
-          description: "Returns tasks among the newest 1,000, newest first. Users see their own tasks; owners see all.",
+          description:
+            "Searches the newest 1,000 tasks and returns matches, newest first. Users see their own tasks; owners see all.",
           access: "users",
           scope: "task:read",
         }),

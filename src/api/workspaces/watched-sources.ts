@@ -8,7 +8,7 @@ export class SourceIndex<Watched extends object> {
   readonly #sources = new Map<Watched, SourceIds>();
   #changes = 0;
 
-  /** Incremented with every change of any source: data read at one count may be stale when it is registered at another. */
+  /** Incremented with every change of any source. If it has changed between reading data and registering its sources, the data may be stale. */
   get changes(): number {
     return this.#changes;
   }
@@ -20,17 +20,17 @@ export class SourceIndex<Watched extends object> {
     this.unregister(watched);
     this.#sources.set(watched, ids);
     for (const id of ids) {
-      const those = this.#bySource.get(id);
-      if (those) those.add(watched);
+      const watchers = this.#bySource.get(id);
+      if (watchers) watchers.add(watched);
       else this.#bySource.set(id, new Set([watched]));
     }
   }
 
   unregister(watched: Watched): void {
     for (const id of this.#sources.get(watched) ?? []) {
-      const those = this.#bySource.get(id);
-      those?.delete(watched);
-      if (those?.size === 0) this.#bySource.delete(id);
+      const watchers = this.#bySource.get(id);
+      watchers?.delete(watched);
+      if (watchers?.size === 0) this.#bySource.delete(id);
     }
     this.#sources.delete(watched);
   }

@@ -51,11 +51,11 @@ export const presentAgents = async (
   view: AgentView,
   resourceIds: readonly string[],
 ): Promise<Map<string, WorkspaceAgent[]>> => {
-  const shown = new Map<string, WorkspaceAgent[]>(resourceIds.map((id) => [id, []]));
-  if (resourceIds.length === 0) return shown;
+  const byResource = new Map<string, WorkspaceAgent[]>(resourceIds.map((id) => [id, []]));
+  if (resourceIds.length === 0) return byResource;
   const rows = await view.store.all(listAgentsOfResources({ resource_ids: JSON.stringify(resourceIds) }));
-  for (const agent of await presentAgentRows(view, rows)) shown.get(agent.resource_id)?.push(agent);
-  return shown;
+  for (const agent of await presentAgentRows(view, rows)) byResource.get(agent.resource_id)?.push(agent);
+  return byResource;
 };
 
 /** Presents these agents in the given order. */
@@ -83,7 +83,7 @@ export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[
       row,
       {
         names: names?.get(row.id)?.[0],
-        most: maximums?.get(row.id) ?? "public",
+        maxLevel: maximums?.get(row.id) ?? "public",
         hide: hideSecretTexts(view.encryption),
         apps: apps.get(row.id) ?? [],
         statuses: statuses.get(row.id) ?? [],
@@ -100,11 +100,12 @@ export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[
 const groupByAgent = <R extends { agent_id: string }>(rows: R[]): Map<string, R[]> =>
   Map.groupBy(rows, (row) => row.agent_id);
 
-type Deps = {
-  /** The name parts of its apps' hosts; undefined if none exist. */
+/** The rows of one agent, and what else its presentation depends on. */
+type AgentDetails = {
+  /** The names in the host names of the agent's apps; undefined if apps have no hosts of their own. */
   names: Omit<AppName, "app"> | undefined;
   /** The widest sharing level its apps may have. */
-  most: ShareLevel;
+  maxLevel: ShareLevel;
   hide: TextChange;
   apps: readonly AgentAppRow[];
   statuses: readonly AppStatusRow[];
@@ -113,9 +114,9 @@ type Deps = {
   metadata: readonly AgentMetadataRow[];
 };
 
-const presentAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean): WorkspaceAgent => {
+const presentAgent = (row: AgentRow, details: AgentDetails, now: number, compat: boolean): WorkspaceAgent => {
   const status = agentStatus(row, now);
-  const blocks = parts.scripts.some((script) => script.run_on_start && script.start_blocks_login);
+  const blocks = details.scripts.some((script) => script.run_on_start && script.start_blocks_login);
   return {
     id: row.id,
     parent_id: nullableUuid(row.parent_id, compat),
@@ -139,7 +140,7 @@ const presentAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean):
     instance_id: row.instance_id,
     version: row.version,
     api_version: row.api_version,
-    environment_variables: mapValues(row.environment_variables, parts.hide),
+    environment_variables: mapValues(row.environment_variables, details.hide),
     display_apps: row.display_apps,
     subsystems: row.subsystems as WorkspaceAgent["subsystems"],
     startup_script_behavior: blocks ? "blocking" : "non-blocking",
@@ -149,14 +150,17 @@ const presentAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean):
     ...(row.resources === null ? {} : { resources: row.resources }),
     // The latency of a disconnected agent is unknown.
     latency: status === "connected" ? row.latency : {},
-    apps: parts.apps.map((app) => presentApp(app, parts)),
-    scripts: parts.scripts.map((script) => presentScript(script, parts.hide)),
-    log_sources: parts.sources.map(presentLogSource),
-    metadata: parts.metadata.map((one) => presentMetadata(one, now, parts.hide)),
+    apps: details.apps.map((app) => presentApp(app, details)),
+    scripts: details.scripts.map((script) => presentScript(script, details.hide)),
+    log_sources: details.sources.map(presentLogSource),
+    metadata: details.metadata.map((entry) => presentMetadata(entry, now, details.hide)),
   };
 };
 
-const presentApp = (app: AgentAppRow, { statuses, names, most }: Pick<Deps, "statuses" | "names" | "most">): App => ({
+const presentApp = (
+  app: AgentAppRow,
+  { statuses, names, maxLevel }: Pick<AgentDetails, "statuses" | "names" | "maxLevel">,
+): App => ({
   id: app.id,
   slug: app.slug,
   display_name: app.display_name,
@@ -176,21 +180,21 @@ const presentApp = (app: AgentAppRow, { statuses, names, most }: Pick<Deps, "sta
     threshold: app.healthcheck_threshold,
   },
   open_in: app.open_in as App["open_in"],
-  sharing_level: getEffectiveLevel(app.sharing_level as ShareLevel, most),
+  sharing_level: getEffectiveLevel(app.sharing_level as ShareLevel, maxLevel),
   statuses: statuses.filter(({ app_id }) => app_id === app.id).map(presentStatus),
 });
 
-const presentStatus = ({ id, agent_id, app_id, workspace_id, created_at, ...text }: AppStatusRow): AppStatus => ({
+const presentStatus = ({ id, agent_id, app_id, workspace_id, created_at, ...row }: AppStatusRow): AppStatus => ({
   id,
   agent_id,
   app_id,
   workspace_id,
   created_at: toRfc3339(created_at),
-  state: text.state as AppStatus["state"],
-  message: text.message,
-  uri: text.uri,
-  icon: text.icon,
-  needs_user_attention: text.needs_user_attention,
+  state: row.state as AppStatus["state"],
+  message: row.message,
+  uri: row.uri,
+  icon: row.icon,
+  needs_user_attention: row.needs_user_attention,
 });
 
 const NANOSECONDS = 1_000_000_000;
@@ -232,7 +236,7 @@ export const presentMetadata = (
     timeout: row.timeout,
   },
   result: {
-    // Clients of this stream reject a list with a missing time.
+    // Clients of the metadata stream reject the whole list if a time is missing.
     collected_at: row.collected_at === null ? NEVER : toRfc3339(row.collected_at),
     age: row.collected_at === null ? 0 : Math.max(0, Math.floor((now - row.collected_at) / 1000)),
     value: row.value,

@@ -15,8 +15,8 @@ export type BuildCause =
   | { readonly by: "server" };
 
 /**
- * Returns whether the agents get none of the owner's data: true when a person without access to the workspace started it or changed what it
- * runs. This stays until a person with access starts it. `before` is the previous build's value; false for the first build.
+ * Returns whether the agents get none of the owner's data. Becomes true when a person without access to the workspace starts the workspace or
+ * changes what it runs, and false when a person with access starts it. `before` is the previous build's value; false for the first build.
  */
 export const hidesUserData = (cause: BuildCause, before: boolean): boolean => {
   if (cause.by === "server") return before;

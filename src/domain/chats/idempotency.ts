@@ -16,7 +16,7 @@ export const IDEMPOTENCY_HEADERS = {
   },
 } as const;
 
-/** Returns the key of a request with this body; undefined when it has none. `what` separates the keys of different routes. */
+/** Returns the key of a request with this body; undefined if the request has none. `what` separates the keys of different routes. */
 export const requestKey = (request: Request, what: string, body: unknown): RequestKey | undefined => {
   const key = request.headers.get("idempotency-key") ?? "";
   if (key.length > MAX_KEY_CHARS)
@@ -33,14 +33,14 @@ const toSortedJson = (value: unknown): string =>
   );
 
 /**
- * Returns whether this request was already answered in the chat with this key, so that nothing more is to be done. Rejects with 409 when
+ * Returns whether this request was already answered in the chat with this key, so that the caller has nothing left to do. Rejects with 409 when
  * the key was used with another body.
  */
 export const isRepeated = async (
   { store }: Pick<DomainContext, "store">,
-  chat: number,
+  chat_key: number,
   request: RequestKey | undefined,
-): Promise<boolean> => request !== undefined && (await findAnswer(store, chat, request)) !== undefined;
+): Promise<boolean> => request !== undefined && (await findAnswer(store, chat_key, request)) !== undefined;
 
 /** Returns whether the chat of this request already exists. Rejects with 409 when the key was used with another body. */
 export const isCreatedByRequest = async (

@@ -17,11 +17,11 @@ type Deps = Pick<DomainContext, "clock" | "modelSettings" | "modelFetch">;
 /** Returns the result; nothing is stored. Rejects with 400, or 404 for an unknown provider. */
 export const tryProvider = async (
   deps: Deps,
-  given: TryModelProvider,
+  input: TryModelProvider,
   user_id: string,
   stop: AbortSignal,
 ): Promise<TriedProvider> => {
-  const provider = await loadDraft(deps, given);
+  const provider = await loadDraft(deps, input);
   let models: string[];
   const timeout = new AbortController();
   const timer = deps.clock.after(LIST_TIMEOUT_MS, () => timeout.abort());
@@ -35,8 +35,8 @@ export const tryProvider = async (
   } finally {
     timer.cancel();
   }
-  if (given.model === undefined) return { works: true, models };
-  const { draft, id } = draftModel(deps, provider, given.model);
+  if (input.model === undefined) return { works: true, models };
+  const { draft, id } = draftModel(deps, provider, input.model);
   const info = draft.resolve(id);
   if (!info) return { works: false, models, problem: "The provider needs a key." };
   const { works, answer, problem } = await sendTestPrompt(deps, draft, info, user_id, stop);
@@ -45,15 +45,15 @@ export const tryProvider = async (
 
 const draftModel = ({ modelSettings }: Deps, provider: ConfiguredProvider, model: string) => {
   const id = uuid();
-  const about = { id, provider_id: provider.id, model, display_name: model, enabled: true, is_default: true };
-  const config = { ...about, context_limit: DEFAULT_CONTEXT_LIMIT, compression_threshold: null, model_config: {} };
+  const identity = { id, provider_id: provider.id, model, display_name: model, enabled: true, is_default: true };
+  const config = { ...identity, context_limit: DEFAULT_CONTEXT_LIMIT, compression_threshold: null, model_config: {} };
   return { id, draft: modelSettings.draft(provider, config) };
 };
 
 /** Returns the provider as it would be stored. A stored key is never sent to a URL other than the one it was entered for (rule MO-5). */
-const loadDraft = async ({ modelSettings }: Deps, given: TryModelProvider): Promise<ConfiguredProvider> => {
+const loadDraft = async ({ modelSettings }: Deps, input: TryModelProvider): Promise<ConfiguredProvider> => {
   const { providers } = await modelSettings.catalog();
-  const wanted = given.provider_id?.toLowerCase();
+  const wanted = input.provider_id?.toLowerCase();
   const stored = wanted === undefined ? undefined : providers.find(({ id }) => id === wanted);
   if (wanted !== undefined && !stored) throw notFound();
   const kind = stored?.provider ?? parseKind(given.provider ?? "");

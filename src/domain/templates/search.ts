@@ -7,8 +7,8 @@ import { canHaveLocal, LOCAL_PROVISIONER } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
 
 /**
- * Returns templates that the caller can see and create something from, by name. Templates of local workspaces are shown only to users who
- * can have one and to template administrators. Rejects an invalid `q` with 400.
+ * Returns the templates that the caller can use, sorted by name. Templates of local workspaces are returned only to users who can have a
+ * local workspace and to template administrators. Rejects an invalid `q` with 400.
  */
 export const searchTemplates = async (
   ctx: DomainContext,

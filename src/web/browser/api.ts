@@ -1,4 +1,4 @@
-// The API client of the plain pages, authenticated by the session cookie.
+// The API client of the web app and of the plain pages (src/web/plain-page.ts), authenticated by the session cookie.
 import type { Generic } from "#schema/generic.ts";
 import { clearPrefetched, takeAnswer } from "./early.ts";
 
@@ -15,13 +15,13 @@ export class Problem extends Error {
     this.body = body;
   }
 
-  /** True if the server's error names this field. */
-  names(field: string): boolean {
+  /** Returns true if the server rejected this field. */
+  hasErrorFor(field: string): boolean {
     return (this.body.validations ?? []).some((one) => one.field === field);
   }
 }
 
-/** Returns the validation errors if there are any, otherwise the message: both say the same. */
+/** Returns the validation errors, or else the message. Not both, because the message repeats the errors. */
 const formatError = (status: number, { message, detail, validations = [] }: Generic): string =>
   status === 400 && validations.length > 0
     ? formatValidations(validations)
@@ -44,12 +44,12 @@ const toTitle = (field: string): string => {
 /** Sends and receives JSON. Throws Problem. */
 export const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
   const text = body === undefined ? undefined : JSON.stringify(body);
-  const known = takeAnswer(method, path, text);
-  if (!known && method !== "GET") clearPrefetched();
-  if (known?.value !== undefined) return known.value as T;
+  const prefetched = takeAnswer(method, path, text);
+  if (!prefetched && method !== "GET") clearPrefetched();
+  if (prefetched?.value !== undefined) return prefetched.value as T;
   const headers = { "content-type": "application/json" };
   const requested =
-    known?.answer ?? fetch(`/api/v2${path}`, { method, ...(text === undefined ? {} : { body: text, headers }) });
+    prefetched?.answer ?? fetch(`/api/v2${path}`, { method, ...(text === undefined ? {} : { body: text, headers }) });
   const response = await requested.catch(() => {
     throw new Problem(0, { message: "The server cannot be reached." });
   });

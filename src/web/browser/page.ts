@@ -85,7 +85,7 @@ export const showProblem = (error: unknown, id = "problem"): void => {
     return;
   }
   // Until the user has a second factor, only that page is accessible.
-  const isEnrolling = error instanceof Problem && error.status === 403 && error.names("second_factor");
+  const isEnrolling = error instanceof Problem && error.status === 403 && error.hasErrorFor("second_factor");
   if (isEnrolling && location.pathname !== SECURITY_PATH) {
     location.replace(SECURITY_PATH);
     return;

@@ -83,7 +83,7 @@ export const readSession = async (): Promise<void> => {
     if (error.status === 401) {
       localStorage.removeItem(SIGNED_IN_KEY);
       me.value = null;
-    } else if (error.names("second_factor")) {
+    } else if (error.hasErrorFor("second_factor")) {
       needsEnrollment.value = true;
       const user = await call("GET /users/me");
       claimStorage(user);

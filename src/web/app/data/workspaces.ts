@@ -25,11 +25,11 @@ let wasOpen = false;
 
 const handleMessage = (text: string): void => {
   const event = JSON.parse(text) as WorkspacesEvent | { type: "ping" };
-  show(event);
+  applyEvent(event);
   if (event.type === "snapshot" || event.type === "changes") resolveFirst();
 };
 
-const show = (event: WorkspacesEvent | { type: "ping" }): void => {
+const applyEvent = (event: WorkspacesEvent | { type: "ping" }): void => {
   if (event.type === "access") notifyAccess();
   else if (event.type === "templates") notifyTemplates(event.changed);
   else if (event.type === "snapshot") {
@@ -93,7 +93,7 @@ export const followWorkspaces = (): void => {
     message: handleMessage,
     opened: () => {
       if (wasOpen) notifyTemplates([undefined]);
-      // The server sends the changes since that event.
+      // After a reconnect with an event ID, the server itself sends the changes of access since that event.
       if (wasOpen && lastId === "") notifyAccess();
       wasOpen = true;
     },

@@ -4,7 +4,7 @@ import { useTitle } from "../data/branding.ts";
 import { CommandButton } from "../parts/as-command.tsx";
 
 type FrameProps = {
-  /** The title of the window, and of the header unless `crumbs` are set. */
+  /** The title of the window and of the header. */
   readonly title: string;
   /** Breadcrumbs before the title. */
   readonly crumbs?: readonly { readonly label: string; readonly href?: string }[];

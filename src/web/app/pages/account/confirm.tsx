@@ -33,7 +33,7 @@ export const withConfirmation = async (proofs: Proofs, work: () => Promise<unkno
     await work();
     return true;
   } catch (error) {
-    if (!(error instanceof Problem && error.names("confirmation"))) throw error;
+    if (!(error instanceof Problem && error.hasErrorFor("confirmation"))) throw error;
   }
   const hasPasskey = proofs.hasPasskey && supportsPasskeys();
   if (!(await askUser({ hasCode: proofs.hasCode, hasPasskey, act: confirm }))) return false;
