@@ -17,8 +17,8 @@ testNeeding(
   [needs.postgres],
   "[CP-7] [CP-3] three active nodes under load lose nothing acknowledged when one is killed, followers see every line once, and no job runs twice",
   async () => {
-    const { wrong, acknowledged, parts } = await tortureCluster(["kill"], 8);
-    expect(wrong).toEqual([]);
+    const { problems, acknowledged, parts } = await tortureCluster(["kill"], 8);
+    expect(problems).toEqual([]);
     expect(acknowledged).toBeGreaterThan(10);
     expect(Math.min(parts?.lines ?? 0, parts?.builds ?? 0)).toBeGreaterThan(10);
   },

@@ -149,8 +149,8 @@ testNeeding(
   [needs.postgres],
   "[CL-7] three nodes under load lose nothing acknowledged when one is killed and one is paused",
   async () => {
-    const { wrong, acknowledged } = await tortureCluster(["kill", "stop"], 7);
-    expect(wrong).toEqual([]);
+    const { problems, acknowledged } = await tortureCluster(["kill", "stop"], 7);
+    expect(problems).toEqual([]);
     expect(acknowledged).toBeGreaterThan(30);
   },
   scaleTimeout(240_000),

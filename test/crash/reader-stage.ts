@@ -35,7 +35,7 @@ export const startOneServer = async (): Promise<Stage> => {
 export const measureGrowth = async (
   { processes }: Stage,
   work: () => Promise<unknown>,
-): Promise<{ summary: string; wrong: string[] }> => {
+): Promise<{ summary: string; problems: string[] }> => {
   const seen = processes.map(({ name, pid }) => ({ name, pid, before: residentMiB(pid), peak: 0 }));
   const samplePeaks = (): void => {
     for (const one of seen) one.peak = Math.max(one.peak, residentMiB(one.pid) - one.before);
@@ -49,6 +49,6 @@ export const measureGrowth = async (
   samplePeaks();
   return {
     summary: seen.map(({ name, peak }) => `${name} +${peak.toFixed(0)} MiB`).join(", "),
-    wrong: seen.flatMap(({ name, peak }) => (peak > BOUND ? [`${name} grew by ${peak.toFixed(0)} MiB`] : [])),
+    problems: seen.flatMap(({ name, peak }) => (peak > BOUND ? [`${name} grew by ${peak.toFixed(0)} MiB`] : [])),
   };
 };

@@ -115,9 +115,9 @@ export class Torture implements AsyncDisposable {
 
   /** Returns the problems while the load continues. */
   async findProblems(): Promise<string[]> {
-    const wrong = await this.oracle.check(this.world.admin, this.writers);
-    for (const one of this.builders) wrong.push(...(await one.check()));
-    return wrong;
+    const problems = await this.oracle.check(this.world.admin, this.writers);
+    for (const one of this.builders) problems.push(...(await one.check()));
+    return problems;
   }
 
   /** Lets everything finish, and returns the problems. The server must be running. */
@@ -131,18 +131,18 @@ export class Torture implements AsyncDisposable {
     await withTimeout("the end of the writers", Promise.all(writing));
     await withTimeout("the end of the builders", Promise.all(building), 90_000);
     for (const one of this.writers) await withTimeout("the last batch of a writer", one.settle());
-    const wrong = await this.findProblems();
-    for (const one of this.builders) wrong.push(...(await one.check(true)));
-    wrong.push(...(await this.oracle.checkWhole(this.world.admin, this.writers)));
+    const problems = await this.findProblems();
+    for (const one of this.builders) problems.push(...(await one.check(true)));
+    problems.push(...(await this.oracle.checkWhole(this.world.admin, this.writers)));
     for (const [i, reader] of this.readers.entries()) {
       const stored = await listStoredLines(this.world.admin, this.writers[i]?.options.agent_id ?? "");
       await reader.waitForLines(stored.length);
       reader.stop();
-      wrong.push(...findDifferences(reader.lines, stored));
+      problems.push(...findDifferences(reader.lines, stored));
     }
     await withTimeout("the end of the readers", Promise.all(this.#running));
-    if (this.daemons) wrong.push(...(await this.daemons.finish()));
-    return [...new Set(wrong)];
+    if (this.daemons) problems.push(...(await this.daemons.finish()));
+    return [...new Set(problems)];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

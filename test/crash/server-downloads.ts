@@ -12,8 +12,8 @@ import { makeAgents, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const MiB = 1024 * 1024;
-const DOWNLOAD = 2048 * MiB;
-const WARM = 64 * MiB;
+const DOWNLOAD_BYTES = 2048 * MiB;
+const WARM_UP_BYTES = 64 * MiB;
 
 /** Starts an app of a workspace with a daemon that connects to the same server as the world's clients. */
 export const startWorkspaceApp = async (world: World): Promise<AsyncDisposable & { url: URL; daemon: number }> => {
@@ -52,25 +52,25 @@ export const download = async (world: World, url: URL, bytes: number): Promise<n
   if (response.status !== 200) return response.status;
   let size = 0;
   for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
-  if (size !== bytes) throw new Error(`${size} of ${bytes} bytes came`);
+  if (size !== bytes) throw new Error(`${size} of ${bytes} bytes arrived`);
   return 200;
 };
 
-/** `rounds` downloads of 2 GiB, one after the other. */
+/** Downloads 2 GiB `rounds` times, one download after the other. */
 export const checkDownloads = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using stage = await startOneServer();
   const { world } = stage;
   await using app = await startWorkspaceApp(world);
-  await until(async () => (await download(world, app.url, WARM)) === 200);
+  await until(async () => (await download(world, app.url, WARM_UP_BYTES)) === 200);
   const growth = await measureGrowth(stage, async () => {
     for (let round = 0; round < rounds; round += 1) {
-      const status = await download(world, app.url, DOWNLOAD);
-      if (status !== 200) throw new Error(`a download was answered ${status}`);
-      log(`download ${round + 1} came whole`);
+      const status = await download(world, app.url, DOWNLOAD_BYTES);
+      if (status !== 200) throw new Error(`a download failed with status ${status}`);
+      log(`download ${round + 1} is complete`);
     }
   });
-  assertNoProblems(seed, "downloads", growth.wrong);
-  return `${rounds} downloads of 2 GiB came whole, ${growth.summary}`;
+  assertNoProblems(seed, "downloads", growth.problems);
+  return `${rounds} downloads of 2 GiB are complete, ${growth.summary}`;
 };
 
 export const checks: readonly Check[] = [{ name: "server: downloads of apps", run: checkDownloads }];

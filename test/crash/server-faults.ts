@@ -35,7 +35,7 @@ export const serverFaults = async ({ rounds, seed, log }: CheckOptions): Promise
     for (const make of FAULTS) {
       const one = make(30 + Math.floor(torture.random() * 60));
       const result = await withFault(torture, library, one);
-      assertNoProblems(seed, one.fault, result.wrong);
+      assertNoProblems(seed, one.fault, result.problems);
       slowest = Math.max(slowest, result.stopMs);
       log(
         `${one.fault}: ${one.ends ? `ended after ${result.stopMs.toFixed(0)} ms` : `${result.failures} calls failed`}`,
@@ -52,7 +52,7 @@ const withFault = async (
   torture: Torture,
   library: string,
   { fault, ends }: ServerFault,
-): Promise<{ wrong: string[]; stopMs: number; failures: number }> => {
+): Promise<{ problems: string[]; stopMs: number; failures: number }> => {
   const { place, world, writers } = torture;
   const failuresBefore = torture.failures;
   const env = { ...Torture.env, LD_PRELOAD: library, FAULT: fault, FAULT_FILES: "slipway.db" };
@@ -90,7 +90,7 @@ const withFault = async (
   problems.push(...(await torture.findProblems()));
   again.kill("SIGKILL");
   await again.ended;
-  return { wrong: problems, stopMs, failures };
+  return { problems, stopMs, failures };
 };
 
 export const checks: readonly Check[] =

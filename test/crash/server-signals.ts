@@ -88,11 +88,11 @@ export const serverStop = async ({ rounds, seed, log }: CheckOptions, followers 
     slowest = Math.max(slowest, took);
     const closes = await withTimeout("the followers' ends", Promise.all(sockets.map(({ closed }) => closed)));
     const codes = new Set(closes.map(({ code }) => code));
-    const wrong = took > 5000 ? [`it took ${took.toFixed(0)} ms to stop`] : [];
-    if (codes.size !== 1 || !codes.has(1001)) wrong.push(`followers were closed with ${[...codes]}`);
+    const problems = took > 5000 ? [`it took ${took.toFixed(0)} ms to stop`] : [];
+    if (codes.size !== 1 || !codes.has(1001)) problems.push(`followers were closed with ${[...codes]}`);
     if (/"level":"(error|fatal)"|unhandled/i.test(newest.errors))
-      wrong.push(`it complained: ${newest.errors.slice(0, 300)}`);
-    assertNoProblems(seed, `stop ${round}`, [...wrong, ...(await findDatabaseProblems(place.directory))]);
+      problems.push(`it complained: ${newest.errors.slice(0, 300)}`);
+    assertNoProblems(seed, `stop ${round}`, [...problems, ...(await findDatabaseProblems(place.directory))]);
     await torture.restart();
     assertNoProblems(seed, `stop ${round}`, await torture.findProblems());
     log(`stop ${round}: ${sockets.length} followers notified, exited after ${took.toFixed(0)} ms`);

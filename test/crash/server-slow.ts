@@ -46,7 +46,7 @@ export const checkStalledFollowers = async (
   const growth = await measureGrowth(stage, () => pour(agent, bytes));
   const stored = await listStoredLines(world.admin, agent.agent_id);
   await healthy.waitForLines(stored.length);
-  const problems = [...findDifferences(healthy.lines, stored), ...growth.wrong];
+  const problems = [...findDifferences(healthy.lines, stored), ...growth.problems];
   const expected = stored.filter(({ id }) => id > after);
   for (const one of stalled) {
     const { logs, close } = await withTimeout("a stalled reader to be closed", readLogs(one));
@@ -109,7 +109,7 @@ export const checkStalledEvents = async (
     await change("the last one");
     await until(async () => last.slice(last.lastIndexOf("event: data")).split("the last one").length > agents.length);
   });
-  const problems = [...growth.wrong];
+  const problems = [...growth.problems];
   for (const socket of stalled) if (!(await endsAfterReading(socket))) problems.push("a stalled stream was not ended");
   if ((await readFirstEvent(world.admin, path)).split("the last one").length <= agents.length)
     problems.push("who came back was not shown the last change");

@@ -143,7 +143,7 @@ export const serverStory = async ({ rounds, seed, log }: CheckOptions): Promise<
     if (round === 0) outline = now;
     log(`kill ${round}: ${delay.toFixed(0)} ms into step ${fatal}`);
     assertNoProblems(seed, `kill ${round} (${delay.toFixed(0)} ms into step ${fatal})`, [
-      ...model.wrong,
+      ...model.problems,
       ...(await findRepositoryProblems(home, name, head)),
       ...(now === outline ? [] : [`the history is ${now} and not ${outline}`]),
     ]);

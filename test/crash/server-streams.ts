@@ -105,7 +105,7 @@ export const checkLogCap = async ({ rounds, seed, log }: CheckOptions): Promise<
   if (!calm) throw new Error("no agent was made");
   const problems: string[] = [];
   const send = (agent: (typeof agents)[number], output: string) =>
-    call(agent.client, "PATCH", BATCHES, { logs: [{ output }] }, { wrong: problems });
+    call(agent.client, "PATCH", BATCHES, { logs: [{ output }] }, { problems });
   let calmLines = 0;
   let busy = true;
   const calmWrites = (async () => {

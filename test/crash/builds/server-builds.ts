@@ -55,7 +55,7 @@ const findClaimProblems = async (
   claimers: readonly PrebuildClaimer[],
   holders: Map<string, string>,
 ): Promise<string[]> => {
-  const problems = claimers.flatMap((claimer) => claimer.wrong);
+  const problems = claimers.flatMap((claimer) => claimer.problems);
   for (const [name, id] of claimers.flatMap((claimer) => [...claimer.given])) {
     const other = holders.get(id);
     if (other !== undefined && other !== name) problems.push(`${id} was given as ${name} and as ${other}`);

@@ -29,7 +29,7 @@ export class PrebuildClaimer {
   /** Name -> the returned workspace. */
   readonly given = new Map<string, string>();
   readonly asked = new Set<string>();
-  readonly wrong: string[] = [];
+  readonly problems: string[] = [];
   #stopped = false;
 
   async run({ admin }: World, who: string, body: object, answered: () => void, pause = PAUSE_MS): Promise<void> {
@@ -38,7 +38,8 @@ export class PrebuildClaimer {
       this.asked.add(name);
       const result = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", { ...body, name });
       if (result.fate === "acknowledged") this.given.set(name, result.answer.id);
-      else if (result.fate === "refused") this.wrong.push(`${name}: refused with ${result.status} ${result.message}`);
+      else if (result.fate === "refused")
+        this.problems.push(`${name}: refused with ${result.status} ${result.message}`);
       answered();
       await Bun.sleep(pause);
     }
@@ -51,21 +52,21 @@ export class PrebuildClaimer {
 
 /** Returns problems with the ownership of workspaces. A list may miss concurrent changes, so missing ones are loaded by ID. */
 const findProblems = async (world: World, takers: readonly PrebuildClaimer[]): Promise<string[]> => {
-  const wrong = takers.flatMap((taker) => taker.wrong);
+  const problems = takers.flatMap((taker) => taker.problems);
   const mine = await listOwned(world, "me");
   const byName = new Map(mine.map((one) => [one.name, one]));
   const holders = new Map<string, string>();
   for (const [name, id] of takers.flatMap((taker) => [...taker.given])) {
-    if (holders.has(id)) wrong.push(`${id} was returned for both ${name} and ${holders.get(id)}`);
+    if (holders.has(id)) problems.push(`${id} was returned for both ${name} and ${holders.get(id)}`);
     holders.set(id, name);
     const listed = byName.get(name);
     const found = listed ?? (await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`).catch(() => undefined));
     if (found?.id !== id || found.name !== name)
-      wrong.push(`${name} was returned as ${id} but is now ${found?.id ?? "missing"}`);
+      problems.push(`${name} was returned as ${id} but is now ${found?.id ?? "missing"}`);
   }
   const requested = new Set(takers.flatMap((taker) => [...taker.asked]));
-  for (const { name } of mine) if (!requested.has(name)) wrong.push(`${name} exists but was never requested`);
-  return wrong;
+  for (const { name } of mine) if (!requested.has(name)) problems.push(`${name} exists but was never requested`);
+  return problems;
 };
 
 /** Kills the server `rounds` times. Returns a one-line summary. */

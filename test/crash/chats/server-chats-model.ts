@@ -7,7 +7,7 @@ export const MESSAGE = /<\w+-\d+>/g;
 
 export class UnreliableProvider implements AsyncDisposable {
   readonly server: ModelServer;
-  readonly wrong: string[] = [];
+  readonly problems: string[] = [];
   /** Answered calls by behavior. */
   readonly answered = new Map<string, number>();
   /** From now on, every call succeeds. */
@@ -85,6 +85,6 @@ export class UnreliableProvider implements AsyncDisposable {
     const users = messages.filter(({ role }) => role === "user");
     const prompts = users.flatMap(({ content }) => JSON.stringify(content).match(MESSAGE) ?? []);
     const twice = prompts.find((text, index) => prompts.indexOf(text) !== index);
-    if (twice !== undefined) this.wrong.push(`the model was given ${twice} twice`);
+    if (twice !== undefined) this.problems.push(`the model was given ${twice} twice`);
   }
 }

@@ -45,7 +45,7 @@ export class ChatBook {
 const WAIT_TIMEOUT_MS = 30_000;
 
 export class ChatPerson {
-  readonly wrong: string[] = [];
+  readonly problems: string[] = [];
   readonly #client: Client;
   readonly #book: ChatBook;
   readonly #name: string;
@@ -90,10 +90,10 @@ export class ChatPerson {
 
   /** 4xx is always possible, because someone else may have been first. While the server lives, a server error is not. */
   async #call<T>(method: string, rest: string, body?: unknown, headers?: Record<string, string>): Promise<Fate<T>> {
-    const options = { wrong: this.wrong, ...(headers ? { headers } : {}) };
+    const options = { problems: this.problems, ...(headers ? { headers } : {}) };
     const fate = await call<T>(this.#client, method, this.#book.path + rest, body, options);
     const status = fate.fate === "unknown" ? fate.status : undefined;
-    if (status !== undefined && status !== 503) this.wrong.push(`${method} ${rest}: ${status}`);
+    if (status !== undefined && status !== 503) this.problems.push(`${method} ${rest}: ${status}`);
     return fate;
   }
 

@@ -10,14 +10,14 @@ type Part = Extract<ChatEvent, { type: "message_part" }>["message_part"];
 
 /** The IDs received by all followers of a chat: an ID never has two meanings, whichever server has sent it. */
 export class ChatLedger {
-  readonly wrong: string[] = [];
+  readonly problems: string[] = [];
   readonly #meant = new Map<string, string>();
 
   requireSame(number: string, what: unknown): void {
     const now = JSON.stringify(what);
     const before = this.#meant.get(number);
     if (before === undefined) this.#meant.set(number, now);
-    else if (before !== now) this.wrong.push(`${number} was ${before.slice(0, 200)} and is ${now.slice(0, 200)}`);
+    else if (before !== now) this.problems.push(`${number} was ${before.slice(0, 200)} and is ${now.slice(0, 200)}`);
   }
 }
 
@@ -106,7 +106,7 @@ export class ChatReader {
   }
 
   #report(what: string): void {
-    this.options.ledger.wrong.push(`a follower by ${this.options.over}: ${what}`);
+    this.options.ledger.problems.push(`a follower by ${this.options.over}: ${what}`);
   }
 
   #apply(event: ChatEvent): void {

@@ -81,8 +81,8 @@ class Group {
     );
     return [
       ...this.books.flatMap((book) => findChatProblems(book, this.#stored.get(book.id), before.get(book.id))),
-      ...this.people.flatMap(({ wrong }) => wrong),
-      ...this.ledgers.flatMap(({ wrong }) => wrong),
+      ...this.people.flatMap(({ problems }) => problems),
+      ...this.ledgers.flatMap(({ problems }) => problems),
     ];
   }
 
@@ -177,7 +177,7 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
     server.kill("SIGKILL");
     await server.ended;
     assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
-    assertNoProblems(seed, `kill ${round}`, [...(await group.checkStored(place.directory)), ...provider.wrong]);
+    assertNoProblems(seed, `kill ${round}`, [...(await group.checkStored(place.directory)), ...provider.problems]);
     const owed = await group.owed(place.directory, random);
     server = await place.start();
     await until(async () => (await findStalled(place.directory, owed)).length === 0).catch(async () => {
@@ -194,8 +194,8 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
     provider.calm();
     assertNoProblems(seed, `the end of group ${groups.length}`, await group.settle());
     assertNoProblems(seed, `the end of group ${groups.length}`, [
-      ...group.ledgers.flatMap(({ wrong }) => wrong),
-      ...provider.wrong,
+      ...group.ledgers.flatMap(({ problems }) => problems),
+      ...provider.problems,
     ]);
   }
   await place.stop();

@@ -170,11 +170,11 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
     }
     const stored = await loadStoredChats(place.directory, ids);
     assertNoProblems(seed, what, await findDatabaseProblems(place.directory));
-    const wrong = ids.flatMap((id, n) => {
+    const problems = ids.flatMap((id, n) => {
       const one = stored.get(id);
       return one ? findProblems(one, writers[n]?.sent ?? [], requested) : [`chat ${id} was lost`];
     });
-    assertNoProblems(seed, what, wrong);
+    assertNoProblems(seed, what, problems);
   };
   for (let round = 1; round <= rounds; round++) {
     const started = (await consumer.listReceived()).length;

@@ -11,7 +11,7 @@ const TOKENS = "/api/v2/users/me/keys/tokens";
 export class ClusterLoad {
   readonly writes: Write[] = [];
   /** Responses that no fault explains. */
-  readonly wrong: string[] = [];
+  readonly problems: string[] = [];
   acknowledged = 0;
   /** When the last write was acknowledged, and the longest gap since watching started. */
   #acknowledged_at = performance.now();
@@ -77,7 +77,7 @@ export class ClusterLoad {
     if (status < 300) return "done";
     // 500 means that it may have been stored; 503 that it was not.
     if (status === 500 || status === 502 || status === 504) return "unknown";
-    if (status !== 503) this.wrong.push(`${token_name} was answered ${status} by ${node.id}`);
+    if (status !== 503) this.problems.push(`${token_name} was answered ${status} by ${node.id}`);
     return "refused";
   }
 
@@ -86,7 +86,7 @@ export class ClusterLoad {
     const node = this.#node();
     const status = node && (await this.#fetchStatus(node, "GET", `${TOKENS}/${name}`));
     if (status !== undefined && status !== 200 && status < 500)
-      this.wrong.push(`${name} was acknowledged, and ${node?.id} answered a lookup with ${status}`);
+      this.problems.push(`${name} was acknowledged, and ${node?.id} answered a lookup with ${status}`);
   }
 
   /** Returns the status; undefined without a response. */

@@ -13,7 +13,7 @@ export type Row = { readonly name: string; readonly epoch: number };
 export const checkWrites = (writes: readonly Write[], rows: readonly Row[]): string[] => {
   const counts = new Map<string, number>();
   for (const { name } of rows) counts.set(name, (counts.get(name) ?? 0) + 1);
-  const wrong = writes.flatMap(({ name, outcome }) => {
+  const problems = writes.flatMap(({ name, outcome }) => {
     const count = counts.get(name) ?? 0;
     if (outcome === "done" && count === 0) return [`${name} was acknowledged and is lost`];
     if (outcome === "refused" && count > 0) return [`${name} was refused and is there`];
@@ -21,8 +21,8 @@ export const checkWrites = (writes: readonly Write[], rows: readonly Row[]): str
   });
   let newest = 0;
   for (const { name, epoch } of rows) {
-    if (epoch < newest) wrong.push(`${name} was written by epoch ${epoch} after one of epoch ${newest}`);
+    if (epoch < newest) problems.push(`${name} was written by epoch ${epoch} after one of epoch ${newest}`);
     newest = Math.max(newest, epoch);
   }
-  return wrong;
+  return problems;
 };

@@ -11,7 +11,7 @@ export type TortureResult = {
   readonly refused: number;
   /** The longest time without an acknowledged write after each fault. */
   readonly pauses: readonly Pause[];
-  readonly wrong: readonly string[];
+  readonly problems: readonly string[];
   /** The totals of people in several shards in the meantime. */
   readonly parts?: ShardsCounts;
 };
@@ -51,7 +51,7 @@ export const tortureRounds = async (
       order.map(([, fault]) => fault),
       seed + round,
     );
-    if (result.wrong.length > 0) throw new Error(`seed ${seed + round}: ${result.wrong.slice(0, 5).join("; ")}`);
+    if (result.problems.length > 0) throw new Error(`seed ${seed + round}: ${result.problems.slice(0, 5).join("; ")}`);
     acknowledged += result.acknowledged;
     unknown += result.unknown;
     refused += result.refused;

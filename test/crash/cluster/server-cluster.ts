@@ -227,7 +227,7 @@ export const torture = async <F extends string>(
     unknown: load.count("unknown"),
     refused: load.count("refused"),
     pauses,
-    wrong: [...checkWrites(load.writes, judged), ...load.wrong, ...problems],
+    problems: [...checkWrites(load.writes, judged), ...load.problems, ...problems],
   };
 };
 

@@ -64,9 +64,9 @@ const checkStalledDownload = async (
   socket.resume();
   await ended;
   // Includes the head.
-  const wrong = taken < bytes || taken > bytes + 64 * 1024 ? [`${taken} of ${bytes} bytes came`] : [];
-  assertNoProblems(seed, "a stalled download", [...growth.wrong, ...wrong]);
-  return `a download of ${bytes / MiB} MiB that stood still for ${still_ms / 1000} s came whole, ${growth.summary}`;
+  const problems = taken < bytes || taken > bytes + 64 * 1024 ? [`${taken} of ${bytes} bytes came`] : [];
+  assertNoProblems(seed, "a stalled download", [...growth.problems, ...problems]);
+  return `a download of ${bytes / MiB} MiB that stood still for ${still_ms / 1000} s is complete, ${growth.summary}`;
 };
 
 /** How much is sent to stopped readers, and how long a download pauses. */

@@ -166,21 +166,21 @@ export class ShardsLoad {
     for (const one of [...this.#writers, ...this.#builders]) one.stop();
     await Promise.all(this.#writing);
     for (const one of this.#writers) await one.settle();
-    const wrong = await new LineOracle().check(this.#admin, this.#writers);
+    const problems = await new LineOracle().check(this.#admin, this.#writers);
     for (const [n, readers] of this.#readers.entries()) {
       const stored = await listStoredLines(this.#admin, this.#writers[n]?.options.agent_id ?? "");
       for (const reader of readers) {
         await reader.waitForLines(stored.length).catch((error) => {
-          wrong.push(`${(error as Error).message}, over ${reader.connections} connections`);
+          problems.push(`${(error as Error).message}, over ${reader.connections} connections`);
         });
-        wrong.push(...findDifferences(reader.lines, stored));
+        problems.push(...findDifferences(reader.lines, stored));
         reader.stop();
       }
     }
     await Promise.all(this.#working);
-    for (const one of this.#builders) wrong.push(...(await one.check(true)));
-    for (const one of this.#dues) wrong.push(...(await one.check()));
-    return wrong;
+    for (const one of this.#builders) problems.push(...(await one.check(true)));
+    for (const one of this.#dues) problems.push(...(await one.check()));
+    return problems;
   }
 }
 

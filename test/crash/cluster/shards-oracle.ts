@@ -57,14 +57,14 @@ const checkJobEvent = (
   ownership: string,
 ): string[] => {
   const run = runs.get(what);
-  const wrong = run?.isOver ? [`${kind} after its end by`] : [];
+  const problems = run?.isOver ? [`${kind} after its end by`] : [];
   if (kind === "began") {
-    if (run?.ownership === ownership) wrong.push("was started twice by");
+    if (run?.ownership === ownership) problems.push("was started twice by");
     runs.set(what, { ownership, lines: new Set(), isOver: false });
-    return wrong;
+    return problems;
   }
-  if (kind === "logged" && run?.lines.has(line)) wrong.push(`logged "${line}" twice by`);
+  if (kind === "logged" && run?.lines.has(line)) problems.push(`logged "${line}" twice by`);
   run?.lines.add(line);
   if (run && kind === "ended") run.isOver = true;
-  return wrong;
+  return problems;
 };

@@ -68,8 +68,8 @@ const backUpOneServer = async (
     log(
       `backup ${round}: ${during} calls acknowledged during it, ${lines.map(({ count }) => count).join("+")} lines in it`,
     );
-    const wrong = lines.flatMap((one) => one.wrong);
-    assertNoProblems(seed, `backup ${round}`, [...(await findDatabaseProblems(restored)), ...wrong]);
+    const problems = lines.flatMap((one) => one.problems);
+    assertNoProblems(seed, `backup ${round}`, [...(await findDatabaseProblems(restored)), ...problems]);
     if (round === last) await checkServing(place, restored);
     for (const done of [path, restored]) rmSync(done, { recursive: true, force: true });
   }
@@ -79,7 +79,7 @@ const backUpOneServer = async (
 };
 
 /** Checks a writer's lines in a restored folder: a prefix, at the end of a batch, with at least what was acknowledged by then. */
-const checkPrefix = (directory: string, writer: LogWriter, least: number): { count: number; wrong: string[] } => {
+const checkPrefix = (directory: string, writer: LogWriter, least: number): { count: number; problems: string[] } => {
   using db = new Database(join(directory, "slipway.db"), { readonly: true });
   const rows = db
     .query("select l.output from agent_logs l join agents a on a.key = l.agent where a.id = ? order by l.id")
@@ -91,7 +91,7 @@ const checkPrefix = (directory: string, writer: LogWriter, least: number): { cou
   if (rows.length < least)
     problems.push(`${name}: LOST, ${least} lines were acknowledged before, ${rows.length} are there`);
   if (!writer.borders.has(rows.length)) problems.push(`${name}: a batch is there in part`);
-  return { count: rows.length, wrong: problems };
+  return { count: rows.length, problems };
 };
 
 /** Checks that a server on the restored folder has the same people and workspaces. */

@@ -94,12 +94,12 @@ const checkSessions = async ({ rounds, seed, log }: CheckOptions): Promise<strin
     await Bun.sleep(Math.max(0, minute + KILL_EVERY_MS - performance.now()));
   }
   const after = residentMiB(daemon);
-  const wrong = (await Promise.all(running.map((one) => one.finish()))).flat();
+  const problems = (await Promise.all(running.map((one) => one.finish()))).flat();
   const build = await world.admin.post<{ id: string }>(`/api/v2/workspaces/${workspace.id}/builds`, {
     transition: "delete",
   });
   await waitForBuild(world.admin, build.id);
-  assertNoProblems(seed, `${rounds} kills`, wrong);
+  assertNoProblems(seed, `${rounds} kills`, problems);
   const sum = (of: readonly Session[]): number => of.reduce((all, { seen }) => all + seen, 0);
   const silence = Math.max(...busy.map((one) => one.silence)) / 1_000;
   const megabytes = (bulk.seen / 1e6).toFixed(0);

@@ -34,7 +34,7 @@ abstract class RunningSession implements Session {
   silence = 0;
   protected isEnding = false;
   readonly #child: Ssh;
-  readonly #wrong: string[] = [];
+  readonly #problems: string[] = [];
   readonly #working: Promise<void>;
   #seen_at = performance.now();
 
@@ -42,9 +42,9 @@ abstract class RunningSession implements Session {
     this.#child = child;
     this.#working = Promise.resolve()
       .then(() => this.work(child))
-      .catch((error: unknown) => void this.#wrong.push(error instanceof Error ? error.message : String(error)));
+      .catch((error: unknown) => void this.#problems.push(error instanceof Error ? error.message : String(error)));
     void child.exited.then((code) => {
-      if (!this.isEnding) this.#wrong.push(`it ended unexpectedly with ${child.signalCode ?? code}`);
+      if (!this.isEnding) this.#problems.push(`it ended unexpectedly with ${child.signalCode ?? code}`);
     });
   }
 
@@ -64,8 +64,8 @@ abstract class RunningSession implements Session {
     this.end(this.#child);
     await this.#working;
     const [code, errors] = await Promise.all([this.#child.exited, this.#child.stderr.text()]);
-    if (code !== 0 || errors !== "") this.#wrong.push(`it ended with ${code}: ${errors.trim()}`);
-    return this.#wrong.map((one) => `${this.name}, after ${this.seen}: ${one}`);
+    if (code !== 0 || errors !== "") this.#problems.push(`it ended with ${code}: ${errors.trim()}`);
+    return this.#problems.map((one) => `${this.name}, after ${this.seen}: ${one}`);
   }
 
   kill(): void {

@@ -56,7 +56,7 @@ type KnownWorkspace = {
 export class BuildLoad {
   readonly #options: BuildLoadOptions;
   readonly #workspaces: KnownWorkspace[] = [];
-  readonly wrong: string[] = [];
+  readonly problems: string[] = [];
   #stopped = false;
   /** Builds by result. */
   readonly ends: Record<string, number> = {};
@@ -72,7 +72,7 @@ export class BuildLoad {
       try {
         await this.#runLife(n);
       } catch (error) {
-        this.wrong.push(`${this.#options.name} ${n}: ${error}`);
+        this.problems.push(`${this.#options.name} ${n}: ${error}`);
         return;
       }
     }
@@ -95,7 +95,7 @@ export class BuildLoad {
     do {
       await this.#build(known, "delete");
       build = await this.#end(known, "succeeds");
-    } while (build.job.status === "failed" && this.wrong.length === 0);
+    } while (build.job.status === "failed" && this.problems.length === 0);
     known.over = true;
   }
 
@@ -147,9 +147,9 @@ export class BuildLoad {
       const { job } = build;
       if (job.completed_at !== undefined) {
         this.ends[job.status] = (this.ends[job.status] ?? 0) + 1;
-        if (job.status === "failed" && !job.error) this.wrong.push(`${known.name}: a build failed without a reason`);
+        if (job.status === "failed" && !job.error) this.problems.push(`${known.name}: a build failed without a reason`);
         if (job.status === "failed" && kind !== "fails" && !GAVE_UP.test(job.error ?? ""))
-          this.wrong.push(`${known.name}: a build failed: ${job.error}`);
+          this.problems.push(`${known.name}: a build failed: ${job.error}`);
         return build;
       }
       if (performance.now() > giveUp) throw new Error(`build ${build.build_number} of ${known.name} is ${job.status}`);
@@ -166,7 +166,7 @@ export class BuildLoad {
   }
 
   async #call<T>(method: string, path: string, body: unknown): Promise<Fate<T>> {
-    const outcome = await call<T>(this.#options.admin, method, path, body, { wrong: this.wrong });
+    const outcome = await call<T>(this.#options.admin, method, path, body, { problems: this.problems });
     if (outcome.fate === "acknowledged") this.#options.acknowledged?.();
     if (outcome.fate === "unknown") this.unknown += 1;
     return outcome;
@@ -174,7 +174,7 @@ export class BuildLoad {
 
   /** Compares the server's builds with the ones this client knows; `all` also rechecks completed builds that were correct before. */
   async check(all = false): Promise<string[]> {
-    const problems = [...this.wrong];
+    const problems = [...this.problems];
     for (const known of this.#workspaces) {
       if (known.checked && !all) continue;
       // Builds that this client learns of during the check are not checked yet.

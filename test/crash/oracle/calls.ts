@@ -10,13 +10,13 @@ export type Fate<T> =
 
 const WAIT_TIMEOUT_MS = 30_000;
 
-/** Makes one call and returns its result. Records an error without the generic body in `wrong`. */
+/** Makes one call and returns its result. Records an error without the generic body in `problems`. */
 export const call = async <T>(
   client: Client,
   method: string,
   path: string,
   body?: unknown,
-  options: { headers?: Record<string, string>; wrong?: string[] } = {},
+  options: { headers?: Record<string, string>; problems?: string[] } = {},
 ): Promise<Fate<T>> => {
   let response: Response;
   let text: string;
@@ -30,7 +30,7 @@ export const call = async <T>(
   if (response.ok) return { fate: "acknowledged", answer: (text === "" ? undefined : JSON.parse(text)) as T };
   const message = parseMessage(text);
   if (message === undefined)
-    options.wrong?.push(`${method} ${path}: ${response.status} with the body ${text.slice(0, 80)}`);
+    options.problems?.push(`${method} ${path}: ${response.status} with the body ${text.slice(0, 80)}`);
   if (response.status >= 500) return { fate: "unknown", status: response.status, why: `${response.status} ${message}` };
   return { fate: "refused", status: response.status, message: message ?? "" };
 };

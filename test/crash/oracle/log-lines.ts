@@ -25,19 +25,19 @@ export class LineOracle {
   /** Reads the new lines of each writer's agent and returns the problems. */
   async check(reader: Client, writers: readonly LogWriter[]): Promise<string[]> {
     const problems: string[] = [];
-    for (const writer of writers) problems.push(...writer.wrong, ...(await this.#checkOne(reader, writer)));
+    for (const writer of writers) problems.push(...writer.problems, ...(await this.#checkOne(reader, writer)));
     return problems;
   }
 
   /** Rechecks every line from the first on: what was shown once must always be shown. */
   async checkWhole(reader: Client, writers: readonly LogWriter[]): Promise<string[]> {
-    const wrong = await this.check(reader, writers);
+    const problems = await this.check(reader, writers);
     for (const { options } of writers) {
       const ids = (await listStoredLines(reader, options.agent_id)).map(({ id }) => id);
       const before = this.#seen.get(options.agent_id) ?? [];
-      if (before.some((id, i) => ids[i] !== id)) wrong.push(`${options.name}: lines that were shown have changed`);
+      if (before.some((id, i) => ids[i] !== id)) problems.push(`${options.name}: lines that were shown have changed`);
     }
-    return wrong;
+    return problems;
   }
 
   async #checkOne(reader: Client, writer: LogWriter): Promise<string[]> {

@@ -33,7 +33,7 @@ export class LogWriter {
   failures = 0;
   /** When the first of consecutive failures happened; 0 if the last call succeeded. */
   failedAt = 0;
-  readonly wrong: string[] = [];
+  readonly problems: string[] = [];
   #stopped = false;
   #pending: { key: string; body: unknown; lines: number } | undefined;
 
@@ -65,7 +65,7 @@ export class LogWriter {
     const { key, body, lines } = this.#pending;
     const { client } = this.options;
     const headers = { "Idempotency-Key": key };
-    const outcome = await call(client, "PATCH", PATH, body, { headers, wrong: this.wrong });
+    const outcome = await call(client, "PATCH", PATH, body, { headers, problems: this.problems });
     if (outcome.fate === "acknowledged") {
       this.acknowledged += lines;
       this.batches += 1;
@@ -78,7 +78,7 @@ export class LogWriter {
       if (this.failedAt === 0) this.failedAt = performance.now();
       await Bun.sleep(PAUSE_MS);
     } else {
-      this.wrong.push(`${this.options.name}: a valid batch was refused: ${outcome.status} ${outcome.message}`);
+      this.problems.push(`${this.options.name}: a valid batch was refused: ${outcome.status} ${outcome.message}`);
       this.#stopped = true;
       this.#pending = undefined;
     }

@@ -22,9 +22,9 @@ export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<s
   const randomUpTo = (limit: number): number => 1 + Math.floor(random() * limit);
   const order = () => ({ directory, clients: CLIENTS, from: oracle.next(CLIENTS) });
   const check = (what: string): void => {
-    const wrong = oracle.check(directory);
-    log(`${what}: ${oracle.acknowledged} batches acknowledged, ${wrong.length} wrong`);
-    if (wrong.length > 0) throw new Error(`seed ${seed}, ${what}: ${wrong.slice(0, 5).join("; ")}`);
+    const problems = oracle.check(directory);
+    log(`${what}: ${oracle.acknowledged} batches acknowledged, ${problems.length} wrong`);
+    if (problems.length > 0) throw new Error(`seed ${seed}, ${what}: ${problems.slice(0, 5).join("; ")}`);
   };
   const expectKilled = (what: string, signal: unknown, errors: string): void => {
     if (signal !== "SIGKILL") throw new Error(`seed ${seed}, ${what}: the process was not killed: ${errors}`);

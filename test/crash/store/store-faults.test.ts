@@ -15,45 +15,45 @@ if (diskSkipReason) process.stderr.write(`skipped, full disk of the store: ${dis
 
 describe.skipIf(faultsSkipReason !== "")("on a disk that fails", () => {
   test("[ST-16] after a single failed flush the process stops with a code, and unconfirmed writes are unknown", async () => {
-    const { run, oracle, wrong, reasons } = await runWithFault("fsync:20:EIO:1");
+    const { run, oracle, problems, reasons } = await runWithFault("fsync:20:EIO:1");
     expect([run.code, oracle.fatal]).toEqual([70, "disk I/O error"]);
     expect(new Set(reasons).isSubsetOf(new Set(["unknown", "closed"]))).toBe(true);
-    expect(wrong).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   test("[ST-16] a refused write is reported to its callers; reads and later writes still work", async () => {
-    const { run, oracle, wrong, reasons } = await runWithFault("write:60:EIO:1");
+    const { run, oracle, problems, reasons } = await runWithFault("write:60:EIO:1");
     expect(run.code).toBe(0);
     expect(oracle.fatal).toBe("");
     expect(reasons.every((reason) => reason === "unknown")).toBe(true);
-    expect(wrong).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   test("[ST-16] the second refused write stops the process", async () => {
-    const { run, oracle, wrong } = await runWithFault("write:60:EIO:6");
+    const { run, oracle, problems } = await runWithFault("write:60:EIO:6");
     expect([run.code, oracle.fatal]).toEqual([70, "disk I/O error"]);
-    expect(wrong).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   test("[ST-16] on a full disk writes are refused as full, and continue once there is space", async () => {
-    const { run, oracle, wrong, reasons } = await runWithFault("write:60:ENOSPC:30");
+    const { run, oracle, problems, reasons } = await runWithFault("write:60:ENOSPC:30");
     expect(run.code).toBe(0);
     expect(oracle.fatal).toBe("");
     expect([...new Set(reasons)]).toEqual(["full"]);
-    expect(wrong).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   test("[ST-16] a store on a full disk closes cleanly, and the next one reads its log", async () => {
-    const { run, wrong, reasons } = await runWithFault("write:40:ENOSPC");
+    const { run, problems, reasons } = await runWithFault("write:40:ENOSPC");
     expect([run.code, run.errors.includes("SQLITE_FULL")]).toEqual([0, false]);
     expect([...new Set(reasons)]).toEqual(["full"]);
-    expect(wrong).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   test("[ST-16] a write that the system splits in two is complete", async () => {
-    const { run, oracle, wrong } = await runWithFault("write:10:SHORT:50");
+    const { run, oracle, problems } = await runWithFault("write:10:SHORT:50");
     expect([run.code, oracle.refused]).toEqual([0, 0]);
-    expect(wrong).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   test(`[ST-16] nothing acknowledged is lost, whatever fails at any time (seed ${SEED})`, async () => {

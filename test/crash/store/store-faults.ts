@@ -24,7 +24,7 @@ export const compileFaults = (directory: string): string => {
   return library;
 };
 
-export type FaultResult = { run: ChildResult; oracle: Oracle; wrong: string[]; reasons: string[]; opened: boolean };
+export type FaultResult = { run: ChildResult; oracle: Oracle; problems: string[]; reasons: string[]; opened: boolean };
 
 /** Runs the writing process on a disk with this fault, checks what it left, and runs it again without. */
 export const runWithFault = async (fault: string, batches = 60): Promise<FaultResult> => {
@@ -42,11 +42,11 @@ export const runWithFault = async (fault: string, batches = 60): Promise<FaultRe
   await runChild({ directory, clients: CLIENTS, from: oracle.next(CLIENTS), batches: 1 }, oracle);
   const order = { directory, clients: CLIENTS, from: oracle.next(CLIENTS), batches, patient: true };
   const run = await runChild(order, oracle, { env, onLine });
-  const wrong = oracle.check(directory);
+  const problems = oracle.check(directory);
   const again = await runChild({ ...order, from: oracle.next(CLIENTS), batches: 5 }, oracle);
-  if (again.code !== 0) wrong.push(`the next run ended with ${again.code}: ${again.errors}`);
-  wrong.push(...oracle.check(directory));
-  return { run, oracle, wrong, reasons, opened };
+  if (again.code !== 0) problems.push(`the next run ended with ${again.code}: ${again.errors}`);
+  problems.push(...oracle.check(directory));
+  return { run, oracle, problems, reasons, opened };
 };
 
 /** Random faults: whatever the disk does, acknowledged batches exist, and the others exist completely or not at all. */
@@ -60,12 +60,12 @@ export const storeFaults = async ({ rounds, seed, log }: CheckOptions): Promise<
     const kind = pick(["fsync", "write"]);
     const how = kind === "fsync" ? "EIO" : pick(["EIO", "ENOSPC", "SHORT"]);
     const fault = `${kind}:${1 + Math.floor(random() * 100)}:${how}:${pick([1, 2, 20, 100_000])}`;
-    const { run, oracle, wrong, opened } = await runWithFault(fault);
+    const { run, oracle, problems, opened } = await runWithFault(fault);
     log(`${fault}: exit ${run.code}, ${oracle.acknowledged} acknowledged, ${oracle.refused} refused`);
     // If the disk fails before the store is open, the start fails with an error; later, only `fatal` may end the process.
     const orderly = run.code === 0 || run.code === 70 || (run.code === 1 && !opened);
-    if (!orderly) wrong.push(`the process ended with ${run.code ?? run.signal}: ${run.errors}`);
-    if (wrong.length > 0) throw new Error(`seed ${seed}, ${fault}: ${wrong.slice(0, 5).join("; ")}`);
+    if (!orderly) problems.push(`the process ended with ${run.code ?? run.signal}: ${run.errors}`);
+    if (problems.length > 0) throw new Error(`seed ${seed}, ${fault}: ${problems.slice(0, 5).join("; ")}`);
     refused += oracle.refused;
   }
   return `${rounds} faults, ${refused} refusals, nothing acknowledged lost`;

@@ -30,7 +30,7 @@ describe.skipIf(reason !== "")("when the power fails", () => {
     const end = Math.max(
       ...listCrashPoints(events).filter((point) => events.some((one) => one.kind === "say" && one.from === point)),
     );
-    expect(checkAfterPowerLoss(events, end, "nothing", randomFrom(SEED)).wrong).toEqual([]);
-    expect(checkAfterPowerLoss(unflushed, end, "nothing", randomFrom(SEED)).wrong.join()).toContain("LOST");
+    expect(checkAfterPowerLoss(events, end, "nothing", randomFrom(SEED)).problems).toEqual([]);
+    expect(checkAfterPowerLoss(unflushed, end, "nothing", randomFrom(SEED)).problems.join()).toContain("LOST");
   });
 });

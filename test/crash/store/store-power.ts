@@ -48,9 +48,9 @@ export const checkAfterPowerLoss = (events: readonly Event[], point: number, los
   for (const line of listOutput(events, point)) oracle.handleLine(line);
   for (const [name, bytes] of buildDiskImage(events, point, loss, random)) writeFileSync(join(place.path, name), bytes);
   try {
-    return { wrong: oracle.check(place.path), acknowledged: oracle.acknowledged };
+    return { problems: oracle.check(place.path), acknowledged: oracle.acknowledged };
   } catch (error) {
-    return { wrong: [`it does not open: ${error}`], acknowledged: oracle.acknowledged };
+    return { problems: [`it does not open: ${error}`], acknowledged: oracle.acknowledged };
   }
 };
 
@@ -82,8 +82,8 @@ export const storePowerLoss = async ({ rounds, seed, log }: CheckOptions): Promi
     const loss = LOSSES[round % LOSSES.length] as Loss;
     const found = checkAfterPowerLoss(events, point, loss, random);
     acknowledged += found.acknowledged;
-    if (found.wrong.length > 0) {
-      throw new Error(`seed ${seed}, power lost at ${point} with ${loss}: ${found.wrong.slice(0, 5).join("; ")}`);
+    if (found.problems.length > 0) {
+      throw new Error(`seed ${seed}, power lost at ${point} with ${loss}: ${found.problems.slice(0, 5).join("; ")}`);
     }
     if (round % 50 === 49) log(`${round + 1} disks opened`);
   }

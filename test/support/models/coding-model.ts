@@ -57,7 +57,7 @@ export const makeOrigin = async (path: string): Promise<void> => {
 /** For "Fix <name>" it does the work in the folder of that name; for "Wait" it runs `sleep 600`. */
 export class CodingModel implements AsyncDisposable {
   readonly server: ModelServer;
-  readonly wrong: string[] = [];
+  readonly problems: string[] = [];
   /** Called before the nth step (from 0) is answered; may delay the answer. */
   onStep: (step: number) => unknown = () => {};
   readonly #origin: string;
@@ -95,7 +95,7 @@ export class CodingModel implements AsyncDisposable {
     const last = since.findLastIndex(({ role }) => role === "assistant");
     const answers = since.slice(last + 1).map(({ content }) => String(content));
     if (answers.length === sees.length && sees.every((words, index) => answers[index]?.includes(words))) return;
-    this.wrong.push(`${where}: ${JSON.stringify(answers)} where ${JSON.stringify(sees)} was to be seen`);
+    this.problems.push(`${where}: ${JSON.stringify(answers)} instead of ${JSON.stringify(sees)}`);
   }
 }
 

@@ -103,7 +103,7 @@ const removeLoadedColumns = (notice: ChatNotice): ChatNotice => ({
 
 /** Subscribes to one chat's notices and records every commit that no command explains. */
 export class Machine implements Disposable {
-  readonly wrong: string[] = [];
+  readonly problems: string[] = [];
   /** Counts of transitions by "STATE COMMAND STATE". */
   readonly moves = new Map<string, number>();
   readonly commands = new Map<string, number>();
@@ -144,7 +144,7 @@ export class Machine implements Disposable {
       this.commands.set(name, (this.commands.get(name) ?? 0) + 1);
       return;
     }
-    this.wrong.push(`from ${toStateName(before)} ${JSON.stringify(toPicture(before))} to ${JSON.stringify(notice)}`);
+    this.problems.push(`from ${toStateName(before)} ${JSON.stringify(toPicture(before))} to ${JSON.stringify(notice)}`);
     this.#state = { ...before, ...notice };
   }
 }

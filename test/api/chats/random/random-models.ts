@@ -13,7 +13,7 @@ export const nextTick = (): Promise<void> => new Promise((resolve) => setImmedia
 export class RandomModels implements LanguageModels {
   isCalm = false;
   calls = 0;
-  readonly wrong: string[] = [];
+  readonly problems: string[] = [];
   readonly #random: Random;
 
   constructor(random: Random) {
@@ -51,6 +51,6 @@ export class RandomModels implements LanguageModels {
   #check(messages: ModelRequest["messages"]): void {
     const message = messages.filter(({ role }) => role === "user").map(({ content }) => content[0]?.text ?? "");
     if (new Set(message).size < message.length)
-      this.wrong.push(`a model was given a message twice: ${message.sort().join()}`);
+      this.problems.push(`a model was given a message twice: ${message.sort().join()}`);
   }
 }

@@ -29,7 +29,7 @@ const FOLLOWERS = 40;
 const EXPECTED = new Set([200, 202, 204, 400, 404, 409, 429]);
 
 type ActionCounts = { sent: number; edited: number; deleted: number };
-type Play = {
+type Run = {
   readonly world: ChatWorld;
   readonly random: Random;
   readonly acknowledged: ActionCounts;
@@ -40,9 +40,9 @@ type Play = {
 const callId = ({ tool_call_id = "" }: { tool_call_id?: string }): string => tool_call_id;
 
 /** Runs one command of one client; an unexpected response is an error. */
-const command = async (play: Play, id: string): Promise<void> => {
-  const { random, acknowledged } = play;
-  const { owner } = play.world;
+const command = async (run: Run, id: string): Promise<void> => {
+  const { random, acknowledged } = run;
+  const { owner } = run.world;
   const path = `/api/v2/chats/${id}`;
   const page = (): Promise<MessagePage> => owner.get<MessagePage>(`${path}/messages?limit=200`);
   const call = async (method: string, rest: string, body?: unknown, headers = {}): Promise<string | undefined> => {
@@ -51,8 +51,8 @@ const command = async (play: Play, id: string): Promise<void> => {
     if (!EXPECTED.has(response.status)) throw new Error(`${method} ${rest}: ${response.status} ${text}`);
     return response.ok ? text : undefined;
   };
-  const kind = random.below(play.queueOnly ? 14 : 21);
-  const content = toTextContent(`message ${play.count++}`);
+  const kind = random.below(run.queueOnly ? 14 : 21);
+  const content = toTextContent(`message ${run.count++}`);
   if (kind < 6) {
     const body = { content, busy_behavior: random.pick(["queue", "queue", "interrupt"]) };
     if (random.below(4) > 0) {
@@ -117,16 +117,16 @@ const compare = async ({ owner }: ChatWorld, chat: Chat, { after, follower }: Fo
   const { messages, queued_messages } = await owner.get<MessagePage>(`/api/v2/chats/${chat.id}/messages?limit=200`);
   const lines = (all: typeof messages) =>
     all.flatMap((one) => (one.id > after ? [`${one.id} ${formatMessage(one)}`] : []));
-  const truth = JSON.stringify([chat.status, queued_messages.map((one) => one.id), lines(messages.reverse())]);
-  const picture = () => {
+  const expected = JSON.stringify([chat.status, queued_messages.map((one) => one.id), lines(messages.reverse())]);
+  const formatState = () => {
     const known = [...follower.messages.values()].sort((a, b) => a.id - b.id).slice(-200);
     return JSON.stringify([follower.status, follower.queue.map((one) => one.id), lines(known)]);
   };
-  const late = setTimeout(() => follower.close(), 20_000);
-  await follower.until(() => picture() === truth).catch(() => {});
-  clearTimeout(late);
+  const timeout = setTimeout(() => follower.close(), 20_000);
+  await follower.until(() => formatState() === expected).catch(() => {});
+  clearTimeout(timeout);
   follower.close();
-  return picture() === truth ? [] : [`a follower of ${chat.id} has ${picture()} instead of ${truth}`];
+  return formatState() === expected ? [] : [`a follower of ${chat.id} has ${formatState()} instead of ${expected}`];
 };
 
 /** Runs this many commands. Throws with the seed and the problem; returns a one-line summary. */
@@ -137,8 +137,8 @@ export const randomChats = async (options: RandomOptions): Promise<string> => {
   const models = new RandomModels(random);
   await using world = await openChatWorld({ clock, models });
   const { context } = world.server;
-  if (!context) throw new Error("the machine follows a server of this process");
-  const play: Play = { world, random, acknowledged: { sent: 0, edited: 0, deleted: 0 }, queueOnly, count: 0 };
+  if (!context) throw new Error("the state machine needs a server in this process");
+  const run: Run = { world, random, acknowledged: { sent: 0, edited: 0, deleted: 0 }, queueOnly, count: 0 };
   const tools = [{ name: "ask", description: "asks", input_schema: {} }];
   const ids: string[] = [];
   const machines: Machine[] = [];
@@ -150,33 +150,33 @@ export const randomChats = async (options: RandomOptions): Promise<string> => {
     followers.push(await follow(world, random, id));
   }
   for (let done = 0; done < commands; done += clients) {
-    await Promise.all(Array.from({ length: clients }, () => command(play, random.pick(ids))));
+    await Promise.all(Array.from({ length: clients }, () => command(run, random.pick(ids))));
     if (random.below(4) === 0) clock.advance(random.pick([1_000, 2_000, 61_000]));
     if (random.below(40) === 0) clock.advance(random.pick([301_000, 601_000]));
     if (random.below(4) === 0) followers.push(await follow(world, random, random.pick(ids)));
     if (followers.length > FOLLOWERS) followers.splice(random.below(FOLLOWERS), 1)[0]?.follower.close();
   }
   models.isCalm = true;
-  const problems: string[] = [...models.wrong];
+  const problems: string[] = [...models.problems];
   for (const [index, id] of ids.entries()) {
     const chat = await settle(world, clock, id);
     const machine = machines[index];
     if (machine?.state?.status !== chat.status) problems.push(`${id} is ${chat.status}, not ${machine?.state?.status}`);
-    problems.push(...(machine?.wrong ?? []));
+    problems.push(...(machine?.problems ?? []));
     for (const one of followers.filter((some) => some.id === id)) problems.push(...(await compare(world, chat, one)));
   }
   const count = (name: string) => machines.reduce((sum, one) => sum + (one.commands.get(name) ?? 0), 0);
   for (const [name, acknowledged] of [
-    ["send", play.acknowledged.sent],
-    ["edit", play.acknowledged.edited],
-    ["delete_queued", play.acknowledged.deleted],
+    ["send", run.acknowledged.sent],
+    ["edit", run.acknowledged.edited],
+    ["delete_queued", run.acknowledged.deleted],
   ] as const) {
     if (count(name) !== acknowledged)
-      problems.push(`${acknowledged} times ${name} was answered, ${count(name)} happened`);
+      problems.push(`${acknowledged} ${name} commands were acknowledged, but ${count(name)} were committed`);
   }
   if (problems.length > 0)
     throw new Error(`seed ${seed}: ${problems.length} problems: ${problems.slice(0, 3).join("\n")}`);
   const moves = new Set(machines.flatMap((one) => [...one.moves.keys()]));
   const commits = machines.reduce((sum, one) => sum + [...one.moves.values()].reduce((a, b) => a + b, 0), 0);
-  return `${commands} commands of ${clients} clients on ${chats} chats: ${commits} commits by ${moves.size} kinds of moves, all of the table; ${models.calls} model calls; ${followers.length} followers with the picture of the database`;
+  return `${commands} commands of ${clients} clients on ${chats} chats: ${commits} commits by ${moves.size} kinds of transitions, all in the table; ${models.calls} model calls; ${followers.length} followers with the state of the database`;
 };
