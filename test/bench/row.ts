@@ -1,6 +1,6 @@
 // A row of the benchmark: how one side is measured, and which figures are compared with which target.
 import type { Driver, LoadResult } from "./driver.ts";
-import type { SideName, SideOptions, Sides, Target } from "./sides.ts";
+import type { BenchSetup, SideName, SideOptions, Target } from "./sides.ts";
 
 /** Named figures of one measurement; the same names on both sides. */
 export type Figures = Record<string, number>;
@@ -24,7 +24,7 @@ export interface Verdict {
 
 export interface Bench {
   driver: Driver;
-  sides: Sides;
+  sides: BenchSetup;
   /** Seconds of one measured window. */
   seconds: number;
   /** How long the stalled followers do not read. */
@@ -42,7 +42,7 @@ export interface Bench {
 export interface Row {
   name: string;
   title: string;
-  /** Sides that this row measures. */
+  /** BenchSetup that this row measures. */
   sides: SideName[];
   /** Limits the rounds of rows that take long. */
   maxRounds?: number;

@@ -34,7 +34,7 @@ import { terminal, tunnel } from "./rows/rows-tunnel.ts";
 import { undo } from "./rows/rows-undo.ts";
 import { web } from "./rows/rows-web.ts";
 import { builds, list, watchers } from "./rows/rows-workspaces.ts";
-import { type Sides, startSide, writeSample } from "./sides.ts";
+import { type BenchSetup, startSide, writeSample } from "./sides.ts";
 
 /** Interrupts also count as other programs, so it is never quite 0. */
 const others = "cores used by other programs";
@@ -132,7 +132,7 @@ async function main(): Promise<void> {
       note(`${dir} is in memory: commits cost nothing there. Use --dir.`);
     const command = options.floor ? undefined : productCommand(options.product);
     if (!command) note("No product to measure: the floor alone.");
-    const sides: Sides = { dir, core: cores?.server, productCommand: command };
+    const sides: BenchSetup = { dir, core: cores?.server, productCommand: command };
     let sample: Promise<string> | undefined;
     let limit: Promise<number> | undefined;
     const bench: Bench = {

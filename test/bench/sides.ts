@@ -1,4 +1,5 @@
-// The two sides of every comparison behind one interface: the baseline and the product, each started on an empty directory.
+// The two sides of every comparison behind one interface: the floor (a minimal server, floor.ts) and the product, each started on an empty
+// directory.
 
 import { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
@@ -19,24 +20,27 @@ export interface Target extends AsyncDisposable {
   /** One PATCH connection of an agent, by index. */
   patch(agent: number): PlanLine;
   follow(agent: number): PlanLine;
-  /** Fan-out: on the baseline Bun's own publish without storing, on the product the ordinary PATCH. */
+  /** Fan-out: on the floor Bun's own publish without storing, on the product the ordinary PATCH. */
   publish(agent: number): PlanLine;
   /** An unrelated small read. */
   probe(): PlanLine;
-  /** The read of one workspace; on the baseline, the replay of the recorded one. */
+  /** The read of one workspace; on the floor, the replay of a recorded one. */
   get(): PlanLine;
 }
 
 export interface SideOptions {
   agents: number;
-  /** Baseline only: file with a GetSample to replay. */
+  /** Floor only: file with a GetSample to replay. */
   sample?: string;
   /** Product only: settings. */
   env?: Record<string, string>;
 }
 
-export interface Sides {
+/** The settings shared by both setup. */
+export interface BenchSetup {
+  /** The parent of all data directories. */
   dir: string;
+  /** The processor core that servers are pinned to. */
   core: number | undefined;
   /** Undefined if there is no product to measure. */
   productCommand: string[] | undefined;
@@ -44,26 +48,26 @@ export interface Sides {
 
 let started = 0;
 
-function createDir(sides: Sides, name: string): string {
-  const dir = join(sides.dir, `${name}-${++started}`);
+function createDir(setup: BenchSetup, name: string): string {
+  const dir = join(setup.dir, `${name}-${++started}`);
   mkdirSync(dir, { recursive: true });
   return dir;
 }
 
-export function startSide(sides: Sides, side: SideName, needs: SideOptions): Promise<Target> {
-  return side === "floor" ? startFloor(sides, needs) : startProductSide(sides, needs);
+export function startSide(setup: BenchSetup, side: SideName, options: SideOptions): Promise<Target> {
+  return side === "floor" ? startFloor(setup, options) : startProductSide(setup, options);
 }
 
-async function startFloor(sides: Sides, needs: SideOptions): Promise<Target> {
+async function startFloor(setup: BenchSetup, options: SideOptions): Promise<Target> {
   const port = await findFreePort();
-  const dir = createDir(sides, "floor");
+  const dir = createDir(setup, "floor");
   const program = join(import.meta.dir, "floor.ts");
   const server = await startServer({
-    command: [process.execPath, program, String(port), dir, ...(needs.sample ? [needs.sample] : [])],
+    command: [process.execPath, program, String(port), dir, ...(options.sample ? [options.sample] : [])],
     env: {},
     port,
     readyPath: "/probe",
-    core: sides.core,
+    core: setup.core,
     logFile: join(dir, "floor.log"),
   });
   const source = "7c2f6a1e-3b0d-4c55-9a57-0a5f1e6b2c11";
@@ -78,16 +82,16 @@ async function startFloor(sides: Sides, needs: SideOptions): Promise<Target> {
   };
 }
 
-async function startProductSide(sides: Sides, needs: SideOptions): Promise<Target> {
-  if (!sides.productCommand) throw new Error("there is no product to start");
-  const dataDir = createDir(sides, "product");
+async function startProductSide(setup: BenchSetup, options: SideOptions): Promise<Target> {
+  if (!setup.productCommand) throw new Error("there is no product to start");
+  const dataDir = createDir(setup, "product");
   const product = await startProduct({
-    command: sides.productCommand,
+    command: setup.productCommand,
     dataDir,
-    core: sides.core,
-    ...(needs.env ? { env: needs.env } : {}),
+    core: setup.core,
+    ...(options.env ? { env: options.env } : {}),
   });
-  const agents = await seedAgents(product, needs.agents);
+  const agents = await seedAgents(product, options.agents);
   const [reader] = await seedAgents(product, 1); // a small workspace of its own for the reads
   const getAgent = (agent: number) => {
     const found = agents[agent];
@@ -117,24 +121,24 @@ async function startProductSide(sides: Sides, needs: SideOptions): Promise<Targe
   };
 }
 
-/** Writes the sample that the baseline replays: recorded from the product, or synthetic without a product. Returns its file. */
-export async function writeSample(sides: Sides): Promise<string> {
-  const file = join(sides.dir, "get-sample.json");
-  await Bun.write(file, JSON.stringify(sides.productCommand ? await recordSample(sides) : makeSample(sides)));
+/** Writes the sample that the floor replays: recorded from the product, or synthetic without a product. Returns its file. */
+export async function writeSample(setup: BenchSetup): Promise<string> {
+  const file = join(setup.dir, "get-sample.json");
+  await Bun.write(file, JSON.stringify(setup.productCommand ? await recordSample(setup) : makeSample(setup)));
   return file;
 }
 
-async function recordSample(sides: Sides): Promise<GetSample> {
-  if (!sides.productCommand) throw new Error("there is no product to record");
-  const dataDir = createDir(sides, "sample");
-  await using product = await startProduct({ command: sides.productCommand, dataDir, core: sides.core });
+async function recordSample(setup: BenchSetup): Promise<GetSample> {
+  if (!setup.productCommand) throw new Error("there is no product to record");
+  const dataDir = createDir(setup, "sample");
+  await using product = await startProduct({ command: setup.productCommand, dataDir, core: setup.core });
   const [agent] = await seedAgents(product, 1);
   if (!agent) throw new Error("no agent was seeded");
   return await recordWorkspaceRead(product, agent.workspaceId);
 }
 
-function makeSample(sides: Sides): GetSample {
-  const database = join(createDir(sides, "sample"), "sample.db");
+function makeSample(setup: BenchSetup): GetSample {
+  const database = join(createDir(setup, "sample"), "sample.db");
   using db = new Database(database);
   db.run("pragma journal_mode=wal"); // as the product's: a rollback journal costs several system calls for each read
   const names = Array.from({ length: 24 }, (_, index) => `c${index}`);

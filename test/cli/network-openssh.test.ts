@@ -29,7 +29,8 @@ const runOk = async (line: string, stdin = ""): Promise<string> => {
   if (code !== 0) throw new Error(`${line}: ${code} ${err}`);
   return out;
 };
-const random = (name: string, bytes: number): string => {
+/** Writes a file of this size in the client's folder and returns its name. */
+const writeRandomFile = (name: string, bytes: number): string => {
   const data = crypto.getRandomValues(new Uint8Array(65_536));
   writeFileSync(
     join(files, name),
@@ -61,9 +62,9 @@ describe.if(has("ssh"))("OpenSSH", () => {
       expect(await get({}, `http://127.0.0.1:${port}/`)).toBe("from the app");
       expect(await get({ unix: `${files}/local` }, "http://app/")).toBe("from the app");
       expect(await runOk(`ssh ${control} slipway.dev "echo shared"`)).toBe("shared\n");
-      const given = await runOk(`ssh ${control} -O forward -R 0:127.0.0.1:${app.port} slipway.dev`);
+      const remotePort = await runOk(`ssh ${control} -O forward -R 0:127.0.0.1:${app.port} slipway.dev`);
       const fetched = await runOk(
-        `ssh ${control} slipway.dev 'exec 3<>/dev/tcp/127.0.0.1/${given.trim()}; printf "GET / HTTP/1.0\\r\\n\\r\\n" >&3; cat <&3'`,
+        `ssh ${control} slipway.dev 'exec 3<>/dev/tcp/127.0.0.1/${remotePort.trim()}; printf "GET / HTTP/1.0\\r\\n\\r\\n" >&3; cat <&3'`,
       );
       expect(fetched).toEndWith("from the app");
       await runOk(`ssh ${control} -O forward -R ${files}/remote:127.0.0.1:${app.port} slipway.dev`);
@@ -114,7 +115,7 @@ describe.if(has("ssh"))("OpenSSH", () => {
       await child.exited;
     };
     const waitForFile = (name: string): Promise<unknown> => until(async () => existsSync(join(files, name)));
-    // Ends on request, long after its client.
+    // The command ends when the file `go-on` exists, long after its SSH client was killed.
     await startSsh("-T", `echo begun; until [ -e ${files}/go-on ]; do sleep 0.1; done; echo > ${files}/went-on`);
     await startSsh("-tt", `trap 'echo > ${files}/hung-up; exit' HUP; echo begun; while :; do sleep 0.1; done`);
     await waitForFile("hung-up");
@@ -127,7 +128,7 @@ describe.if(has("scp") && has("sftp"))("files", () => {
   test(
     "[WN-5] scp copies both ways with either protocol, also trees with their modes and times",
     async () => {
-      random("big", 2_500_000);
+      writeRandomFile("big", 2_500_000);
       await runOk('scp -q -F "$F" -p big slipway.dev:there && scp -q -F "$F" slipway.dev:there back && cmp big back');
       await runOk('scp -q -O -F "$F" slipway.dev:there old && cmp big old');
       await runOk(
@@ -140,7 +141,7 @@ describe.if(has("scp") && has("sftp"))("files", () => {
   );
 
   test("[WN-5] sftp lists, renames, links and removes, and ends on its own", async () => {
-    random("part", 300_000);
+    writeRandomFile("part", 300_000);
     const batch = [
       ...[
         "mkdir work",
@@ -162,12 +163,12 @@ describe.if(has("scp") && has("sftp"))("files", () => {
     expect((await sh('sftp -F "$F" -b - slipway.dev', "ls /root/nothing\n")).code).toBe(1);
   });
 
-  test("[WN-11] a container's files are refused, and the workspace's are not returned instead", async () => {
+  test("[WN-11] SFTP into a container is refused, and does not fall back to the workspace's files", async () => {
     const { code, err } = await sh('sftp -F "$F" -o SetEnv=CODER_CONTAINER=box -b - slipway.dev', "pwd\n");
     expect(code).not.toBe(0);
     expect(err).toContain("SFTP is not available in containers");
     const inside = await sh('ssh -F "$F" -o SetEnv=CODER_CONTAINER=box slipway.dev true');
-    // With a container engine, it has no such container.
+    // The machine may have a container engine, but the engine has no such container.
     expect([126, 255]).toContain(inside.code);
     expect(inside.err).toMatch(/no container engine|No such container/);
   });

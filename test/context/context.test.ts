@@ -60,7 +60,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   writeHomeFile("skills/deploy/steps/one.md", "First.");
   using watch = await world.owner.socket("/api/v2/chats/watch");
   const { id, call } = await openChat(world);
-  // It may have been created before the workspace had reported both.
+  // The chat may have been created before the daemon had reported both files.
   await pinUntil(id, (sources) => sources.join() === "AGENTS.md ok,skills/deploy ok");
   expect((await read(id)).context?.resources[1]).toEqual({
     kind: "skill",
@@ -72,7 +72,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
     skill_description: "how we deploy",
   });
 
-  // A chat in a workspace names its folder.
+  // A chat in a workspace has the IDs of the agent and the build.
   const uuid = expect.stringMatching(/^[0-9a-f-]{36}$/);
   const { workspace_id } = world.seeded;
   expect(await read(id)).toMatchObject({ workspace_id, agent_id: uuid, build_id: uuid });
@@ -90,7 +90,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
     expect(event.chat.context).toMatchObject({ dirty: true, resources: [] });
     break;
   }
-  // MCP alone changes nothing, and a report that equals the earlier one is clean.
+  // A changed MCP configuration does not mark the context as dirty, and it is clean again once the files are as they were when it was pinned.
   writeHomeFile(".mcp.json", "{}");
   rmSync(join(world.home, "CLAUDE.md"));
   const clean = await waitForChat(id, ({ context }) => context?.dirty === false);
@@ -160,7 +160,7 @@ test("[CX-7] [CX-8] [CX-10] the context is pinned again for another workspace, a
   expect((await pin(id)).status).toBe(400);
   await world.owner.patch(`/api/v2/chats/${id}`, { workspace_id: world.seeded.workspace_id });
   expect((await read(id)).context?.resources.length).toBeGreaterThan(0);
-  // The chats have pinned the workspace's context, so there is one.
+  // All chats pin the same context of the workspace, so there is only one snapshot.
   for (const one of await world.owner.get<Chat[]>("/api/v2/chats")) await pin(one.id);
   expect(await store.scan(countSnapshots())).toHaveLength(1);
 });
@@ -171,19 +171,21 @@ test("[CX-8] users who have lost access to a workspace receive no new data from 
   const guest = await seedUser(world.server, { organization_id });
   const share = (user_acl: Acl): Promise<void> => store.commit([updateWorkspace(workspace_id, { user_acl })]);
   await share({ [guest.user_id]: "use" });
-  const as = Object.assign(Object.create(world), { owner: new Client(world.server.url, guest.token) }) as typeof world;
-  const { id, call } = await openChat(as);
+  const guestWorld = Object.assign(Object.create(world), {
+    owner: new Client(world.server.url, guest.token),
+  }) as typeof world;
+  const { id, call } = await openChat(guestWorld);
   call.finish("stop");
-  const chat = (of: string): Promise<Chat> => as.owner.get<Chat>(`/api/v2/chats/${of}`);
+  const chat = (chat_id: string): Promise<Chat> => guestWorld.owner.get<Chat>(`/api/v2/chats/${chat_id}`);
   await until(async () => (await chat(id)).status === "waiting");
   expect((await chat(id)).context).toBeDefined();
   await share({});
-  const refused = await as.owner.fetch("PUT", `/api/v2/chats/${id}/context`, {});
+  const refused = await guestWorld.owner.fetch("PUT", `/api/v2/chats/${id}/context`, {});
   expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("no longer use the workspace")]);
-  const copy = await as.owner.post<Chat>(`/api/v2/chats/${id}/fork`, {});
+  const copy = await guestWorld.owner.post<Chat>(`/api/v2/chats/${id}/fork`, {});
   expect((await chat(copy.id)).context).toBeUndefined();
   await share({ [guest.user_id]: "use" });
-  expect((await as.owner.fetch("PUT", `/api/v2/chats/${copy.id}/context`, {})).status).toBe(200);
+  expect((await guestWorld.owner.fetch("PUT", `/api/v2/chats/${copy.id}/context`, {})).status).toBe(200);
   expect((await chat(copy.id)).context).toBeDefined();
   await share({});
 });

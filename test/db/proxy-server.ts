@@ -1,5 +1,5 @@
-// A process that owns a LocalStore and serves it over a Unix socket, in the shape of a replicated store. One request is one batch; its ID
-// is written with it, so a batch that is sent twice is applied once.
+// A process that owns a LocalStore and serves it over a Unix socket, the way a replicated store would. Each request is one batch. Its ID is
+// written in the same transaction, so a batch that is sent twice is applied once.
 
 import { deserialize, serialize } from "bun:jsc";
 import { Database } from "bun:sqlite";
@@ -25,7 +25,7 @@ const store = openLocalStore({
   },
 });
 
-// The proxy's bookkeeping: IDs of applied batches, and a table that rejects a false guard.
+// The proxy's bookkeeping: IDs of applied batches, and a table whose constraint fails when a guard is false.
 const bookkeeping = new Database(`${directory}/slipway.db`);
 bookkeeping.run("create table if not exists proxy_batches (id text primary key)");
 bookkeeping.run("create table if not exists proxy_guard (ok integer not null, constraint proxy_guard check (ok = 1))");

@@ -1,5 +1,5 @@
-// Real MCP servers for tests: one over HTTP, in the current and the older protocol, and a program that uses its pipes. Run as `bun
-// support.ts`, this file is that program.
+// Real MCP servers for tests: one over HTTP, with the current and the older protocol, and one over standard input and output. `bun support.ts`
+// runs the latter.
 import { Server, type Transport, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 
@@ -10,8 +10,8 @@ const text = (words: string) => ({ content: [{ type: "text" as const, text: word
 const numbers = { type: "object" as const, properties: { a: { type: "number" }, b: { type: "number" } } };
 
 /**
- * `more`: additional definitions, listed unchanged after its own. Tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait`
- * (forever), `long` (a times 500 KB of text), `picture` (two of them, and text).
+ * Returns a server with these tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait` (forever), `long` (a times 500 KB of
+ * text), `pid` (process ID and working directory), `picture` (a text and two images). `more`: tool definitions that are listed after them.
  */
 export const makeServer = (more: readonly unknown[] = []): Server => {
   const server = new Server({ name: "test", version: "1.0.0" }, { capabilities: { tools: {} } });
@@ -92,12 +92,12 @@ class OldTransport implements Transport {
   readonly sessionId: string = crypto.randomUUID();
   onmessage?: Transport["onmessage"];
   onclose?: () => void;
-  #say: (event: string, data: string) => void = () => {};
+  #sendEvent: (event: string, data: string) => void = () => {};
 
   async start(): Promise<void> {}
 
   async send(message: unknown): Promise<void> {
-    this.#say("message", JSON.stringify(message));
+    this.#sendEvent("message", JSON.stringify(message));
   }
 
   async close(): Promise<void> {
@@ -107,8 +107,9 @@ class OldTransport implements Transport {
   stream(): Response {
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {
-        this.#say = (event, data) => controller.enqueue(new TextEncoder().encode(`event: ${event}\ndata: ${data}\n\n`));
-        this.#say("endpoint", `/messages?session=${this.sessionId}`);
+        this.#sendEvent = (event, data) =>
+          controller.enqueue(new TextEncoder().encode(`event: ${event}\ndata: ${data}\n\n`));
+        this.#sendEvent("endpoint", `/messages?session=${this.sessionId}`);
       },
     });
     return new Response(body, { headers: { "content-type": "text/event-stream" } });

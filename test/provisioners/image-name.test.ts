@@ -1,4 +1,5 @@
-// The images that Dockerfiles of repositories may build on: a shared engine accepts the beginning of an ID as a name.
+// The images that Dockerfiles of repositories may build on. An engine accepts a prefix of an image ID as a name, so a name that could be one is
+// refused: on a shared engine, it could be another person's image.
 import { expect, test } from "bun:test";
 import type { Base } from "#src/provisioners/docker/bases.ts";
 import { checkDockerfile, checkTriggers } from "#src/provisioners/docker/image-name.ts";
@@ -47,7 +48,7 @@ test("[RW-22] an ID, an ID prefix, and a repository's image are refused, in any 
 });
 
 test("[RW-22] an ID that the engine reads from escapes, quotes and continued words is refused", () => {
-  const copies = (line: string): string => `FROM alpine\n${line}\n`;
+  const afterFrom = (line: string): string => `FROM alpine\n${line}\n`;
   for (const text of [
     "FROM c\\2\n",
     "FR\\\nOM c2\n",
@@ -61,15 +62,15 @@ test("[RW-22] an ID that the engine reads from escapes, quotes and continued wor
     "\uFEFFFROM c2\n",
     "\u00a0FROM c2\n",
     "FROM localhost/slipway-repository:1f\n",
-    copies('COPY --"from"=c2 / /'),
-    copies('COPY --from="c2" / /'),
-    copies("COPY --f\\rom=c2 / /"),
-    copies("COPY --fr\\\nom=c2 / /"),
-    copies("COPY \\\n# remark\n\n --from=c2 / /"),
-    copies("RUN a \\\n  # remark\nCOPY --from=c2 / /"),
-    copies("COPY --chown=\u00e0--from=c2 / /"),
-    copies('ONBUILD COPY --"from"=c2 / /'),
-    copies("ONBUILD \\\n COPY --from=c2 / /"),
+    afterFrom('COPY --"from"=c2 / /'),
+    afterFrom('COPY --from="c2" / /'),
+    afterFrom("COPY --f\\rom=c2 / /"),
+    afterFrom("COPY --fr\\\nom=c2 / /"),
+    afterFrom("COPY \\\n# remark\n\n --from=c2 / /"),
+    afterFrom("RUN a \\\n  # remark\nCOPY --from=c2 / /"),
+    afterFrom("COPY --chown=\u00e0--from=c2 / /"),
+    afterFrom('ONBUILD COPY --"from"=c2 / /'),
+    afterFrom("ONBUILD \\\n COPY --from=c2 / /"),
     "FROM alpine AS C2\nFROM alpine\nCOPY --from=C3 / /\n",
     "FROM alpine\nCOPY --from=c2 / /\nFROM alpine AS c2\n",
   ])
@@ -132,7 +133,7 @@ test("[RW-22] a here-document is refused in every notation that an engine accept
 });
 
 test("[RW-22] an ordinary Dockerfile is accepted", () => {
-  // An unknown stage with such a name would be the beginning of an ID.
+  // The stage names are hexadecimal. Without the stage, such a name would be a prefix of an image ID.
   const ordinary = `# syntax=docker/dockerfile:1
 # escape=\\
 ARG NODE=22
@@ -163,7 +164,7 @@ HEALTHCHECK CMD curl -f http://localhost/
 ENTRYPOINT ["node", "/app"]
 `;
   for (const text of [ordinary, ordinary.replaceAll("\n", "\r\n"), `\uFEFF${ordinary}`]) accept(text);
-  // For the engine, a flag behind a wide blank is the name of a file.
+  // The engine reads a flag after an ideographic space as a file name.
   accept("FROM alpine\nCOPY \u3000--from=c2 / /\n");
   accept("# escape=`\r\nFROM debian:13 AS cafe\r\nRUN dir C:\\\r\nFROM cafe\r\n");
 });

@@ -73,12 +73,12 @@ const remove = async ({ id }: Workspace): Promise<void> => {
 };
 
 const expectNoDownload = async ({ id }: Workspace): Promise<void> => {
-  const requested = releases.asked.length;
+  const requested = releases.requests.length;
   await createBuild(world.admin, id, "stop");
   await awaitWorkspace(world.admin, id, (one) => one.latest_build.status === "stopped");
   await createBuild(world.admin, id, "start");
   const again = await awaitWorkspace(world.admin, id, (one) => one.latest_build.build_number === 3 && hasEnded(one));
-  expect([getAgent(again).lifecycle_state, releases.asked.slice(requested)]).toEqual(["ready", []]);
+  expect([getAgent(again).lifecycle_state, releases.requests.slice(requested)]).toEqual(["ready", []]);
 };
 
 describe("starters on the server's machine", () => {

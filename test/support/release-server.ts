@@ -9,7 +9,7 @@ import { tempDirectory } from "./server.ts";
 export type ReleaseServer = Disposable & {
   readonly url: string;
   /** Requested paths, in order. */
-  readonly asked: readonly string[];
+  readonly requests: readonly string[];
   /** Replaces a file. */
   put(path: string, body: Uint8Array<ArrayBuffer> | string): void;
 };
@@ -17,15 +17,15 @@ export type ReleaseServer = Disposable & {
 const ON_ARM = process.arch === "arm64";
 const toShellScript = (text: string): string => `#!/bin/sh\n${text}\n`;
 
-/** Answers every request on the port in AT. */
-const LISTENS = `exec "${process.execPath}" -e 'Bun.serve({ hostname: "127.0.0.1", port: Number(process.env.AT), fetch: () => new Response("here") })'`;
+/** A shell line that starts an HTTP server on the port in the variable PORT. */
+const SERVE = `exec "${process.execPath}" -e 'Bun.serve({ hostname: "127.0.0.1", port: Number(process.env.PORT), fetch: () => new Response("here") })'`;
 
 const FAKE_NODE = `[ "\${1:-}" = --version ] && { echo v24.99.0; exit; }\nexec "${process.execPath}" "$@"`;
 const CODE_SERVER = `while [ $# -gt 0 ]; do case $1 in
   --install-extension) echo "$2" >>"$HOME/extensions"; exit ;;
-  --bind-addr) export AT="\${2##*:}" ;;
+  --bind-addr) export PORT="\${2##*:}" ;;
 esac; shift; done
-${LISTENS}`;
+${SERVE}`;
 const RUSTUP = `case $1 in
   toolchain) printf '#!/bin/sh\\necho "rustc 1.99.0 ($CHANNEL)"\\n' >"$CARGO_HOME/bin/rustc"; chmod +x "$CARGO_HOME/bin/rustc" ;;
 esac`;
@@ -74,7 +74,9 @@ const createWheel = (name: string, version: string, program: string, text: strin
     [`${info}/entry_points.txt`]: `[console_scripts]\n${program} = ${name}:main\n`,
     [`${info}/RECORD`]: "",
   };
-  return new Uint8Array(zipSync(Object.fromEntries(Object.entries(files).map(([at, one]) => [at, strToU8(one)]))));
+  return new Uint8Array(
+    zipSync(Object.fromEntries(Object.entries(files).map(([path, content]) => [path, strToU8(content)]))),
+  );
 };
 
 type Versions = { readonly codeServer: string; readonly go: string; readonly jupyterlab: string };
@@ -82,7 +84,7 @@ type Versions = { readonly codeServer: string; readonly go: string; readonly jup
 /** Serves these releases below /code-server, /go, /node, /python, /rust and /jupyterlab. */
 export const serveReleases = async ({ codeServer, go, jupyterlab }: Versions): Promise<ReleaseServer> => {
   const files = new Map<string, Uint8Array<ArrayBuffer> | string>();
-  const withSum = (path: string, body: Uint8Array<ArrayBuffer> | string): void => {
+  const addWithChecksum = (path: string, body: Uint8Array<ArrayBuffer> | string): void => {
     files.set(path, body);
     files.set(`${path}.sha256`, `${sha256(body)}  ${path.slice(path.lastIndexOf("/") + 1)}\n`);
   };
@@ -94,14 +96,14 @@ export const serveReleases = async ({ codeServer, go, jupyterlab }: Versions): P
     `${sha256("")}  node-v24.99.0.pkg\n${sha256(nodeArchive)}  ${node}.tar.gz\n`,
   );
   const arch = ON_ARM ? "arm64" : "amd64";
-  withSum(
+  addWithChecksum(
     `/go/go${go}.linux-${arch}.tar.gz`,
     await createTarball({ "go/bin/go": `echo "go version go${go} linux/${arch}"` }),
   );
   const machine = ON_ARM ? "aarch64" : "x86_64";
-  withSum(`/rust/rustup/dist/${machine}-unknown-linux-gnu/rustup-init`, toShellScript(RUSTUP_INIT));
+  addWithChecksum(`/rust/rustup/dist/${machine}-unknown-linux-gnu/rustup-init`, toShellScript(RUSTUP_INIT));
   const uv = `uv-${machine}-unknown-linux-gnu`;
-  withSum(`/python/${uv}.tar.gz`, await createTarball({ [`${uv}/uv`]: UV }));
+  addWithChecksum(`/python/${uv}.tar.gz`, await createTarball({ [`${uv}/uv`]: UV }));
   const code = `code-server-${codeServer}-linux-${arch}`;
   files.set(
     `/code-server/v${codeServer}/${code}.tar.gz`,
@@ -118,14 +120,14 @@ export const serveReleases = async ({ codeServer, go, jupyterlab }: Versions): P
       const { pathname } = new URL(url);
       requests.push(pathname);
       const body = files.get(pathname);
-      if (body === undefined) return new Response("not here", { status: 404 });
+      if (body === undefined) return new Response("not found", { status: 404 });
       const type = pathname.endsWith("/") ? "text/html" : "application/octet-stream";
       return new Response(body, { headers: { "content-type": type } });
     },
   });
   return {
     url: server.url.origin,
-    asked: requests,
+    requests,
     put: (path, body) => void files.set(path, body),
     [Symbol.dispose]: () => void server.stop(true),
   };

@@ -105,7 +105,7 @@ describe(`with seed ${SEED}`, () => {
       const connection = await world.connect();
       await connection.write(random(3_000));
       await world.sim.advance(10);
-      const samples = world.carried.slice();
+      const samples = world.packets.slice();
       const before = resident();
       for (let i = 0; i < PACKETS; i += 1) {
         const sample = samples[Math.floor(chance() * samples.length)] as Uint8Array;
@@ -113,7 +113,7 @@ describe(`with seed ${SEED}`, () => {
         if (packet) world.server.push(packet);
         if (i % 500 === 0) {
           await world.sim.advance(1_000);
-          world.carried.length = 0;
+          world.packets.length = 0;
           world.accepted.length = 0;
         }
       }

@@ -46,10 +46,10 @@ test("[TO-2] output reaches followers while the command runs, and late ones see 
   next.finish();
   await follower.until(({ status }) => status === "waiting");
   expect(joinOutput(follower)).toBe("häl\nüber\n");
-  const ended = follower.events.flatMap((event) =>
+  const results = follower.events.flatMap((event) =>
     event.type === "message_part" && event.message_part.part.result ? [event.message_part] : [],
   );
-  expect(ended).toMatchObject([{ role: "tool", part: { type: "tool-result", result: { output: "häl\nüber\n" } } }]);
+  expect(results).toMatchObject([{ role: "tool", part: { type: "tool-result", result: { output: "häl\nüber\n" } } }]);
 });
 
 test("[TO-3] output longer than 32 KB keeps its beginning and its end", async () => {

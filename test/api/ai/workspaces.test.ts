@@ -1,4 +1,4 @@
-// The AI gateway inside workspaces: the environment of programs, and how long it is valid.
+// The AI gateway inside workspaces: the environment variables of programs, and how long the token in them is valid.
 import { expect, test } from "bun:test";
 import { loadKnownSecrets } from "#domain/chats/known-secrets.ts";
 import { SecretMask } from "#src/tools/mask.ts";
@@ -50,7 +50,7 @@ const callModel = (base: string | undefined, token: string | undefined) =>
   });
 
 testInside(
-  "[GW-7] its programs find addresses and a working token, and the template's variables are kept",
+  "[GW-7] a workspace's programs get addresses and a working token in their environment, and the template's variables are kept",
   async () => {
     await using world = await openWorkspace();
     const found = await world.environment();
@@ -88,8 +88,8 @@ testInside("[GW-7] the token is revoked with the build; it is not stored and is 
   expect((await callModel(base, altered)).status).toBe(401);
   await createBuild(world.owner, world.workspace.id, "stop");
   await awaitBuild(world.owner, world.workspace.id);
-  const ended = await callModel(base, token);
-  expect([ended.status, await ended.json()]).toMatchObject([
+  const refused = await callModel(base, token);
+  expect([refused.status, await refused.json()]).toMatchObject([
     401,
     { error: { message: expect.stringContaining("Restart") } },
   ]);
@@ -130,7 +130,7 @@ testInside(
   },
 );
 
-test("[GW-4] a name for one template works for its workspaces and for no user's token", async () => {
+test("[GW-4] a model name for one template works in that template's workspaces and with no user's token", async () => {
   await using world = await openWorkspace();
   const [provider] = await world.owner.get<{ id: string }[]>("/api/v2/chats/providers");
   const name = { name: "test-model", targets: [{ provider_id: provider?.id ?? "" }] };

@@ -12,8 +12,8 @@ const kinds: [string, number, string, string][] = [
   ["a health check", 200, "GET", "/healthz"],
   ["an anonymous caller", 401, "GET", "/api/v2/users/me"],
   ["an unknown route", 404, "GET", "/api/v2/nothing"],
-  ["a wrong method", 405, "PUT", "/api/v2/buildinfo"],
-  ["a body of a wrong type", 415, "POST", LOGIN],
+  ["an unsupported method", 405, "PUT", "/api/v2/buildinfo"],
+  ["a body of the wrong type", 415, "POST", LOGIN],
 ];
 
 test.each(kinds)(
@@ -33,7 +33,7 @@ test.each(kinds)(
   },
 );
 
-test("[HT-11] responses to a refused Host, a cross-site page and an oversized body also have them", async () => {
+test("[HT-11] responses to a refused Host, a cross-site page and an oversized body also have the security headers", async () => {
   const answers = await Promise.all([
     call(server.url, formatHead("GET", "/healthz", { Host: "evil.example" })),
     call(server.url, formatHead("POST", "/api/v2/users/logout", { Cookie: "service_session_token=x", Origin: "null" })),
@@ -65,7 +65,7 @@ test("[HT-11] the documentation page allows only our script and no frame around 
   }
 });
 
-test("[HT-12] a request's own ID is returned if it is harmless, and replaced otherwise", async () => {
+test("[HT-12] a request's own ID is returned if it is well-formed, and dropped otherwise", async () => {
   const getRequestId = async (id: string) =>
     (await call(server.url, formatHead("GET", "/healthz", { "X-Request-Id": id })))?.headers.get("x-request-id");
   expect(await getRequestId("0123-abc.DEF/7:=")).toBe("0123-abc.DEF/7:=");

@@ -108,7 +108,7 @@ export class FakeProvider implements Disposable {
       const [{ answer } = { answer: "silence" as const }] = this.mishaps.splice(mishap, 1);
       return answer === "silence" ? new Promise(() => {}) : answer();
     }
-    if (pathname === "/authorize") return Response.redirect(this.#agreeTo(request.url, searchParams), 302);
+    if (pathname === "/authorize") return Response.redirect(this.#redirectApproved(request.url, searchParams), 302);
     if (pathname === "/user") return this.#user(request);
     if (pathname === "/device") {
       this.typeIn(searchParams.get("user_code") ?? "");
@@ -122,8 +122,8 @@ export class FakeProvider implements Disposable {
     return pathname === "/token" ? this.#token(form) : new Response("no such page", { status: 404 });
   }
 
-  /** The page for a browser: approves immediately, unless the person is to deny. */
-  #agreeTo(url: string, fields: URLSearchParams): string {
+  /** Handles the authorization page in a browser: approves immediately and returns the redirect. */
+  #redirectApproved(url: string, fields: URLSearchParams): string {
     if (fields.get("kept") !== "1") throw new Error("the query of auth_url was lost");
     return this.agree(url).callback.href;
   }

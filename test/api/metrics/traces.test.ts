@@ -1,4 +1,4 @@
-// Traces as received by a collector, from a server with real models, a real MCP server and real callers of the test.
+// Traces as a collector receives them. The server, the MCP server and all requests are real; the test controls the model server.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { beginSpan, runInNewSpan } from "#base/spans.ts";
@@ -159,16 +159,16 @@ test("[OP-25] an AI gateway call is a span with provider, model and tokens; mode
   expect(upstream.headers.get("traceparent")).toBe(`00-${trace}-${span.span_id}-01`);
   expect(receiver.texts.join("\n")).not.toContain("gateway-canary");
 
-  const closed = createGuardedFetch({ private: true, hosts: [] });
-  const work = () => closed(`${world.upstream.url}/v1/chat/completions`, { method: "POST", body: "{}" });
-  const quiet = runInNewSpan(() => ({ name: "quiet" }), work);
+  const untracedFetch = createGuardedFetch({ private: true, hosts: [] });
+  const work = () => untracedFetch(`${world.upstream.url}/v1/chat/completions`, { method: "POST", body: "{}" });
+  const pending = runInNewSpan(() => ({ name: "untraced" }), work);
   const call = await world.upstream.next();
   expect(call.headers.has("traceparent")).toBe(false);
   call.answer(200);
-  await quiet;
+  await pending;
 });
 
-test("[OP-26] a collector that refuses or hangs fails nothing: spans are dropped, counted and shown", async () => {
+test("[OP-26] a collector that refuses or hangs affects no request: spans are dropped, and a metric counts them", async () => {
   const countDropped = async (reason: string): Promise<number> => {
     const text = (await getContext(world.server).metrics?.text()) ?? "";
     return Number(new RegExp(`^slipway_spans_dropped_total\\{reason="${reason}"\\} (\\d+)$`, "m").exec(text)?.[1]);
@@ -192,7 +192,7 @@ test("[OP-26] a collector that refuses or hangs fails nothing: spans are dropped
   });
 });
 
-test("[OP-26] a stop sends its last spans, and only the configured share of new traces is kept", async () => {
+test("[OP-26] stopping sends the remaining spans, and only the configured share of new traces is kept", async () => {
   await using own = new OtlpReceiver();
   const config = { otlp_headers: undefined, otlp_service_name: "mine", otlp_sample_percent: 0 };
   {

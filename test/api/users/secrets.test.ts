@@ -43,8 +43,8 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-const S = "/api/v2/users/me/secrets";
-const createSecret = (client: Client, body: object): Promise<UserSecret> => client.post<UserSecret>(S, body);
+const SECRETS = "/api/v2/users/me/secrets";
+const createSecret = (client: Client, body: object): Promise<UserSecret> => client.post<UserSecret>(SECRETS, body);
 const post = (client: Client, body: object): Promise<number> => fetchStatus(client, "POST", "/users/me/secrets", body);
 
 /** Returns the token of the agent of a new workspace of this person. */
@@ -79,9 +79,9 @@ test("[US-1] [US-3] users have separate variables; taken, invalid or too many na
     file_path: "",
     description: "Images.",
   });
-  expect(await ada.get<UserSecret>(`${S}/registry`)).toEqual(created);
-  expect(await ada.get<UserSecret[]>(S)).toEqual([created]);
-  expect(await bob.get<UserSecret[]>(S)).toEqual([]);
+  expect(await ada.get<UserSecret>(`${SECRETS}/registry`)).toEqual(created);
+  expect(await ada.get<UserSecret[]>(SECRETS)).toEqual([created]);
+  expect(await bob.get<UserSecret[]>(SECRETS)).toEqual([]);
   for (const [client, status] of [
     [bob, 404],
     [world.admin, 403],
@@ -101,14 +101,17 @@ test("[US-1] [US-3] users have separate variables; taken, invalid or too many na
   ]) {
     expect([wrong, await post(ada, { name: "wrong", value: "x", ...wrong })]).toEqual([wrong, 400]);
   }
-  expect((await ada.get<UserSecret[]>(S)).map(({ name }) => name)).toEqual(["file", "Registry"]);
+  expect((await ada.get<UserSecret[]>(SECRETS)).map(({ name }) => name)).toEqual(["file", "Registry"]);
   for (let n = 0; n < 50; n++) await createSecret(bob, { name: `n${n}`, value: "x" });
   expect(await post(bob, { name: "one-more", value: "x" })).toBe(409);
   for (let n = 0; n < 50; n++) expect(await fetchStatus(bob, "DELETE", `/users/me/secrets/n${n}`)).toBe(204);
 });
 
 test("[US-2] a value is in no response, audit log entry or file of the server", async () => {
-  const changed = await ada.patch<UserSecret>(`${S}/registry`, { value: `${VALUE}-2`, description: "Of images." });
+  const changed = await ada.patch<UserSecret>(`${SECRETS}/registry`, {
+    value: `${VALUE}-2`,
+    description: "Of images.",
+  });
   expect(changed).toMatchObject({ description: "Of images.", env_name: "REGISTRY_TOKEN" });
   expect(JSON.stringify(changed)).not.toContain(VALUE);
   const { audit_logs } = await world.admin.get<Static<typeof AuditLogs>>(
@@ -122,7 +125,7 @@ test("[US-2] a value is in no response, audit log entry or file of the server", 
   expect(texts.filter((text) => text.includes(VALUE))).toEqual([]);
 });
 
-test("[US-4] agents of the user's own workspaces get them; agents of other users or without the owner's data do not", async () => {
+test("[US-4] agents of the user's own workspaces get their secrets; agents of other users, and agents that may not have user data, do not", async () => {
   expect(await getAgentSecrets(ada, "mine")).toEqual({
     "|~/.config/token": "in a file",
     "REGISTRY_TOKEN|": `${VALUE}-2`,
@@ -131,7 +134,7 @@ test("[US-4] agents of the user's own workspaces get them; agents of other users
   expect(await getAgentSecrets(bob, "his")).toEqual({});
 });
 
-test("[US-7] [DM-23] a running daemon receives created, changed and deleted ones within a moment, also before its tunnel is open", async () => {
+test("[US-7] [DM-23] a running daemon receives changes to secrets within seconds, even before its tunnel is open", async () => {
   await using daemon = startDaemon({ url: world.server.url, token: await createAgentToken(ada, "running") });
   const toHomePath = (name: string): string => join(daemon.home, name);
   await until(() => existsSync(toHomePath(".config/token")));
@@ -139,12 +142,12 @@ test("[US-7] [DM-23] a running daemon receives created, changed and deleted ones
   await until(() => existsSync(toHomePath("late")) && readFileSync(toHomePath("late"), "utf8") === "one", {
     patience: 5_000,
   });
-  for (let n = 0; n <= 20; n += 1) await ada.patch(`${S}/late`, { value: `value ${n}` });
+  for (let n = 0; n <= 20; n += 1) await ada.patch(`${SECRETS}/late`, { value: `value ${n}` });
   await until(() => readFileSync(toHomePath("late"), "utf8") === "value 20", { patience: 5_000 });
   await Bun.write(toHomePath("late"), "mine");
   await createSecret(ada, { name: "later", value: "two", file_path: "~/later" });
   await until(() => existsSync(toHomePath("later")), { patience: 5_000 });
-  // A file that a person has changed stays, as always.
+  // A file that a person has changed is not deleted.
   for (const name of ["late", "later"]) expect(await fetchStatus(ada, "DELETE", `/users/me/secrets/${name}`)).toBe(204);
   await until(() => !existsSync(toHomePath("later")), { patience: 5_000 });
   expect(readFileSync(toHomePath("late"), "utf8")).toBe("mine");
@@ -164,8 +167,8 @@ test("[US-7] a daemon that does not answer is called five times, one request at 
       );
     },
   };
-  const over = new AbortController();
-  await notifySecretsChanges({ store, topics, clock, agentHttp: agentHttp as never }, agent_id, over.signal);
+  const connectionEnd = new AbortController();
+  await notifySecretsChanges({ store, topics, clock, agentHttp: agentHttp as never }, agent_id, connectionEnd.signal);
   const change = (times: number): void => {
     for (let n = 0; n < times; n += 1) topics.publish("secrets_changed", ids.ada ?? "", {});
   };
@@ -183,7 +186,7 @@ test("[US-7] a daemon that does not answer is called five times, one request at 
   // Changes in the meantime lead to one more notification.
   await until(() => requests.length === 6);
   change(100);
-  over.abort();
+  connectionEnd.abort();
   await until(() => requests.at(-1)?.aborted);
   change(100);
   expect(requests.length).toBe(6);

@@ -19,14 +19,14 @@ import {
 
 for (const name of TEMPLATES) {
   describe(`the template ${name}`, () => {
-    for (const half of ["start", "stop"] as const) {
-      test(`[TF-1] its plan of a ${half} maps to the expected result`, async () => {
+    for (const transition of ["start", "stop"] as const) {
+      test(`[TF-1] its plan of a ${transition} maps to the expected result`, async () => {
         const expected = await loadExpected(name);
-        const plan = await loadRecorded<PlanDocument>(name, `plan-${half}.json`);
+        const plan = await loadRecorded<PlanDocument>(name, `plan-${transition}.json`);
         const mapped = mapPlan(plan, await loadRecordedText(name, "graph.dot"));
         const { resources, daily_cost } = mapped;
-        expect({ resources: normalizeResources(resources, ""), daily_cost }).toEqual(expected.planned[half]);
-        if (half === "stop") return;
+        expect({ resources: normalizeResources(resources, ""), daily_cost }).toEqual(expected.planned[transition]);
+        if (transition === "stop") return;
         expect(normalizeParameters(mapped.parameters)).toEqual(expected.parameters);
         expect<unknown>(mapped.presets).toEqual(expected.presets);
         expect<unknown>(mapped.external_auth).toEqual(expected.external_auth);
@@ -35,11 +35,11 @@ for (const name of TEMPLATES) {
         expect(mapped.has_external_agent).toBe(expected.has_external_agent);
       });
 
-      test(`[TF-1] its state after a ${half} maps to the expected result`, async () => {
+      test(`[TF-1] its state after a ${transition} maps to the expected result`, async () => {
         const expected = await loadExpected(name);
-        const state = await loadRecorded<StateDocument>(name, `state-${half}.json`);
+        const state = await loadRecorded<StateDocument>(name, `state-${transition}.json`);
         const { resources } = mapState(state, await loadRecordedText(name, "graph.dot"));
-        expect(normalizeResources(resources, "<from state>")).toEqual(expected.built[half]);
+        expect(normalizeResources(resources, "<from state>")).toEqual(expected.built[transition]);
       });
     }
   });
@@ -77,7 +77,7 @@ test("[TF-2] parameters keep names with spaces and only effective limits, and an
   });
 });
 
-test("[TF-2] presets keep their expiry and their hours", async () => {
+test("[TF-2] prebuilds of presets keep their expiry and their schedule", async () => {
   const plan = await loadRecorded<PlanDocument>("presets-prebuilds", "plan-start.json");
   const { presets } = mapPlan(plan, await loadRecordedText("presets-prebuilds", "graph.dot"));
   const [large, small] = presets.map(toPreset);
@@ -190,13 +190,13 @@ describe("misleading names and addresses", () => {
     expect(mapById((n) => `id-${n}`)).toEqual(["", "y", "x"]);
   });
 
-  test("[TF-4] a parameter whose name cannot hold a value is refused", () => {
+  test("[TF-4] a parameter named __proto__ is refused, because values are stored by name", () => {
     const one = { ...makeManaged("data.coder_parameter.one", { name: "__proto__" }), mode: "data" as const };
     expect(() => toParameters([one])).toThrow("cannot be named __proto__");
     expect(toParameters([{ ...one, values: { name: "constructor" } }]).length).toBe(1);
   });
 
-  test("[TF-4] variables are merged as declared, and a conflict with an exclusive one fails with its name", () => {
+  test("[TF-4] variables are merged by their strategy, and a duplicate whose strategy is `error` is refused by name", () => {
     const graph = makeGraph([
       ["terraform_data.a", "coder_agent.one"],
       ["coder_env.a", "coder_agent.one"],

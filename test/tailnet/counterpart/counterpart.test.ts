@@ -153,7 +153,7 @@ for (const [name, faults] of Object.entries(SPOILT)) {
   testNeeding(wanted, `[TL-23][TL-31] a path with ${name} delivers everything once, in both directions`, async () => {
     await using counterpart = await start({ accept: echoing });
     const clear = await download(counterpart, 1_000_000);
-    counterpart.become(faults);
+    counterpart.setFaults(faults);
     expect(await download(counterpart, 1_000_000)).toBe(clear);
     await upload(counterpart, 1_000_000);
     const { sent, got } = await counterpart.exchange(80, 300_000);

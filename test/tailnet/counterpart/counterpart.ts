@@ -143,7 +143,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
         frame(1, new TextEncoder().encode(JSON.stringify({ id, port, bytes, wait })));
       });
     },
-    become(next: Faults): void {
+    setFaults(next: Faults): void {
       faults = next;
     },
     /** Makes us require cookies. */

@@ -11,7 +11,7 @@ const syn = (port: number, flags: number = FLAG.syn, data?: Uint8Array): Packet 
   return parsePacket(encodeSegment(ends, { seq: 7, ack: 9, flags, window: 1_000, syn: options, data })) as Packet;
 };
 const listFlags = (world: ReturnType<typeof makeStacks>) =>
-  world.carried.map((bytes) => parseSegment((parsePacket(bytes) as Packet).payload)?.flags);
+  world.packets.map((bytes) => parseSegment((parsePacket(bytes) as Packet).payload)?.flags);
 
 test("[TL-26] a connection gets no answer before it is accepted, and a reset if it is refused", async () => {
   const world = makeStacks({ accept: (connection) => connection.reset("nothing listens there") });
@@ -30,7 +30,7 @@ test("[TL-26] a connection that is not accepted is refused after 30 seconds", as
 
 test("[TL-26] a flood of half-open connections is bounded, and expires", async () => {
   const world = makeStacks();
-  world.become({ loss: 1 });
+  world.setFaults({ loss: 1 });
   for (let port = 1_000; port < 21_000; port += 1) world.server.push(syn(port));
   expect(world.server.figures.connections).toBe(MAX_OPENING);
   await world.sim.advance(60_000);
@@ -43,7 +43,7 @@ test("[TL-26] connections beyond the limit are refused; a segment of an unknown 
   expect(world.accepted).toHaveLength(MAX_CONNECTIONS);
   await expect(world.connect()).rejects.toMatchObject({ failure: "too_large" });
   await world.sim.advance(100);
-  world.carried.length = 0;
+  world.packets.length = 0;
   world.server.push(syn(5));
   world.server.push(syn(6, FLAG.ack));
   world.server.push(syn(7, FLAG.rst));

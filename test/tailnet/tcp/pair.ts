@@ -21,7 +21,7 @@ export const makeStacks = (options: StacksOptions = {}) => {
   const random = randomFrom(options.seed ?? 1);
   let faults = options.faults ?? {};
   const accepted: TcpConnection[] = [];
-  const carried: Uint8Array[] = [];
+  const packets: Uint8Array[] = [];
   const accept: Accept =
     options.accept ??
     ((connection) => {
@@ -43,8 +43,8 @@ export const makeStacks = (options: StacksOptions = {}) => {
   });
   const into = (stack: () => TcpStack) => (bytes: Uint8Array) => {
     const packet = parsePacket(bytes);
-    if (!packet) throw new Error("that is not a packet");
-    carried.push(bytes);
+    if (!packet) throw new Error("not an IPv6 packet");
+    packets.push(bytes);
     stack().push(packet);
   };
   const toServer = link(
@@ -65,9 +65,9 @@ export const makeStacks = (options: StacksOptions = {}) => {
     client,
     server,
     accepted,
-    carried,
-    /** Changes the links' faults from now on. */
-    become(next: Faults): void {
+    packets,
+    /** Replaces the faults of both links. */
+    setFaults(next: Faults): void {
       faults = next;
     },
     connect: (port = 80) => sim.until(client.connect({ source: CLIENT, target: SERVER }, port)),

@@ -85,15 +85,15 @@ describe("bytes", () => {
 });
 
 describe("segments", () => {
-  const largest = ({ carried }: World): number =>
-    Math.max(...carried.map(({ byteLength }) => byteLength - IP6_HEADER_BYTES - 20));
+  const largest = ({ packets }: World): number =>
+    Math.max(...packets.map(({ byteLength }) => byteLength - IP6_HEADER_BYTES - 20));
   const fast: Faults = { delay: 0.5, rate: 40_000, queue: 4_000_000 };
 
   test("[TL-32] segments between two of our peers are large on a fast path, and standard size on a slow one", async () => {
     const world = makeStacks({ faults: fast });
     await transfer(world, 20_000_000);
     expect(largest(world)).toBe(LARGE_SEGMENT);
-    expect(world.carried.length).toBeLessThan(20_000_000 / MSS / 2);
+    expect(world.packets.length).toBeLessThan(20_000_000 / MSS / 2);
     const slow = makeStacks({ faults: { delay: 1, rate: 500, queue: 200_000 } });
     await transfer(slow, 500_000);
     expect(largest(slow)).toBeLessThan(5 * MSS);
@@ -106,7 +106,7 @@ describe("segments", () => {
     const world = makeStacks({ faults: fast, hasLargeSegments: false });
     const connecting = world.server.connect({ source: SERVER, target: CLIENT }, 80);
     await expect(world.sim.until(connecting)).rejects.toThrow();
-    const flags = world.carried.map((bytes) => parseSegment((parsePacket(bytes) as Packet).payload)?.large);
+    const flags = world.packets.map((bytes) => parseSegment((parsePacket(bytes) as Packet).payload)?.large);
     expect(flags).toEqual([undefined, undefined]);
   });
 });
@@ -132,7 +132,7 @@ describe("a network that", () => {
   test("[TL-25] has room for few packets loses few of them", async () => {
     const world = makeStacks({ faults: { delay: 1, rate: 5_000, queue: 20_000 } });
     expect(await transfer(world, 5_000_000)).toBeGreaterThan(4);
-    expect(world.carried.length).toBeLessThan((5_000_000 / 1_220) * 2.2);
+    expect(world.packets.length).toBeLessThan((5_000_000 / 1_220) * 2.2);
   });
 
   test("[TL-24] delays an echo during a bulk transfer by a few milliseconds only, and is still fully used", async () => {
@@ -214,11 +214,11 @@ describe("a network that", () => {
     await ours.write(Uint8Array.of(1));
     await world.sim.until(theirs.read());
     await world.sim.advance(100);
-    world.become({ delay: 1, loss: 1 });
+    world.setFaults({ delay: 1, loss: 1 });
     const started = world.sim.monotonic();
     await ours.write(Uint8Array.of(2));
     await world.sim.advance(5);
-    world.become({ delay: 1 });
+    world.setFaults({ delay: 1 });
     await world.sim.until(theirs.read());
     expect(world.sim.monotonic() - started).toBeLessThan(60);
   });
@@ -231,10 +231,10 @@ describe("a network that", () => {
       [ours, theirs],
       [theirs, ours],
     ] as const) {
-      world.become({ loss: 1 });
+      world.setFaults({ loss: 1 });
       for (let i = 0; i < 5; i += 1) await from.write(Uint8Array.of(i));
       await world.sim.advance(20_000);
-      world.become({ delay: 1 });
+      world.setFaults({ delay: 1 });
       world.client.resume();
       const started = world.sim.monotonic();
       for (let got = 0; got < 5; ) got += ((await world.sim.until(to.read())) as Uint8Array).byteLength;
@@ -246,7 +246,7 @@ describe("a network that", () => {
     const world = makeStacks({ faults: { delay: 1 } });
     const ours = await world.connect();
     await awaitAccepted(world);
-    world.become({ loss: 1 });
+    world.setFaults({ loss: 1 });
     await ours.write(Uint8Array.of(1));
     await world.sim.advance(120_000);
     expect(world.client.figures.connections).toBe(1);

@@ -23,7 +23,7 @@ describe("a handshake", () => {
       world.say("a", "hello");
       world.say("b", "hello");
       await world.sim.advance(60_000);
-      world.become({ delay: 3 });
+      world.setFaults({ delay: 3 });
       for (const [from, to] of [
         ["a", "b"],
         ["b", "a"],
@@ -63,13 +63,13 @@ describe("a handshake", () => {
   });
 
   test("[TL-21] is retried every five seconds for ninety seconds; waiting packets are then dropped", async () => {
-    const { sim, say, sent, got, become } = makeTunnels({ faults: { loss: 1 } });
+    const { sim, say, sent, got, setFaults } = makeTunnels({ faults: { loss: 1 } });
     say("a", "lost");
     await sim.advance(200_000);
     const tries = listMessageTypes(sent.a).length;
     expect(tries).toBeGreaterThan(13);
     expect(tries).toBeLessThan(19);
-    become({});
+    setFaults({});
     say("a", "found");
     await sim.advance(10);
     expect(got.b).toEqual(["found"]);
@@ -124,13 +124,13 @@ describe("keys", () => {
   });
 
   test("[TL-21] that the peer has forgotten are recreated after fifteen seconds without an answer", async () => {
-    const { sim, say, ends, got, become } = makeTunnels();
+    const { sim, say, ends, got, setFaults } = makeTunnels();
     say("a", "one");
     await sim.advance(1_000);
-    become({ loss: 1 });
+    setFaults({ loss: 1 });
     say("a", "unheard");
     await sim.advance(14_000);
-    become({});
+    setFaults({});
     await sim.advance(5_000);
     expect(ends.a.handshakes).toBe(2);
     say("a", "heard");

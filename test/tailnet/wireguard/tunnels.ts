@@ -60,7 +60,7 @@ export const makeTunnels = (options: { faults?: Faults; seed?: number } = {}) =>
     sent,
     ends,
     say,
-    become(next: Faults): void {
+    setFaults(next: Faults): void {
       faults = next;
     },
   };
