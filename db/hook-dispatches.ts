@@ -13,7 +13,7 @@ const matching = and(
   lt(hook_dispatches.key, sql.placeholder("before")),
 );
 
-/** Newest first, before a key, optionally filtered by event or result: {event, result, before, limit}. */
+/** Newest first, before a key, optionally filtered by event or result. Parameters: {event, result, before, limit}. */
 export const listHookDispatches = query(
   build
     .select()
@@ -23,7 +23,7 @@ export const listHookDispatches = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** The same for one chat: {chat_id, event, result, before, limit}. */
+/** The same for one chat. Parameters: {chat_id, event, result, before, limit}. */
 export const listHookDispatchesOfChat = query(
   build
     .select()
@@ -33,7 +33,7 @@ export const listHookDispatchesOfChat = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** The position of a dispatch in the list: {id}. */
+/** The position of a dispatch in the list. Parameters: {id}. */
 export const findHookDispatch = query(
   build.select({ key: hook_dispatches.key }).from(hook_dispatches).where(eqParam(hook_dispatches.id)),
 );
@@ -46,7 +46,7 @@ export const clearHookContents = statement<{ chat_id: string }>(
 /** Rows deleted per commit. */
 const SLICE_ROWS = 500;
 
-/** A row that is older than `before`, or not among the newest `most`: {before, most}. */
+/** A row that is older than `before`, or not among the newest `most`. Parameters: {before, most}. */
 export const findOldHookDispatch = query(
   build
     .select({ key: hook_dispatches.key })

@@ -33,7 +33,7 @@ export const findSettings = query(
     .where(sql`${settings.key} in (select value from json_each(${sql.placeholder("keys")}))`),
 );
 
-/** Keys from `from` up to, but excluding, `to`: {from, to}. */
+/** Keys from `from` up to, but excluding, `to`. Parameters: {from, to}. */
 export const listSettings = query(
   build
     .select()

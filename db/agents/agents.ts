@@ -16,7 +16,7 @@ import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 import { isEndingAgent, isOfStartBefore, isSignedIn } from "./signed-in.ts";
 
-/** The workspace whose agents named the instance first, in any build, without deleted workspaces: {instance_id}. */
+/** The workspace whose agents named the instance first, in any build, without deleted workspaces. Parameters: {instance_id}. */
 const firstWorkspace = sql`(select a.workspace_id from agents a join workspaces w on w.id = a.workspace_id
   where a.instance_id = ${sql.placeholder("instance_id")} and a.instance_id <> '' and a.parent_id is null and w.deleted = 0
   order by a.created_at, a.key limit 1)`;
@@ -128,12 +128,12 @@ export const listAgentsOfBuild = query(
   build.select().from(agents).where(eqParam(agents.build_id)).orderBy(asc(agents.display_order), asc(agents.name)),
 );
 
-/** The agents of the start build before this stop or delete build: {build_id}. */
+/** The agents of the start build before this stop or delete build. Parameters: {build_id}. */
 export const listAgentsEndedBy = query(
   build.select().from(agents).where(isOfStartBefore).orderBy(asc(agents.display_order), asc(agents.name)),
 );
 
-/** The agents of a workspace that may be running, and that a stop or delete build ends: {workspace_id}. */
+/** The agents of a workspace that may be running, and that a stop or delete build ends. Parameters: {workspace_id}. */
 export const listRunningAgents = query(
   build.select().from(agents).where(isEndingAgent).orderBy(asc(agents.display_order), asc(agents.name)),
 );

@@ -18,7 +18,7 @@ export const listAppStatusesByAgents = query(
     .orderBy(desc(app_statuses.key)),
 );
 
-/** The newest status of an agent's app: {agent_id, slug}. */
+/** The newest status of an agent's app. Parameters: {agent_id, slug}. */
 export const findNewestAppState = query(
   build
     .select({ state: app_statuses.state })

@@ -7,7 +7,10 @@ import { templates } from "../schema/templates.ts";
 import { users } from "../schema/users.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
-/** A workspace that is not deleted, by its owner's and its own name, with its latest build: {username, name}, case-insensitive. */
+/**
+ * A workspace that is not deleted, by its owner's and its own name, with its latest build. Parameters: {username, name},
+ * case-insensitive.
+ */
 export const findNamedWorkspace = query(
   build
     .select({
@@ -44,7 +47,7 @@ export const findNamedWorkspace = query(
 const toNamedWorkspace = findNamedWorkspace({ username: "", name: "" }).map;
 export type NamedWorkspace = ReturnType<typeof toNamedWorkspace>;
 
-/** The agents of a build that can have apps: {build_id}. */
+/** The agents of a build that can have apps. Parameters: {build_id}. */
 export const listNamedAgents = query(
   build
     .select({ id: agents.id, name: agents.name, parent_id: agents.parent_id })
@@ -82,7 +85,7 @@ export const listShareMaximums = query(
     .where(sql`${agents.id} in (select value from json_each(${sql.placeholder("agent_ids")}))`),
 );
 
-/** How an app was shared in the newest builds of a workspace that had it: {workspace_id, slug}, case-insensitive. */
+/** How an app was shared in the newest builds of a workspace that had it. Parameters: {workspace_id, slug}, case-insensitive. */
 export const listKnownApps = query(
   build
     .select({ agent: agents.name, level: agent_apps.sharing_level })

@@ -12,10 +12,10 @@ const columns = {
   latest_build_id: workspaces.latest_build_id,
 };
 
-/** One workspace, including deleted ones: {id}. */
+/** One workspace, including deleted ones. Parameters: {id}. */
 export const findOwnedWorkspace = query(build.select(columns).from(workspaces).where(eqParam(workspaces.id)));
 
-/** The IDs of an owner's workspaces in ascending order: {owner_id, after, limit}. */
+/** The IDs of an owner's workspaces in ascending order. Parameters: {owner_id, after, limit}. */
 export const listOwnedWorkspaces = query(
   build
     .select({ id: workspaces.id })

@@ -21,7 +21,7 @@ export const findAgentByToken = query(
     .where(and(eqParam(agents.token_hash), isSignedIn)),
 );
 
-/** The workspace, the template and the owner of a signed-in agent: {id}. */
+/** The workspace, the template and the owner of a signed-in agent. Parameters: {id}. */
 export const findSignedInAgent = query(
   build
     .select({
@@ -38,7 +38,7 @@ export const findSignedInAgent = query(
     .where(and(eqParam(agents.id), eq(users.deleted, false), isSignedIn)),
 );
 
-/** Digests of the tokens of a workspace's newest agents: {workspace_id}. */
+/** Digests of the tokens of a workspace's newest agents. Parameters: {workspace_id}. */
 export const listTokenHashes = query(
   build
     .select({ id: agents.id, token_hash: agents.token_hash })

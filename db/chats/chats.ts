@@ -35,7 +35,7 @@ export const listChatOutcomes = query(
 );
 export type ChatOutcome = RowOfQuery<typeof listChatOutcomes>;
 
-/** The session of a chat's coding agent: {id}. */
+/** The session of a chat's coding agent. Parameters: {id}. */
 export const findAgentSession = query(
   build.select({ agent_session: chats.agent_session }).from(chats).where(eqParam(chats.id)),
 );
@@ -65,7 +65,7 @@ export type ChatAccessRow = Pick<
   "id" | "key" | "owner_id" | "organization_id" | "parent_chat_id" | "workspace_id" | "coding_agent" | "archived"
 >;
 
-/** The sub-chats of a root chat, newest first: {root}. */
+/** The sub-chats of a root chat, newest first. Parameters: {root}. */
 export const listChildren = query(
   build
     .select()
@@ -82,7 +82,7 @@ const busyChats = (where: SQL | undefined) =>
 /** Chats with a turn or interrupt that must be resumed at startup. */
 export const listBusyChats = forOwnRows(query(busyChats(isBusy)), query(busyChats(and(isBusy, isOwn(chats.part)))));
 
-/** The number of chats working in a workspace: {workspace_id}. Excludes chats that wait for a budget or a person. */
+/** The number of chats working in a workspace. Parameters: {workspace_id}. Excludes chats that wait for a budget or a person. */
 export const countWorkingChats = query(
   build
     .select({ count: sql<number>`count(*)` })

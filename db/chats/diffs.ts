@@ -15,7 +15,7 @@ const { kept: _kept, failures: _failures, ...shown } = getTableColumns(chat_diff
 export const diffColumns = shown;
 export type ChatDiffView = Omit<ChatDiffRow, "kept" | "failures">;
 
-/** The chat and its pull request, if any: {id}. */
+/** The chat and its pull request, if any. Parameters: {id}. */
 export const findChatDiff = query(
   build
     .select({

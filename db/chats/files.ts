@@ -15,10 +15,10 @@ export const MAX_CHAT_FILES = 50;
 /** Parameters: {id}. */
 export const findChatFile = findBy(chat_files, chat_files.id);
 
-/** The ID of the chat with this key: {key}. */
+/** The ID of the chat with this key. Parameters: {key}. */
 export const findChatIdByKey = query(build.select({ id: chats.id }).from(chats).where(eqParam(chats.key)));
 
-/** The files of a chat, oldest first: {chat}. */
+/** The files of a chat, oldest first. Parameters: {chat}. */
 export const listChatFiles = query(
   build
     .select()
@@ -27,7 +27,7 @@ export const listChatFiles = query(
     .orderBy(asc(chat_files.created_at), asc(chat_files.id)),
 );
 
-/** How many bytes the files of a chat have: {chat}. */
+/** How many bytes the files of a chat have. Parameters: {chat}. */
 export const weighChatFiles = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(${chat_files.size}), 0)`.mapWith(Number).as("bytes") })

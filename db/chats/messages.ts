@@ -72,7 +72,7 @@ export const listMessages = query(
     .orderBy(asc(messages.id)),
 );
 
-/** The same, newest first: {chat, after, before, limit}. */
+/** The same, newest first. Parameters: {chat, after, before, limit}. */
 export const listNewestMessages = query(
   build
     .select(sized)
@@ -84,7 +84,7 @@ export const listNewestMessages = query(
 /** Excludes messages that consist of files only, which are not prompts. Text that people write is never empty. */
 const hasText = sql`exists (select 1 from json_each(${messages.content}) part where part.value ->> 'type' = 'text')`;
 
-/** What a hook saw as the author's custom prompt with people's newest message: {chat}. */
+/** What a hook saw as the author's custom prompt with people's newest message. Parameters: {chat}. */
 export const findCustomPrompt = query(
   build
     .select({ custom_prompt: messages.custom_prompt })
@@ -96,7 +96,7 @@ export const findCustomPrompt = query(
 
 const namesContext = sql`(${messages.content} ->> '$[0].type') in ('context-file', 'skill')`;
 
-/** The newest row that lists the chat's context files and skills: {chat}. */
+/** The newest row that lists the chat's context files and skills. Parameters: {chat}. */
 export const findContextRow = query(
   build
     .select({ content: messages.content })
@@ -108,7 +108,7 @@ export const findContextRow = query(
 
 const isPromptAfter = and(isForPeople, eq(messages.role, "user"), gt(messages.id, sql.placeholder("after")));
 
-/** What people have written after this message, newest first, as far as it fits into a page: {chat, after, limit}. */
+/** What people have written after this message, newest first, as far as it fits into a page. Parameters: {chat, after, limit}. */
 export const listPrompts = query(
   build
     .select({ id: messages.id, content: messages.content })
@@ -120,7 +120,10 @@ export const listPrompts = query(
 
 const since = and(isForModel, gte(messages.id, sql.placeholder("from")));
 
-/** What a model is given from this message on: that one and the newest, as far as they fit into what is read at a time: {chat, from}. */
+/**
+ * What a model is given from this message on: that one and the newest, as far as they fit into what is read at a time. Parameters: {chat,
+ * from}.
+ */
 export const listModelHistory = query(
   build
     .select(sized)
@@ -134,7 +137,7 @@ export const listModelHistory = query(
     .orderBy(asc(messages.id)),
 );
 
-/** How many bytes all of them have: {chat, from}. */
+/** How many bytes all of them have. Parameters: {chat, from}. */
 export const weighModelHistory = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(octet_length(${messages.content})), 0)`.mapWith(Number).as("bytes") })
@@ -151,10 +154,10 @@ export const isTruncatedHistory = (rows: readonly { readonly bytes: number }[]):
 
 const isUpTo = and(isInChat, lte(messages.id, sql.placeholder("up_to")));
 
-/** The history up to and including this message: {chat, up_to}. */
+/** The history up to and including this message. Parameters: {chat, up_to}. */
 export const listHistoryUpTo = query(build.select().from(messages).where(isUpTo).orderBy(asc(messages.id)));
 
-/** Messages that name files, also in results of tools: {chat}. */
+/** Messages that name files, also in results of tools. Parameters: {chat}. */
 export const listFileMessages = query(
   build
     .select({ id: messages.id, content: messages.content })
@@ -162,7 +165,7 @@ export const listFileMessages = query(
     .where(and(isInChat, sql`${messages.content} like '%file_id%'`)),
 );
 
-/** How many bytes that is: {chat, up_to}. */
+/** How many bytes that is. Parameters: {chat, up_to}. */
 export const weighHistoryUpTo = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(octet_length(${messages.content})), 0)`.mapWith(Number).as("bytes") })
@@ -170,7 +173,7 @@ export const weighHistoryUpTo = query(
     .where(isUpTo),
 );
 
-/** The newest row that replaces everything before it: {chat}. */
+/** The newest row that replaces everything before it. Parameters: {chat}. */
 export const findMarker = query(
   build
     .select({ id: messages.id, replayed: messages.replayed })
@@ -180,7 +183,7 @@ export const findMarker = query(
     .limit(1),
 );
 
-/** The newest row that clears the chat's context: {chat}. */
+/** The newest row that clears the chat's context. Parameters: {chat}. */
 export const findClearing = query(
   build
     .select({ id: messages.id })
@@ -190,7 +193,7 @@ export const findClearing = query(
     .limit(1),
 );
 
-/** A message for the model, other than an instruction, after this one: {chat, after}. */
+/** A message for the model, other than an instruction, after this one. Parameters: {chat, after}. */
 export const findSaidAfter = query(
   build
     .select({ id: messages.id })
@@ -199,7 +202,7 @@ export const findSaidAfter = query(
     .limit(1),
 );
 
-/** An answer of a model after this message: {chat, after}. */
+/** An answer of a model after this message. Parameters: {chat, after}. */
 export const findAnswerAfter = query(
   build
     .select({ id: messages.id })
@@ -208,7 +211,7 @@ export const findAnswerAfter = query(
     .limit(1),
 );
 
-/** System rows before this message: {chat, before}. */
+/** System rows before this message. Parameters: {chat, before}. */
 export const listSystemRows = query(
   build
     .select(sized)
@@ -217,7 +220,7 @@ export const listSystemRows = query(
     .orderBy(asc(messages.id)),
 );
 
-/** Messages of the model's context before this one, newest first: {chat, before, limit}. */
+/** Messages of the model's context before this one, newest first. Parameters: {chat, before, limit}. */
 export const listModelBefore = query(
   build
     .select(sized)
@@ -235,14 +238,14 @@ const sizesBefore = build
   .limit(sql.placeholder("limit"))
   .as("sizes");
 
-/** How many bytes they have: {chat, before, limit}. */
+/** How many bytes they have. Parameters: {chat, before, limit}. */
 export const weighModelBefore = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(${sizesBefore.bytes}), 0)`.mapWith(Number).as("bytes") })
     .from(sizesBefore),
 );
 
-/** One message of a chat, including deleted ones: {chat, id}. */
+/** One message of a chat, including deleted ones. Parameters: {chat, id}. */
 export const findMessage = query(
   build
     .select()
@@ -250,7 +253,7 @@ export const findMessage = query(
     .where(and(eqParam(messages.id), eq(messages.chat, chat))),
 );
 
-/** IDs of the messages that people can see, from `from` on: {chat, from}. */
+/** IDs of the messages that people can see, from `from` on. Parameters: {chat, from}. */
 export const listMessageIds = query(
   build
     .select({ id: messages.id })
@@ -259,7 +262,7 @@ export const listMessageIds = query(
     .orderBy(asc(messages.id)),
 );
 
-/** A message of people after this one, skipping `skip` others; includes messages removed by edits: {chat, after, skip}. */
+/** A message of people after this one, skipping `skip` others; includes messages removed by edits. Parameters: {chat, after, skip}. */
 export const findWrittenAfter = query(
   build
     .select({ id: messages.id })
@@ -275,7 +278,7 @@ export const findWrittenAfter = query(
     .offset(sql.placeholder("skip")),
 );
 
-/** The newest assistant message that people can see before `before`: {chat, before}. */
+/** The newest assistant message that people can see before `before`. Parameters: {chat, before}. */
 export const findAssistantBefore = query(
   build
     .select({ id: messages.id })

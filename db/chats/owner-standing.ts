@@ -14,7 +14,7 @@ const isMember = exists(
     ),
 );
 
-/** The owner of a chat, even if deleted, and whether they belong to its organization: {id}. */
+/** The owner of a chat, even if deleted, and whether they belong to its organization. Parameters: {id}. */
 export const findOwnerStanding = query(
   build
     .select({

@@ -44,7 +44,7 @@ export const listExpiredChats = query(
     .limit(MAX_CHATS_PER_RUN),
 );
 
-/** The last message of the next slice: {chat}. */
+/** The last message of the next slice. Parameters: {chat}. */
 export const findSliceEnd = query(
   build
     .select({ id: sql<number>`max(id)`.as("id") })

@@ -15,7 +15,7 @@ export const insertRecording = (row: RecordingRow): Statement => ({
   rows: [[row.id, row.user_id, row.sealed_texts, row.prompt_bytes, row.answer_bytes, row.created_at]],
 });
 
-/** The recording of a call, and its user: {key}. */
+/** The recording of a call, and its user. Parameters: {key}. */
 export const findRecording = query(
   build
     .select({ recording: model_recordings, username: users.username })

@@ -16,7 +16,7 @@ export const insertRun = insertInto(chat_runs);
 export const updateRun = updateBy(chat_runs, chat_runs.key);
 export const insertStep = insertInto(chat_run_steps);
 
-/** Newest first: {chat}. */
+/** Newest first. Parameters: {chat}. */
 export const listRuns = query(
   build.select().from(chat_runs).where(eqParam(chat_runs.chat)).orderBy(desc(chat_runs.key)).limit(MAX_LISTED_RUNS),
 );
@@ -24,12 +24,12 @@ export const listRuns = query(
 /** Parameters: {id}. */
 export const findRun = findBy(chat_runs, chat_runs.id);
 
-/** In order: {run}. */
+/** In order. Parameters: {run}. */
 export const listSteps = query(
   build.select().from(chat_run_steps).where(eqParam(chat_run_steps.run)).orderBy(asc(chat_run_steps.number)),
 );
 
-/** The newest message, and the newest one of a user: {chat}. For `scan`. */
+/** The newest message, and the newest one of a user. Parameters: {chat}. For `scan`. */
 export const findHistoryTips = query(
   build
     .select({

@@ -74,7 +74,7 @@ export const changeChatShares = (chat: number, changes: readonly ChatShareChange
 
 export const clearChatShares = (chat: number): Statement => clear({ chat });
 
-/** Shared chats of an organization that has disabled sharing: {organization_id}. For `scan`. */
+/** Shared chats of an organization that has disabled sharing. Parameters: {organization_id}. For `scan`. */
 const sharedIn = query(
   build
     .selectDistinct({ id: chats.id })
@@ -83,7 +83,7 @@ const sharedIn = query(
     .where(eqParam(chats.organization_id))
     .limit(10_000),
 );
-/** Returns chats of the organization that are shared with this person or group: {organization_id, subject}. For `scan`. */
+/** Returns chats of the organization that are shared with this person or group. Parameters: {organization_id, subject}. For `scan`. */
 export const listChatsSharedWith = query(
   build
     .selectDistinct({ id: chats.id })

@@ -21,7 +21,7 @@ export const findLedgerFields = query(
     .where(eq(chats.key, sql.placeholder("chat"))),
 );
 
-/** Who pays for the calls of a chat's coding agent, and the chat's ledger fields: {id}. */
+/** Who pays for the calls of a chat's coding agent, and the chat's ledger fields. Parameters: {id}. */
 export const findChatPayer = query(
   build
     .select({

@@ -119,7 +119,7 @@ export const listConnections = async (
   return { rows, count: first?.count ?? 0 };
 };
 
-/** The start of a page: {id}. */
+/** The start of a page. Parameters: {id}. */
 export const findConnectionCursor = query(
   build
     .select({ connect_time: connection_logs.connect_time, key: connection_logs.key })

@@ -15,7 +15,7 @@ import { mcp_servers } from "../schema/mcp.ts";
 
 export type McpServerRow = typeof mcp_servers.$inferSelect;
 
-/** Ordered by slug: {organization_id}. */
+/** Ordered by slug. Parameters: {organization_id}. */
 export const listMcpServers = query(
   build.select().from(mcp_servers).where(eqParam(mcp_servers.organization_id)).orderBy(asc(mcp_servers.slug)),
 );

@@ -12,7 +12,7 @@ const isUnannounced = (name: string, at: typeof workspaces.deleting_at | typeof 
   sql`not exists (select 1 from notifications n where n.user_id = ${workspaces.owner_id}
     and n.dedupe = ${name} || ':' || ${workspaces.id} || ':' || ${at})`;
 
-/** Running workspaces with a deadline in this range: {now, until}. */
+/** Running workspaces with a deadline in this range. Parameters: {now, until}. */
 export const listStoppedSoon = query(
   build
     .select({ ...workspaceColumns, deadline: workspace_builds.deadline })
@@ -31,7 +31,7 @@ export const listStoppedSoon = query(
     .limit(MAX_ROWS),
 );
 
-/** Dormant workspaces to be deleted in this range: {now, until}. */
+/** Dormant workspaces to be deleted in this range. Parameters: {now, until}. */
 export const listDeletedSoon = query(
   build
     .select({ ...workspaceColumns, deleting_at: workspaces.deleting_at })

@@ -46,7 +46,7 @@ export const deleteUnusedRegistered = statement<{ before: number }>(
     ),
 );
 
-/** Oldest first: {app_id}. */
+/** Oldest first. Parameters: {app_id}. */
 export const listOAuth2Secrets = query(
   build
     .select()

@@ -11,7 +11,7 @@ export const findGrant = findBy(oauth2_grants, oauth2_grants.key_id);
 export const findGrantByCode = findBy(oauth2_grants, oauth2_grants.code_hash);
 export const findGrantByFamily = findBy(oauth2_grants, oauth2_grants.family_hash);
 
-/** A user's grants with their applications, newest first, except those whose code was never redeemed: {user_id}. */
+/** A user's grants with their applications, newest first, except those whose code was never redeemed. Parameters: {user_id}. */
 export const listGrants = query(
   build
     .select({ grant: oauth2_grants, app: oauth2_apps, key: api_keys })
@@ -23,7 +23,7 @@ export const listGrants = query(
     .limit(200),
 );
 
-/** All grants of a user, including those whose code is not yet redeemed: {user_id}. */
+/** All grants of a user, including those whose code is not yet redeemed. Parameters: {user_id}. */
 export const listGrantIds = query(
   build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(eqParam(oauth2_grants.user_id)).limit(1000),
 );

@@ -16,10 +16,10 @@ const selectLiving = () =>
     .from(tasks)
     .innerJoin(workspaces, eq(workspaces.id, tasks.workspace_id));
 
-/** A task that is not deleted: {id}. */
+/** A task that is not deleted. Parameters: {id}. */
 export const findTask = query(selectLiving().where(and(eqParam(tasks.id), isLiving)));
 
-/** Case-insensitive; the newest of several with this name: {owner_id, name}. */
+/** Case-insensitive; the newest of several with this name. Parameters: {owner_id, name}. */
 export const findTaskByName = query(
   selectLiving()
     .where(and(eqParam(tasks.owner_id), sql`lower(${tasks.name}) = lower(${sql.placeholder("name")})`, isLiving))
@@ -43,7 +43,7 @@ export const listTasksById = query(
   selectLiving().where(and(isLiving, sql`${tasks.id} in (select value from json_each(${sql.placeholder("ids")}))`)),
 );
 
-/** The task prompt that a workspace's template gets: {workspace_id}. */
+/** The task prompt that a workspace's template gets. Parameters: {workspace_id}. */
 export const findTaskPrompt = query(
   build.select({ id: tasks.id, prompt: tasks.prompt }).from(tasks).where(eqParam(tasks.workspace_id)),
 );

@@ -21,7 +21,7 @@ export const listOpenDryRuns = forOwnRows(
   query(openDryRuns(and(isOpen, isOwn(dryRunPart)))),
 );
 
-/** Number of a person's open dry runs: {initiator_id}. */
+/** Number of a person's open dry runs. Parameters: {initiator_id}. */
 export const countOpenDryRuns = query(
   build
     .select({ count: sql<number>`count(*)` })

@@ -9,10 +9,10 @@ export type FileRow = typeof files.$inferSelect;
 
 export const findFile = findBy(files, files.id);
 
-/** An earlier upload of the same content by the same user: {created_by, hash, mimetype}. */
+/** An earlier upload of the same content by the same user. Parameters: {created_by, hash, mimetype}. */
 export const findFileByHash = findBy(files, files.created_by, files.hash, files.mimetype);
 
-/** Organizations with versions created from it: {file_id}. For `scan`. */
+/** Organizations with versions created from it. Parameters: {file_id}. For `scan`. */
 export const listOrganizationsOfFile = query(
   build
     .selectDistinct({ organization_id: template_versions.organization_id })
@@ -20,7 +20,7 @@ export const listOrganizationsOfFile = query(
     .where(eqParam(template_versions.file_id)),
 );
 
-/** Templates with a version created from it, and who may use them: {file_id}. */
+/** Templates with a version created from it, and who may use them. Parameters: {file_id}. */
 export const listTemplatesOfFile = query(
   build
     .selectDistinct({

@@ -37,7 +37,7 @@ export const listProvisionerKeys = query(
     .limit(1_000),
 );
 
-/** The keys that this person created, in all organizations: {created_by}. */
+/** The keys that this person created, in all organizations. Parameters: {created_by}. */
 export const listProvisionerKeysCreatedBy = query(
   build.select().from(provisioner_keys).where(eqParam(provisioner_keys.created_by)).limit(10_000),
 );

@@ -12,7 +12,7 @@ export type TemplateRow = typeof templates.$inferSelect;
 
 const alive = eq(templates.deleted, false);
 
-/** A template that is not deleted: {id}. */
+/** A template that is not deleted. Parameters: {id}. */
 export const findTemplate = query(
   build
     .select()
@@ -23,7 +23,7 @@ export const findTemplate = query(
 /** The same, including deleted templates, for remains of their workspaces. */
 export const findTemplateEvenDeleted = findBy(templates, templates.id);
 
-/** By name within an organization, case-insensitive: {organization_id, name}. */
+/** By name within an organization, case-insensitive. Parameters: {organization_id, name}. */
 export const findTemplateByName = query(
   build
     .select()
@@ -55,7 +55,7 @@ const viewColumns = {
     and ${template_versions.has_snapshot_module} = 1)`,
 };
 
-/** A template with the related data of its answer: {id}. */
+/** A template with the related data of its answer. Parameters: {id}. */
 export const findTemplateShown = query(
   build
     .select(viewColumns)
@@ -92,7 +92,7 @@ export const listTemplateAccess = query(
     .limit(10_000),
 );
 
-/** Number of workspaces of the template that are not deleted: {id}. */
+/** Number of workspaces of the template that are not deleted. Parameters: {id}. */
 export const countWorkspacesByTemplate = query(
   build
     .select({ count: sql<number>`count(*)` })
@@ -100,7 +100,7 @@ export const countWorkspacesByTemplate = query(
     .where(and(eq(workspaces.template_id, sql.placeholder("id")), eq(workspaces.deleted, false))),
 );
 
-/** Owners of the template's workspaces: {id}. */
+/** Owners of the template's workspaces. Parameters: {id}. */
 export const listWorkspaceOwnersByTemplate = query(
   build
     .selectDistinct({ owner_id: workspaces.owner_id })
@@ -108,7 +108,7 @@ export const listWorkspaceOwnersByTemplate = query(
     .where(and(eq(workspaces.template_id, sql.placeholder("id")), eq(workspaces.deleted, false))),
 );
 
-/** Milliseconds that each of the newest successful builds took, by transition: {id}. For `scan`. */
+/** Milliseconds that each of the newest successful builds took, by transition. Parameters: {id}. For `scan`. */
 export const listBuildTimes = query(
   build
     .select({
@@ -131,7 +131,7 @@ export const listBuildTimes = query(
     .limit(500),
 );
 
-/** Marks it as deleted. Rejected as stale when it already is, or when it has workspaces: {id, now}. */
+/** Marks it as deleted. Rejected as stale when it already is, or when it has workspaces. Parameters: {id, now}. */
 export const deleteTemplate = statement<{ id: string; now: number }>(
   build
     .update(templates)
@@ -146,7 +146,7 @@ export const deleteTemplate = statement<{ id: string; now: number }>(
   { expect: 1, alone: "templates" },
 );
 
-/** A guard for creating a workspace: rejects the batch as stale when the template is deleted: {id}. */
+/** A guard for creating a workspace: rejects the batch as stale when the template is deleted. Parameters: {id}. */
 export const guardTemplate = statement<{ id: string }>(
   build
     .update(templates)
@@ -196,7 +196,7 @@ export const listTemplatesByOrganization = query(
     .limit(10_000),
 );
 
-/** Templates of the organization whose access list contains the person: {organization_id, user_id}. For `scan`. */
+/** Templates of the organization whose access list contains the person. Parameters: {organization_id, user_id}. For `scan`. */
 export const listTemplatesGivenTo = query(
   build
     .select({ id: templates.id })

@@ -101,7 +101,7 @@ const isSensitive = and(
   sql`${template_versions.manifest} like '%"sensitive":true%'`,
 );
 
-/** The version of a workspace's latest build, if its manifest contains something sensitive: {workspace_id}. */
+/** The version of a workspace's latest build, if its manifest contains something sensitive. Parameters: {workspace_id}. */
 const findSensitive = query(
   build
     .select(sensitiveColumns)
@@ -134,7 +134,7 @@ const listReadable = query(
     .where(ne(template_versions.variable_values, sql`'{}'`)),
 );
 
-/** The next versions, by ID, whose manifest contains something sensitive: {after}. */
+/** The next versions, by ID, whose manifest contains something sensitive. Parameters: {after}. */
 const listSensitive = query(
   build
     .select(sensitiveColumns)

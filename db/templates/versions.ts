@@ -9,7 +9,7 @@ import { users } from "../schema/users.ts";
 
 export type TemplateVersionRow = typeof template_versions.$inferSelect;
 
-/** A complete version with its stored manifest (JSON text, null until the import has succeeded): {id}. */
+/** A complete version with its stored manifest (JSON text, null until the import has succeeded). Parameters: {id}. */
 export const findTemplateVersion = findBy(template_versions, template_versions.id);
 
 const { manifest: _manifest, ...light } = getTableColumns(template_versions);
@@ -38,17 +38,17 @@ const selectShown = () =>
     .innerJoin(jobs, eq(jobs.id, template_versions.job_id))
     .leftJoin(templates, eq(templates.id, template_versions.template_id));
 
-/** A version with its job, its creator and its template, as in its answer: {id}. */
+/** A version with its job, its creator and its template, as in its answer. Parameters: {id}. */
 export const findVersionShown = query(selectShown().where(eqParam(template_versions.id)));
 const toVersionView = findVersionShown({ id: "" }).map;
 export type VersionView = ReturnType<typeof toVersionView>;
 
-/** By name within a template: {template_id, name}. */
+/** By name within a template. Parameters: {template_id, name}. */
 export const findVersionByName = query(
   selectShown().where(and(eqParam(template_versions.template_id), eqParam(template_versions.name))),
 );
 
-/** The previous version of the same template: {template_id, id}. */
+/** The previous version of the same template. Parameters: {template_id, id}. */
 export const findVersionBefore = query(
   selectShown()
     .where(

@@ -17,10 +17,10 @@ const withPart = () =>
     .from(trials)
     .innerJoin(workspaces, eq(workspaces.id, trials.workspace_id));
 
-/** Includes the shard that writes it: {id}. */
+/** Includes the shard that writes it. Parameters: {id}. */
 export const findTrial = query(withPart().where(eqParam(trials.id)));
 
-/** All trials of a chat, newest first: {chat_id, limit}. */
+/** All trials of a chat, newest first. Parameters: {chat_id, limit}. */
 export const listTrials = query(
   build
     .select()
@@ -32,7 +32,7 @@ export const listTrials = query(
 
 const isOpen = notInArray(trials.status, ["kept", "discarded"]);
 
-/** Trials of a chat of which no way has been kept or discarded: {chat_id}. */
+/** Trials of a chat of which no way has been kept or discarded. Parameters: {chat_id}. */
 export const listOpenTrialsOfChat = query(
   build
     .select({ id: trials.id })
@@ -81,7 +81,7 @@ export const saveTrial = ({
   revision: known,
 }: TrialRow): Statement => save({ id, status, error, ways, keep, open_ways, updated_at, known });
 
-/** A guard: rejects the batch as stale when the owner has more open ways than allowed: {id, owner_id}. */
+/** A guard: rejects the batch as stale when the owner has more open ways than allowed. Parameters: {id, owner_id}. */
 export const guardOpenWays = statement<{ id: string; owner_id: string }>(
   build
     .update(trials)
@@ -95,7 +95,7 @@ export const guardOpenWays = statement<{ id: string; owner_id: string }>(
   { expect: 1, alone: "personal" },
 );
 
-/** The newest message of a chat, visible or not: {chat}. */
+/** The newest message of a chat, visible or not. Parameters: {chat}. */
 export const findLastMessage = query(
   build
     .select({ id: max(messages.id) })
@@ -103,7 +103,7 @@ export const findLastMessage = query(
     .where(eqParam(messages.chat)),
 );
 
-/** Number of a person's open ways: {owner_id}. */
+/** Number of a person's open ways. Parameters: {owner_id}. */
 export const countOpenWays = query(
   build
     .select({ count: sql<number>`coalesce(sum(${trials.open_ways}), 0)` })

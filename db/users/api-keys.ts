@@ -77,7 +77,7 @@ export const listAllTokens = query(
     .limit(10_000),
 );
 
-/** Data to recognize this user's keys, newest first: {user_id}. */
+/** Data to recognize this user's keys, newest first. Parameters: {user_id}. */
 export const listKeyHashes = query(
   build
     .select({ id: api_keys.id, secret_hash: api_keys.secret_hash })
@@ -87,7 +87,7 @@ export const listKeyHashes = query(
     .limit(1000),
 );
 
-/** Keys that this person has created for other people, without those of service accounts: {created_by}. */
+/** Keys that this person has created for other people, without those of service accounts. Parameters: {created_by}. */
 export const listKeysCreatedBy = query(
   build
     .select(getTableColumns(api_keys))

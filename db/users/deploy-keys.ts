@@ -5,7 +5,7 @@ import { deploy_keys } from "../schema/deploy-keys.ts";
 
 export type DeployKeyRow = typeof deploy_keys.$inferSelect;
 
-/** Ordered by repository: {user_id}. */
+/** Ordered by repository. Parameters: {user_id}. */
 export const listDeployKeys = query(
   build.select().from(deploy_keys).where(eqParam(deploy_keys.user_id)).orderBy(asc(deploy_keys.repository)),
 );
@@ -18,7 +18,7 @@ export const findDeployKey = query(
     .where(and(eqParam(deploy_keys.user_id), eqParam(deploy_keys.id))),
 );
 
-/** By the repository's web URL: {user_id, repository}. */
+/** By the repository's web URL. Parameters: {user_id, repository}. */
 export const findDeployKeyByRepository = query(
   build
     .select()
@@ -26,7 +26,7 @@ export const findDeployKeyByRepository = query(
     .where(and(eqParam(deploy_keys.user_id), eqParam(deploy_keys.repository))),
 );
 
-/** By the repository as ssh requests it, on any port, newest first: {user_id, ssh_repository}. */
+/** By the repository as ssh requests it, on any port, newest first. Parameters: {user_id, ssh_repository}. */
 export const listDeployKeysBySsh = query(
   build
     .select()

@@ -12,7 +12,7 @@ export type GroupRow = typeof groups.$inferSelect;
 /** {id}. The group of all members is found only after one of its properties was set. */
 export const findGroup = query(build.select().from(groups).where(eqParam(groups.id)));
 
-/** Case-insensitive: {organization_id, name}. */
+/** Case-insensitive. Parameters: {organization_id, name}. */
 export const findGroupByName = query(
   build
     .select()
@@ -20,7 +20,7 @@ export const findGroupByName = query(
     .where(and(eqParam(groups.organization_id), sql`lower(${groups.name}) = lower(${sql.placeholder("name")})`)),
 );
 
-/** Ordered by name: {organization_id}. */
+/** Ordered by name. Parameters: {organization_id}. */
 export const listGroupsByOrganization = query(
   build
     .select()
@@ -39,7 +39,7 @@ export const listGroups = query(
     .orderBy(asc(sql`lower(${groups.name})`)),
 );
 
-/** Members that are not deleted, by username: {group_id, limit, offset}. Not for the group of all members. */
+/** Members that are not deleted, by username. Parameters: {group_id, limit, offset}. Not for the group of all members. */
 export const listGroupMembers = query(
   build
     .select({ user: users })
@@ -60,7 +60,7 @@ export const countGroupMembers = query(
     .where(and(eqParam(group_members.group_id), eq(users.deleted, false))),
 );
 
-/** IDs of all members: {group_id}. */
+/** IDs of all members. Parameters: {group_id}. */
 export const listGroupMemberIds = query(
   build.select({ user_id: group_members.user_id }).from(group_members).where(eqParam(group_members.group_id)),
 );
@@ -115,7 +115,10 @@ export const removeFromGroup = (group_id: string, user_ids: readonly string[], n
     ? []
     : [markLossesOfGroup(group_id, now), deleteMember(user_ids.map((user_id) => ({ group_id, user_id })))];
 
-/** The sum of a user's allowances from their groups in an organization, including the group of all members: {organization_id, user_id}. */
+/**
+ * The sum of a user's allowances from their groups in an organization, including the group of all members. Parameters: {organization_id,
+ * user_id}.
+ */
 export const sumAllowance = query(
   build
     .select({ budget: sql<number>`coalesce(sum(${groups.quota_allowance}), 0)` })
@@ -129,7 +132,7 @@ export const sumAllowance = query(
     ),
 );
 
-/** A row when any group of the organization has an allowance, which enables cost limits: {organization_id}. */
+/** A row when any group of the organization has an allowance, which enables cost limits. Parameters: {organization_id}. */
 export const findAnyAllowance = query(
   build
     .select({ id: groups.id })

@@ -21,7 +21,7 @@ export const findInvitation = findBy(invitations, invitations.id);
 /** Parameters: {token_hash}. */
 export const findInvitationByToken = findBy(invitations, invitations.token_hash);
 
-/** Case-insensitive: {email}. */
+/** Case-insensitive. Parameters: {email}. */
 export const findInvitationByEmail = query(
   build
     .select()

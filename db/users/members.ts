@@ -128,7 +128,7 @@ export const guardOtherMembership = statement<Pair>(
   { expect: 1, alone: "users", touches: [] },
 );
 
-/** Ten of the organization's template administrators, those of the organization itself first: {organization_id}. */
+/** Ten of the organization's template administrators, those of the organization itself first. Parameters: {organization_id}. */
 export const listTemplateAdministrators = query(
   build
     .select({ id: users.id, username: users.username, name: users.name, avatar_url: users.avatar_url })

@@ -19,7 +19,7 @@ export const updateOidcLink = statement<{ issuer: string; subject: string; usern
     .where(and(eqParam(oidc_links.issuer), eqParam(oidc_links.subject))),
 );
 
-/** A row when the user has a link at any issuer: {user_id}. */
+/** A row when the user has a link at any issuer. Parameters: {user_id}. */
 export const findAnyOidcLink = query(
   build.select({ issuer: oidc_links.issuer }).from(oidc_links).where(eqParam(oidc_links.user_id)).limit(1),
 );

@@ -12,7 +12,7 @@ export const findOidcSession = findBy(oidc_sessions, oidc_sessions.key_id);
 export const insertOidcSession = insertInto(oidc_sessions);
 export const updateOidcSession = updateBy(oidc_sessions, oidc_sessions.key_id);
 
-/** Sessions with a refresh token that were used since the provider was last asked, oldest first: {before, now}. */
+/** Sessions with a refresh token that were used since the provider was last asked, oldest first. Parameters: {before, now}. */
 export const listDueOidcSessions = query(
   build
     .select({ session: oidc_sessions, user_id: api_keys.user_id })

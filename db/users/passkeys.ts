@@ -7,7 +7,7 @@ export type Passkey = typeof passkeys.$inferSelect;
 
 const param = sql.placeholder;
 
-/** Oldest first: {user_id}. */
+/** Oldest first. Parameters: {user_id}. */
 export const listPasskeys = query(
   build.select().from(passkeys).where(eqParam(passkeys.user_id)).orderBy(asc(passkeys.created_at), asc(passkeys.id)),
 );

@@ -5,7 +5,7 @@ import { user_secrets } from "../schema/user-secrets.ts";
 
 export type UserSecretRow = typeof user_secrets.$inferSelect;
 
-/** Ordered by name: {user_id}. */
+/** Ordered by name. Parameters: {user_id}. */
 export const listUserSecrets = query(
   build
     .select()
@@ -14,7 +14,7 @@ export const listUserSecrets = query(
     .orderBy(asc(sql`lower(${user_secrets.name})`)),
 );
 
-/** Case-insensitive: {user_id, name}. */
+/** Case-insensitive. Parameters: {user_id, name}. */
 export const findUserSecret = query(
   build
     .select()

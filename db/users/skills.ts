@@ -5,12 +5,12 @@ import { user_skills } from "../schema/context.ts";
 
 export type UserSkillRow = typeof user_skills.$inferSelect;
 
-/** Ordered by name: {user_id}. */
+/** Ordered by name. Parameters: {user_id}. */
 export const listUserSkills = query(
   build.select().from(user_skills).where(eqParam(user_skills.user_id)).orderBy(asc(user_skills.name)),
 );
 
-/** Names and descriptions, ordered by name: {user_id}. */
+/** Names and descriptions, ordered by name. Parameters: {user_id}. */
 export const listUserSkillNames = query(
   build
     .select({ name: user_skills.name, description: user_skills.description })

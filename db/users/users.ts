@@ -9,7 +9,10 @@ import { workspaces } from "../schema/workspaces.ts";
 
 const param = sql.placeholder;
 
-/** The dotfiles to install in a workspace: {owner_id, template_id}. No row if the owner has none, or the template does not allow them. */
+/**
+ * The dotfiles to install in a workspace. Parameters: {owner_id, template_id}. No row if the owner has none, or the template does not
+ * allow them.
+ */
 export const findDotfilesToInstall = query(
   build
     .select({
@@ -113,7 +116,7 @@ export const findAnyUser = query(
 export const insertUser = insertInto(users);
 export const updateUser = updateBy(users, users.id);
 
-/** A row when the user has a seat already: {id}. */
+/** A row when the user has a seat already. Parameters: {id}. */
 const findSeat = query(
   build
     .select({ id: users.id })
@@ -174,7 +177,7 @@ export const deleteUser = statement<{ id: string; now: number }>(
 /** A guard: rejects the batch as `stale` when this user is no longer an owner. Two owners cannot demote each other concurrently. */
 export const guardOwner = guard<{ id: string }>(isOwner, { alone: "owners" });
 
-/** Another owner who may sign in: {id}. */
+/** Another owner who may sign in. Parameters: {id}. */
 export const findOtherOwner = query(
   build
     .select({ id: users.id })

@@ -21,7 +21,7 @@ export const insertActivity = (row: WorkspaceActivityRow): Statement[] => [
   prune({ workspace_id: row.workspace_id }),
 ];
 
-/** Newest first: {workspace_id}. */
+/** Newest first. Parameters: {workspace_id}. */
 export const listActivity = query(
   build
     .select()

@@ -5,7 +5,7 @@ import { forOwnRows, isOwn } from "../own-rows.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_build_parameters, workspace_builds, workspaces } from "../schema/workspaces.ts";
 
-/** By name: {owner_id, template_id}. Includes deleted workspaces. */
+/** By name. Parameters: {owner_id, template_id}. Includes deleted workspaces. */
 export const listLastParameters = query(
   build
     .select({ name: workspace_build_parameters.name, value: workspace_build_parameters.value })
@@ -25,7 +25,7 @@ export type BuildRow = typeof workspace_builds.$inferSelect;
 
 export const findBuild = findBy(workspace_builds, workspace_builds.id);
 
-/** The parameter values of a build, by name: {build_id}. */
+/** The parameter values of a build, by name. Parameters: {build_id}. */
 export const listBuildParameters = query(
   build
     .select({ name: workspace_build_parameters.name, value: workspace_build_parameters.value })
@@ -52,7 +52,7 @@ export const listOpenBuilds = forOwnRows(
   ),
 );
 
-/** Workspaces that should be running: the latest build is a successful start. For `scan`: {provisioner, after, limit}. */
+/** Workspaces that should be running: the latest build is a successful start. For `scan`. Parameters: {provisioner, after, limit}. */
 export const listRunning = query(
   build
     .select({ id: workspaces.id, state: workspace_builds.state })
@@ -74,7 +74,7 @@ export const listRunning = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** The build with this number: {workspace_id, build_number}. */
+/** The build with this number. Parameters: {workspace_id, build_number}. */
 export const findBuildByNumber = query(
   build
     .select({ id: workspace_builds.id })
@@ -82,7 +82,7 @@ export const findBuildByNumber = query(
     .where(and(eqParam(workspace_builds.workspace_id), eqParam(workspace_builds.build_number))),
 );
 
-/** IDs of a page of builds with numbers below this one, newest first: {workspace_id, below, since, limit, offset}. */
+/** IDs of a page of builds with numbers below this one, newest first. Parameters: {workspace_id, below, since, limit, offset}. */
 export const listBuildIds = query(
   build
     .select({ id: workspace_builds.id })

@@ -14,7 +14,7 @@ export const findFork = findBy(workspace_forks, workspace_forks.id);
 
 const isOpen = inArray(workspace_forks.status, ["copying", "creating"]);
 
-/** All forks of a workspace, newest first: {workspace_id, limit}. */
+/** All forks of a workspace, newest first. Parameters: {workspace_id, limit}. */
 export const listForks = query(
   build
     .select()
@@ -24,7 +24,7 @@ export const listForks = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** Forks of a workspace that are being created: {workspace_id}. */
+/** Forks of a workspace that are being created. Parameters: {workspace_id}. */
 export const listForksUnderWay = query(
   build
     .select({ id: workspace_forks.id })
@@ -44,7 +44,7 @@ export const listOpenForks = forOwnRows(
   ),
 );
 
-/** Builds that restore the files of copies, with their results: {restored_snapshot_id}. */
+/** Builds that restore the files of copies, with their results. Parameters: {restored_snapshot_id}. */
 export const listBuildsOfFork = query(
   build
     .select({
@@ -63,7 +63,7 @@ export const listBuildsOfFork = query(
     .where(eqParam(workspace_builds.restored_snapshot_id)),
 );
 
-/** An owner's chats in a workspace with their newest messages, most recently used first: {workspace_id, owner_id, limit}. */
+/** An owner's chats in a workspace with their newest messages, most recently used first. Parameters: {workspace_id, owner_id, limit}. */
 export const listChatsToCopy = query(
   build
     .select({ id: chats.id, up_to: max(messages.id) })

@@ -15,7 +15,7 @@ export type HomeBackupRow = typeof home_backups.$inferSelect;
 
 export const findHomeBackup = findBy(home_backups, home_backups.id);
 
-/** All backups of a workspace, newest first: {workspace_id}. */
+/** All backups of a workspace, newest first. Parameters: {workspace_id}. */
 export const listHomeBackups = query(
   build
     .select()
@@ -49,7 +49,7 @@ const selectHomes = () =>
     .innerJoin(workspace_builds, eq(workspace_builds.id, workspaces.latest_build_id))
     .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id));
 
-/** A workspace and the provisioner of its files: {id}. */
+/** A workspace and the provisioner of its files. Parameters: {id}. */
 export const findHome = query(selectHomes().where(eqParam(workspaces.id)));
 const toHome = findHome({ id: "" }).map;
 export type Home = ReturnType<typeof toHome>;
@@ -123,7 +123,7 @@ const queryDue = (more?: SQL) =>
       .limit(1_000),
   );
 
-/** Workspaces that are due for a backup: {location, since, tried_since}. */
+/** Workspaces that are due for a backup. Parameters: {location, since, tried_since}. */
 export const listDueHomes = forOwnRows(queryDue(), queryDue(isOwnWorkspace));
 
 const queryUnverified = (more?: SQL) =>
@@ -147,7 +147,7 @@ const queryUnverified = (more?: SQL) =>
       .limit(100),
   );
 
-/** The newest backup of each workspace that was not verified since: {location, before}. */
+/** The newest backup of each workspace that was not verified since. Parameters: {location, before}. */
 export const listUnverifiedHomeBackups = forOwnRows(queryUnverified(), queryUnverified(isOwnWorkspace));
 
 const queryAbandoned = (more?: SQL) =>
@@ -168,7 +168,7 @@ const queryAbandoned = (more?: SQL) =>
       .limit(100),
   );
 
-/** Backups of workspaces that were permanently deleted before: {before}. */
+/** Backups of workspaces that were permanently deleted before. Parameters: {before}. */
 export const listAbandonedHomeBackups = forOwnRows(queryAbandoned(), queryAbandoned(isOwnWorkspace));
 
 const isReady = sql`${home_backups.status} = 'ready'`;

@@ -19,7 +19,7 @@ const rank = (
 
 const isAbove = sql`${rank(port_shares.share_level)} > ${rank(templates.max_port_share_level)}`;
 
-/** Shares as callers see them, by port and agent: {workspace_id}. */
+/** Shares as callers see them, by port and agent. Parameters: {workspace_id}. */
 export const listPortShares = query(
   build
     .select({
@@ -39,7 +39,7 @@ export const listPortShares = query(
     .orderBy(asc(port_shares.port), asc(port_shares.agent_name)),
 );
 
-/** Shares as stored: {workspace_id}. */
+/** Shares as stored. Parameters: {workspace_id}. */
 export const listStoredPortShares = findBy(port_shares, port_shares.workspace_id);
 
 /**
@@ -58,7 +58,7 @@ const maySharePorts = sql`u.deleted = 0 and u.status <> 'suspended' and (
         or exists (select 1 from json_each(u.roles) r where r.value = 'template-admin')
         or exists (select 1 from json_each(m.roles) r where r.value in ('organization-admin', 'organization-template-admin')))))`;
 
-/** The workspace if this user, who is not its owner, may share its ports: {workspace_id, user_id, user_acl, group_acl}. */
+/** The workspace if this user, who is not its owner, may share its ports. Parameters: {workspace_id, user_id, user_acl, group_acl}. */
 export const findSharableBy = query(
   build
     .select({ id: workspaces.id })
@@ -72,7 +72,7 @@ export const findSharableBy = query(
     ),
 );
 
-/** Ports whose sharer may not share them if the workspace is shared like this: {workspace_id, user_acl, group_acl}. */
+/** Ports whose sharer may not share them if the workspace is shared like this. Parameters: {workspace_id, user_acl, group_acl}. */
 export const listAbandonedPortShares = query(
   build
     .select()
@@ -150,7 +150,7 @@ export const deletePortShare = statement<Pick<PortShareRow, "workspace_id" | "ag
 /** Deletes all shares of a deleted workspace. */
 export const deletePortSharesByWorkspace = deleteBy(port_shares, port_shares.workspace_id);
 
-/** A guard: rejects the batch as stale when the template's maximum has changed: {id, level}. */
+/** A guard: rejects the batch as stale when the template's maximum has changed. Parameters: {id, level}. */
 export const guardShareLevel = statement<{ id: string; level: ShareLevel }>(
   build
     .update(templates)

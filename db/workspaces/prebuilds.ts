@@ -12,7 +12,7 @@ import { findSetting, upsertSetting } from "../settings.ts";
 // A literal instead of a parameter, because the index of names by owner contains only workspaces that are not deleted.
 const unclaimed = and(eq(workspaces.owner_id, PREBUILDS_USER_ID), sql`${workspaces.deleted} = 0`);
 
-/** The unclaimed workspaces of a template, oldest first: {template_id}. */
+/** The unclaimed workspaces of a template, oldest first. Parameters: {template_id}. */
 export const listPrebuilds = query(
   build
     .select({
@@ -34,7 +34,7 @@ export const listPrebuilds = query(
 );
 export type PrebuildRow = RowOfQuery<typeof listPrebuilds>;
 
-/** Running prebuilds of a preset whose agents are all ready, longest ready first: {version_id, preset_id}. */
+/** Running prebuilds of a preset whose agents are all ready, longest ready first. Parameters: {version_id, preset_id}. */
 export const listReadyPrebuilds = query(
   build
     .select({ id: workspaces.id, daily_cost: workspace_builds.daily_cost })
@@ -59,7 +59,7 @@ export const listReadyPrebuilds = query(
     .limit(200),
 );
 
-/** Who requested the build with this number: {workspace_id, build_number}. */
+/** Who requested the build with this number. Parameters: {workspace_id, build_number}. */
 export const findBuildInitiator = query(
   build
     .select({ initiator_id: workspace_builds.initiator_id })

@@ -4,7 +4,7 @@ import { build, eqParam, query, statement } from "../engine/sql.ts";
 import { group_members, groups } from "../schema/groups.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
-/** The daily cost of the latest builds of a user's workspaces: {organization_id, owner_id}. */
+/** The daily cost of the latest builds of a user's workspaces. Parameters: {organization_id, owner_id}. */
 export const sumDailyCost = query(
   build
     .select({ consumed: sql<number>`coalesce(sum(${workspace_builds.daily_cost}), 0)` })

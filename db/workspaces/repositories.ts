@@ -6,7 +6,7 @@ import { workspace_build_parameters, workspace_builds, workspaces } from "../sch
 /** Maximum rows read, since several workspaces may use the same repository. */
 const MAX_ROWS = 100;
 
-/** Most recently used first, including deleted ones: {owner_id}. `value` is the plan of a repository. */
+/** Most recently used first, including deleted ones. Parameters: {owner_id}. `value` is the plan of a repository. */
 export const listRepositoryWorkspaces = query(
   build
     .select({

@@ -11,7 +11,7 @@ const order = [
 
 export type ResourceRow = typeof workspace_resources.$inferSelect;
 
-/** The resources of one job, in display order: {job_id}. */
+/** The resources of one job, in display order. Parameters: {job_id}. */
 export const listResources = query(
   build
     .select()

@@ -31,7 +31,7 @@ const drop = statement<{ key: string }>(build.delete(settings).where(eqParam(set
 export const storeSharingDisabled = (organization_id: string, off: boolean): Statement =>
   (off ? disableSharing : drop)({ key: PREFIX + organization_id });
 
-/** A guard: rejects the batch as stale when sharing is disabled: {organization_id}. */
+/** A guard: rejects the batch as stale when sharing is disabled. Parameters: {organization_id}. */
 export const guardSharing = statement<{ organization_id: string }>(
   build
     .update(organizations)
@@ -46,7 +46,7 @@ export const guardSharing = statement<{ organization_id: string }>(
   { expect: 1, alone: "sharing" },
 );
 
-/** Workspaces of the organization that are shared with the person directly: {organization_id, user_id}. For `scan`. */
+/** Workspaces of the organization that are shared with the person directly. Parameters: {organization_id, user_id}. For `scan`. */
 export const listWorkspacesSharedWith = query(
   build
     .select({ id: workspaces.id })

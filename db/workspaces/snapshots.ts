@@ -10,7 +10,7 @@ export type SnapshotRow = typeof workspace_snapshots.$inferSelect;
 
 export const findSnapshot = findBy(workspace_snapshots, workspace_snapshots.id);
 
-/** All snapshots of a workspace, newest first: {workspace_id}. */
+/** All snapshots of a workspace, newest first. Parameters: {workspace_id}. */
 export const listSnapshots = query(
   build
     .select()
@@ -19,7 +19,7 @@ export const listSnapshots = query(
     .orderBy(desc(workspace_snapshots.created_at), desc(workspace_snapshots.id)),
 );
 
-/** Snapshots of a workspace that builds are restoring now: {workspace_id}. */
+/** Snapshots of a workspace that builds are restoring now. Parameters: {workspace_id}. */
 export const listRestoring = query(
   build
     .selectDistinct({ id: workspace_snapshots.id })
@@ -54,7 +54,7 @@ export const listOpenSnapshots = forOwnRows(
   ),
 );
 
-/** A guard for a build that restores the snapshot: rejects the batch as stale when it is no longer ready: {id}. */
+/** A guard for a build that restores the snapshot: rejects the batch as stale when it is no longer ready. Parameters: {id}. */
 export const guardSnapshot = statement<{ id: string }>(
   build
     .update(workspace_snapshots)

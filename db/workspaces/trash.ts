@@ -5,7 +5,7 @@ import { templates } from "../schema/templates.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
-/** Most recently deleted first: {limit}. For `scan`. */
+/** Most recently deleted first. Parameters: {limit}. For `scan`. */
 export const listTrash = query(
   build
     .select({
@@ -31,7 +31,7 @@ export const listTrash = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** An owner's workspaces in the trash, next to be deleted first: {owner_id}. */
+/** An owner's workspaces in the trash, next to be deleted first. Parameters: {owner_id}. */
 export const listTrashByOwner = query(
   build
     .select({ id: workspaces.id })

@@ -86,7 +86,7 @@ export const isLatest = eq(workspace_builds.id, workspaces.latest_build_id);
 
 export type WorkspaceView = RowOf<ReturnType<typeof selectViews>>;
 
-/** A workspace with its latest build: {id}. */
+/** A workspace with its latest build. Parameters: {id}. */
 export const findWorkspaceView = query(selectViews(isLatest).where(eqParam(workspaces.id)));
 
 /** Several workspaces with their latest builds, unordered: {ids}, a JSON array. For `scan`. */

@@ -87,8 +87,8 @@ testNeeding(
     const first = await loadLog(workspace.latest_build.id);
     expect(first).toContain("Building the image of the repository.");
     expect(first).toContain(`Ignored in the feature ${tool}: privileged.`);
-    expect(features.asked).not.toContain("a token");
-    const requested = features.asked.length;
+    expect(features.requests).not.toContain("a token");
+    const requested = features.requests.length;
 
     await runInWorkspace("echo mine >mine; echo mine >>/cache/log");
     await createBuild(admin, id, "stop");
@@ -98,7 +98,7 @@ testNeeding(
     const again = await awaitAgent(admin, id);
     process.stderr.write(`second start of a repository: ${Math.round(performance.now() - started)} ms\n`);
     expect(await loadLog(again.workspace.latest_build.id)).toContain("Using the existing image of the repository");
-    expect(features.asked.length).toBe(requested);
+    expect(features.requests.length).toBe(requested);
     expect(await runInTerminal(admin, again.agent_id, "cat mine /cache/log")).toBe(
       "mine\r\ncreated\r\nmine\r\ncreated",
     );

@@ -37,7 +37,7 @@ const LIMITS = [30_000, 60_000, 15_000, 75_000, 300_000];
 
 /** Skips every retry delay until the condition holds; returns the delays. */
 const skipWaits = async (clock: WatchedClock, condition: (waits: readonly number[]) => boolean): Promise<number[]> => {
-  const waits = (): number[] => clock.asked.filter((ms) => !LIMITS.includes(ms));
+  const waits = (): number[] => clock.delays.filter((ms) => !LIMITS.includes(ms));
   for (let passed = 0; !condition(waits()); ) {
     // In step with the event loop: a delay that is skipped late would run into the next one.
     while (waits().length === passed && !condition(waits())) await nextTurn();

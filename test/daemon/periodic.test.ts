@@ -139,7 +139,7 @@ describe("app health", () => {
     // Each round has two waits of five seconds: the timeout of a response, and the delay before the next round.
     let rounds = 1;
     const round = async (): Promise<void> => {
-      await until(() => clock.asked.filter((ms) => ms === 5_000).length === 2 * rounds);
+      await until(() => clock.delays.filter((ms) => ms === 5_000).length === 2 * rounds);
       rounds += 1;
       await clock.advance(5_000);
     };

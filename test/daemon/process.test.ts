@@ -59,7 +59,7 @@ describe("runProcess", () => {
     const groups = new ProcessGroups({ clock: systemClock, agent_id: "t" });
     const { clock, end, waitForOutput, output } = startShell("sleep 300 & echo $!", { groups });
     await waitForOutput("\n");
-    await until(() => clock.asked.includes(10_000));
+    await until(() => clock.delays.includes(10_000));
     await clock.advance(10_000);
     expect(await end).toEqual({ exit_code: 0, timed_out: false, pipes_left_open: true });
     // The background process continues until the daemon ends.

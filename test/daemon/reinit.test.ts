@@ -16,7 +16,7 @@ const startServer = (...statuses: number[]) => {
     },
   });
   return {
-    asked: requests,
+    requests,
     url: new URL(`http://127.0.0.1:${server.port}/`),
     [Symbol.dispose]: () => void server.stop(true),
   };
@@ -27,13 +27,13 @@ const waitForClaim = (url: URL, signal = new AbortController().signal) =>
 test("[PB-11] retries while the server is unavailable, and is notified once", async () => {
   using server = startServer(503, 401, 500, 200);
   expect(await waitForClaim(server.url)).toBe(true);
-  expect(server.asked).toEqual(Array(4).fill("/api/v2/workspaceagents/me/reinit?wait=true secret"));
+  expect(server.requests).toEqual(Array(4).fill("/api/v2/workspaceagents/me/reinit?wait=true secret"));
 });
 
 test("[PB-11] never retries after a 409, nor when it is stopped", async () => {
   using server = startServer(409);
   expect(await waitForClaim(server.url)).toBe(false);
-  expect(server.asked.length).toBe(1);
+  expect(server.requests.length).toBe(1);
   const stop = new AbortController();
   const over = waitForClaim(server.url, stop.signal);
   stop.abort();

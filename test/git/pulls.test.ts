@@ -16,7 +16,7 @@ afterAll(() => host[Symbol.dispose]());
 let restTimes: number[] = [];
 beforeEach(() => {
   host.answers.clear();
-  host.asked.length = 0;
+  host.requests.length = 0;
   host.refuse = undefined;
   restTimes = [];
 });
@@ -102,7 +102,7 @@ test("[PR-2] GitHub: finds the newest pull request of a branch, its state, and i
   // A repeated request sends the response's ETag, and the answer comes from the cache.
   const again = open("github", { kept: http.kept });
   expect([await again.pulls.find("fix"), await again.pulls.read(7)]).toEqual([7, seen]);
-  expect(host.asked.slice(3).every((line) => line.startsWith("304 "))).toBe(true);
+  expect(host.requests.slice(3).every((line) => line.startsWith("304 "))).toBe(true);
   expect(again.http.kept).toEqual(http.kept);
   host.json(
     `${G}/pulls/7`,
@@ -197,12 +197,12 @@ test("[PR-3] a rate-limited host is not called until the time that it names; oth
   host.refuse = () => Response.json([], { headers: { "ratelimit-remaining": "0", "ratelimit-reset": reset } });
   expect(await pulls.find("fix")).toBeUndefined();
   expect(restTimes.at(-1)).toBe(NOW + 300_000);
-  const requested = host.asked.length;
+  const requested = host.requests.length;
   expect(await failure(open("github", { allowed: [] }).pulls.find("fix"))).toMatchObject({
     kind: "failed",
     message: expect.stringContaining("not a public address"),
   });
-  expect(host.asked).toHaveLength(requested);
+  expect(host.requests).toHaveLength(requested);
 });
 
 test("[PR-4] a pull request is polled often while work continues, rarely later, with a growing delay after failures, and not once it is merged", () => {

@@ -19,7 +19,7 @@ const openListener = async (answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
-  return { asked: requests, port, [Symbol.dispose]: () => void server.close() };
+  return { requests, port, [Symbol.dispose]: () => void server.close() };
 };
 
 const catchError = (promise: Promise<unknown>): Promise<unknown> =>
@@ -84,14 +84,14 @@ describe("a base URL", () => {
     const failure = await catchError(get(pattern.replace("PORT", String(listener.port))));
     expect(failure).toBeInstanceOf(ModelError);
     expect((failure as ModelError).kind).toBe("config");
-    expect(listener.asked).toEqual([]);
+    expect(listener.requests).toEqual([]);
   });
 
   test("[MO-20] one forbidden address of a name is enough to refuse it", async () => {
     using listener = await openListener();
     const get = createGuardedFetch(NO_PRIVATE_HOSTS, async () => ["93.184.216.34", "127.0.0.1"]);
     expect(await catchError(get(`http://mixed.example:${listener.port}/`))).toBeInstanceOf(ModelError);
-    expect(listener.asked).toEqual([]);
+    expect(listener.requests).toEqual([]);
   });
 
   test("[MO-20] private networks can be allowed, and single hosts by name; the metadata address only by name", async () => {
@@ -116,8 +116,8 @@ describe("a base URL", () => {
     const response = await get(`http://models.example:${listener.port}/v1`, { headers: { "x-own": "kept" } });
     expect(await response.text()).toBe("ok");
     expect(lookups).toBe(1);
-    expect(listener.asked[0]?.toLowerCase()).toContain(`host: models.example:${listener.port}`);
-    expect(listener.asked[0]?.toLowerCase()).toContain("x-own: kept");
+    expect(listener.requests[0]?.toLowerCase()).toContain(`host: models.example:${listener.port}`);
+    expect(listener.requests[0]?.toLowerCase()).toContain("x-own: kept");
   });
 
   test("[MO-22] no redirect is followed", async () => {
@@ -126,6 +126,6 @@ describe("a base URL", () => {
     using listener = await openListener(answer);
     const get = createGuardedFetch({ private: true, hosts: [] });
     expect((await get(`http://127.0.0.1:${listener.port}/`)).status).toBe(307);
-    expect(target.asked).toEqual([]);
+    expect(target.requests).toEqual([]);
   });
 });

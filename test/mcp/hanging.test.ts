@@ -39,11 +39,11 @@ const startHanging = () => {
   });
   return {
     url: `http://127.0.0.1:${front.port}/mcp`,
-    get asked() {
+    get requestCount() {
       return requested;
     },
     /** Resolves when this many requests have arrived. */
-    askedTimes: (count: number): Promise<void> =>
+    waitForRequests: (count: number): Promise<void> =>
       new Promise((resolve) => {
         if (requested >= count) resolve();
         else waiting.push({ count, arrived: resolve });
@@ -104,26 +104,26 @@ test("[MC-4] [MC-5] a hanging server delays one turn and no other, is retried wi
   clock.advance(27_001);
   await sendAndAwaitTurn("three");
   expect(await nextToolServers()).toEqual(["quick"]);
-  const requested = hanging.asked;
+  const requested = hanging.requestCount;
   clock.advance(29_000);
   await sendAndAwaitTurn("four");
   expect(await nextToolServers()).toEqual(["quick"]);
-  expect(hanging.asked).toBe(requested);
+  expect(hanging.requestCount).toBe(requested);
 
   // Retried after half a minute, it is waited for two seconds; then the pause is a minute.
   clock.advance(2_000);
   await sendAndAwaitTurn("five");
   await clock.timerIn(2_000);
-  await hanging.askedTimes(requested + 1);
+  await hanging.requestCountTimes(requested + 1);
   clock.advance(2_000);
   expect(await nextToolServers()).toEqual(["quick"]);
-  expect(hanging.asked).toBe(requested + 1);
+  expect(hanging.requestCount).toBe(requested + 1);
   clock.advance(28_001);
   hanging.answer();
   await sendAndAwaitTurn("six");
   clock.advance(45_000);
   expect(await nextToolServers()).toEqual(["quick"]);
-  expect(hanging.asked).toBe(requested + 1);
+  expect(hanging.requestCount).toBe(requested + 1);
   clock.advance(16_000);
   await sendAndAwaitTurn("seven");
   expect(await nextToolServers()).toEqual(["slow", "quick"]);
@@ -142,7 +142,7 @@ test("[MC-4] a server that is late for a turn's first step is available for its 
   await createChat(world, "one");
   // Both are waited for in parallel.
   await clock.timerIn(3_000);
-  await Promise.all([hanging.askedTimes(1), other.askedTimes(1)]);
+  await Promise.all([hanging.requestCountTimes(1), other.waitForRequests(1)]);
   clock.advance(3_000);
   const first = await world.models.next();
   const listSlowTools = ({ request }: typeof first) =>

@@ -40,7 +40,7 @@ const openOdd = ({ page, answer = { content: [] } }: OddServer) => {
   const url = new URL(`http://127.0.0.1:${listening.port}/mcp`);
   const target = { key: url.href, url, kind: "http" as const, headers: {} };
   return {
-    asked: requests,
+    requests,
     names: async () => (await pool.connect(target)).tools.map(({ name }) => name),
     call: () => pool.call(async () => target, "get", {}, { signal: neverAborted, limits: LIMITS }),
     async [Symbol.asyncDispose]() {
@@ -64,7 +64,7 @@ test("[MC-15] DeusData/codebase-memory-mcp#1247: a cursor that leads back to the
     page: (cursor) => ({ tools: [tool("a"), tool("b")], nextCursor: cursor === "x" ? "y" : "x" }),
   });
   expect(await turning.names()).toEqual(["a", "b"]);
-  expect(turning.asked.length).toBeLessThan(5);
+  expect(turning.requests.length).toBeLessThan(5);
 });
 
 const listed = {

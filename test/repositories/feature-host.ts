@@ -6,7 +6,7 @@ const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 
 export class FeatureHost implements Disposable {
   /** `manifest name`, `blob digest` and so on, of all requests. */
-  readonly asked: string[] = [];
+  readonly requests: string[] = [];
   readonly #manifests = new Map<string, string>();
   readonly #blobs = new Map<string, Uint8Array>();
   readonly #server: Bun.Server<undefined>;
@@ -46,14 +46,14 @@ export class FeatureHost implements Disposable {
     const stored = pathname.startsWith("/stored/") ? this.#blobs.get(pathname.slice("/stored/".length)) : undefined;
     if (stored) {
       const isLeaked = request.headers.has("authorization");
-      this.asked.push(isLeaked ? "a token" : "stored");
+      this.requests.push(isLeaked ? "a token" : "stored");
       return new Response(new Uint8Array(stored));
     }
     if (request.headers.get("authorization") !== `Bearer for repository:${name}:pull`) {
       const header = `Bearer realm="${origin}/token",service="here",scope="repository:${name}:pull"`;
       return new Response("", { status: 401, headers: { "www-authenticate": header } });
     }
-    this.asked.push(`${kind} ${name}`);
+    this.requests.push(`${kind} ${name}`);
     // Another name of this machine, as if it were another host.
     if (kind === "blobs")
       return Response.redirect(`${origin.replace("127.0.0.1", "localhost")}/stored/${reference}`, 307);

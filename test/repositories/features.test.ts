@@ -72,7 +72,7 @@ test("[RW-17] a feature is fetched from a registry with an anonymous token, whic
   const registry = new FeatureRegistry(localOutbound);
   const bytes = await registry.fetch(id, neverAborted);
   expect(new TextDecoder().decode(bytes)).toContain("devcontainer-feature.json");
-  expect(host.asked).toEqual(["manifests acme/tool", "blobs acme/tool", "stored"]);
+  expect(host.requests).toEqual(["manifests acme/tool", "blobs acme/tool", "stored"]);
 });
 
 test("[RW-17] a feature that a registry refuses, does not have or sends in another form is reported by name", async () => {

@@ -7,7 +7,7 @@ export class FakeGitApi implements Disposable {
   /** Responses by path with query. A key of the request's `Accept` header, a space and the path takes precedence. */
   readonly answers = new Map<string, Answer>();
   /** `200 /path` of every request. */
-  readonly asked: string[] = [];
+  readonly requests: string[] = [];
   readonly tokens = new Set<string>();
   /** If set, answers every request. */
   refuse: (() => Response) | undefined;
@@ -31,7 +31,7 @@ export class FakeGitApi implements Disposable {
     this.tokens.add(request.headers.get("authorization") ?? "");
     const path = pathname + search;
     const response = this.refuse?.() ?? this.#answerFor(request, path);
-    this.asked.push(`${response.status} ${path}`);
+    this.requests.push(`${response.status} ${path}`);
     return response;
   }
 

@@ -91,7 +91,7 @@ export const listAudit = async (
   return { rows, count };
 };
 
-/** The start of a page: {id}. */
+/** The start of a page. Parameters: {id}. */
 export const findAuditCursor = query(
   build.select({ time: audit_logs.time, key: audit_logs.key }).from(audit_logs).where(eqParam(audit_logs.id)),
 );

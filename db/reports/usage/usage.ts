@@ -88,7 +88,7 @@ export const listUsedApps = query(
 /** Maximum rows aggregated at a time. */
 const FOLDED = 4_000;
 
-/** The oldest minutes up to a bucket: {bucket}. For `scan`. */
+/** The oldest minutes up to a bucket. Parameters: {bucket}. For `scan`. */
 export const listMinutes = query(
   build
     .select()
@@ -98,7 +98,7 @@ export const listMinutes = query(
     .limit(FOLDED),
 );
 
-/** The oldest latencies up to a bucket: {bucket}. For `scan`. */
+/** The oldest latencies up to a bucket. Parameters: {bucket}. For `scan`. */
 export const listLatencies = query(
   build
     .select()
@@ -154,7 +154,10 @@ export const usageReport = (report: ReportName, args: ReportArgs): Query<string>
   map: ([text]) => String(text),
 });
 
-/** How many users changed to and from a status, per quarter of an hour, with everything before `from` combined: {from, to}. For `scan`. */
+/**
+ * How many users changed to and from a status, per quarter of an hour, with everything before `from` combined. Parameters: {from, to}.
+ * For `scan`.
+ */
 export const listStatusChanges = query(
   build
     .select({

@@ -108,10 +108,10 @@ testNeeding(
     expect((await searchChats("archived:false")).sort()).toEqual([id, other.id].sort());
 
     // Polling an unchanged pull request gets 304 and publishes no event. Then the pull request changes.
-    host.asked.length = 0;
+    host.requests.length = 0;
     await diffs.onTimer(id);
     await diffs.whenIdle();
-    expect(host.asked.map((line) => line.slice(0, 3))).toEqual(["304", "304", "304"]);
+    expect(host.requests.map((line) => line.slice(0, 3))).toEqual(["304", "304", "304"]);
     host.json(`${G}/pulls/7`, createGithubPull(host.url, { state: "closed", merged: true, title: "Fix the Widget" }));
     await diffs.onTimer(id);
     expect((await nextDiffChange()).diff_status).toMatchObject({
@@ -128,7 +128,7 @@ testNeeding(
     host.refuse = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
     await diffs.onTimer(id);
     await diffs.whenIdle();
-    host.asked.length = 0;
+    host.requests.length = 0;
     await diffs.onTimer(id);
     await diffs.whenIdle();
     const refused = await world.owner.fetch("GET", `/api/v2/chats/${id}/diff`);
@@ -136,7 +136,7 @@ testNeeding(
       503,
       expect.stringContaining("rate limiting requests"),
     ]);
-    expect(host.asked).toEqual([]);
+    expect(host.requests).toEqual([]);
     expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).diff_status).toMatchObject({
       pull_request_state: "merged",
     });

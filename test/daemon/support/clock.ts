@@ -6,10 +6,10 @@ export { nextTurn };
 
 export class WatchedClock extends StillClock {
   /** The milliseconds of every `after`, in order. */
-  readonly asked: number[] = [];
+  readonly delays: number[] = [];
 
   override after(ms: number, run: () => void): Timer {
-    this.asked.push(ms);
+    this.delays.push(ms);
     return super.after(ms, run);
   }
 }
