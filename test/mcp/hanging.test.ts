@@ -114,7 +114,7 @@ test("[MC-4] [MC-5] a hanging server delays one turn and no other, is retried wi
   clock.advance(2_000);
   await sendAndAwaitTurn("five");
   await clock.timerIn(2_000);
-  await hanging.requestCountTimes(requested + 1);
+  await hanging.waitForRequests(requested + 1);
   clock.advance(2_000);
   expect(await nextToolServers()).toEqual(["quick"]);
   expect(hanging.requestCount).toBe(requested + 1);
@@ -142,7 +142,7 @@ test("[MC-4] a server that is late for a turn's first step is available for its 
   await createChat(world, "one");
   // Both are waited for in parallel.
   await clock.timerIn(3_000);
-  await Promise.all([hanging.requestCountTimes(1), other.waitForRequests(1)]);
+  await Promise.all([hanging.waitForRequests(1), other.waitForRequests(1)]);
   clock.advance(3_000);
   const first = await world.models.next();
   const listSlowTools = ({ request }: typeof first) =>
