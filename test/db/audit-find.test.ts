@@ -33,9 +33,9 @@ describe("the plan", () => {
       [{ user_ids: [], within: ["a"] }, "audit_logs_user", [[], ["a"]]],
     ];
     for (const [filter, index, values] of cases) {
-      const place = toIndexRange(filter);
-      expect([place.index, ...place.leading.map((one) => one.values)]).toEqual([index, ...values]);
-      expect(listThingRuns(filter)).toEqual([]);
+      const range = toIndexRange(filter);
+      expect([range.index, ...range.leading.map((one) => one.values)]).toEqual([index, ...values]);
+      expect(listEntityRuns(filter)).toEqual([]);
     }
   });
 

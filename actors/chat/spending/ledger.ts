@@ -7,7 +7,7 @@ import { log } from "#base/log.ts";
 import { runOutsideRequest } from "#base/network/current-request.ts";
 import { type RetryPolicy, retry } from "#base/retry.ts";
 import type { CallScope } from "#db/budgets/budgets.ts";
-import { deleteOldAccounts, guardAccount, openAccount } from "#db/budgets/periods.ts";
+import { deleteOldPeriods, guardPeriod, openPeriod } from "#db/budgets/periods.ts";
 import {
   insertReservation,
   type LedgerCall,

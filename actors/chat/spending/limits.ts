@@ -2,7 +2,7 @@
 // one (rule SP-5), and every budget that applies to the call (rule BU-1).
 import type { Clock } from "#base/clock.ts";
 import { type BudgetRow, type CallScope, listBudgetsOn } from "#db/budgets/budgets.ts";
-import { type Account, type AccountFigures, personBudgetId, readAccount } from "#db/budgets/periods.ts";
+import { type PeriodBudget, type PeriodUsage, personBudgetId, readPeriodUsage } from "#db/budgets/periods.ts";
 import { sumCost } from "#db/chats/spend.ts";
 import { readLimitsOn } from "#db/chats/usage-limits.ts";
 import type { Store } from "#db/engine/store.ts";

@@ -65,7 +65,7 @@ export class ChatMcp {
   }
 
   /** Returns the tools by the names they are offered under. For duplicate names, the first wins. */
-  async offer(scope: McpOf, tools: ChatToolContext, signal: AbortSignal): Promise<McpOffer> {
+  async offer(scope: McpScope, tools: ChatToolContext, signal: AbortSignal): Promise<McpOffer> {
     const warnings: string[] = [];
     const servers = await this.#servers(scope, tools);
     const waiting = new Set(servers);
@@ -133,7 +133,7 @@ export class ChatMcp {
    * Returns the workspace's tools, except for tools with the name prefix of an organization's server (ignoring case): rules and approvals
    * for such a name apply to the organization's server, even while it is unreachable or not selected.
    */
-  async #listWorkspaceTools(scope: McpOf, warnings: string[]): Promise<McpTool[]> {
+  async #listWorkspaceTools(scope: McpScope, warnings: string[]): Promise<McpTool[]> {
     const { organization_id } = scope;
     const rows = await this.#deps.store.all(listMcpServers({ organization_id }));
     const taken = rows.map(({ slug }) => toOfferedName(slug, "").toLowerCase());

@@ -3,7 +3,7 @@
 // that contains nothing else; the entries of one entity are filtered one by one, those of a name in its index.
 import type { Database } from "bun:sqlite";
 import type { Query } from "../../engine/sql.ts";
-import { type AuditFilter, listThingRuns, toConditions, toIndexRange } from "./plan.ts";
+import { type AuditFilter, listEntityRuns, toConditions, toIndexRange } from "./plan.ts";
 import { type AuditCursor, countEntries, iterateRuns, type Source, type Span, selectPage } from "./runs.ts";
 
 /** Maximum number to which matching entries are counted. */
@@ -51,11 +51,11 @@ const MAX_SCANNED = 2_000;
 /** Chooses the fastest source for a filter. Counts candidates only as far as needed. */
 const chooseSource = (db: Database, filter: AuditFilter, span: Span): Source => {
   const range = toIndexRange(filter);
-  const things = listThingRuns(filter).map((run) => ({ runs: [run], conditions: toConditions(filter, [run]) }));
-  const last = things.at(-1);
+  const sources = listEntityRuns(filter).map((run) => ({ runs: [run], conditions: toConditions(filter, [run]) }));
+  const last = sources.at(-1);
   if (!last) return { runs: [...iterateRuns(db, range)], conditions: [] };
   const isFew = ({ runs }: Source) => countEntries(db, { runs, conditions: [] }, span, MAX_SCANNED + 1) <= MAX_SCANNED;
-  const few = things.find((one) => one.conditions.length === 0 || isFew(one));
+  const few = sources.find((one) => one.conditions.length === 0 || isFew(one));
   if (few || !range.kind) return few ?? last;
   // A name with thousands of entries. Its index could filter the rest too, but a rarer condition is faster.
   const runs = [...iterateRuns(db, range)];

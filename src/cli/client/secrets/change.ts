@@ -6,7 +6,7 @@ import { readSecret, SECRET_OPTIONS, selectSecret, toSecretFields, toSecretPath 
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: SECRET_OPTIONS });
-  const named = selectSecret(input, words);
+  const findSecret = selectSecret(input, words);
   const fields = toSecretFields(value);
   const file = value["value-file"];
   return withServer("secrets change", input, value, async ({ client }) => {
