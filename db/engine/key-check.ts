@@ -27,7 +27,8 @@ const SEALED = {
 } as const;
 
 /**
- * Counts values that do not match the pattern. A handwritten statement, because every start runs it, and building it would take longer than running it. Counts in the order of `SEALED`.
+ * Counts the values that do not match the pattern, in the order of `SEALED`. The statement is handwritten, because every start runs it, and
+ * building it would take longer than running it.
  */
 const countUndecryptable = (pattern: string): Query<number[]> => ({
   sql: `select ${Object.values(SEALED)

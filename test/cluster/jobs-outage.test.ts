@@ -96,7 +96,8 @@ testNeeding(
         SLIPWAY_DATABASE_URL: url.href,
         SLIPWAY_ENCRYPTION_KEY: "5".repeat(64),
       },
-    );
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     const errors = await child.stderr.text();
     expect(await child.exited).toBe(1);
     expect(errors).toMatch(/slipway serve: database_url: PostgreSQL at .* refuses the connection: .*no_such_role/);

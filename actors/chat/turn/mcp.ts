@@ -85,7 +85,8 @@ export class ChatMcp {
           .finally(() => waiting.delete(server)),
       ),
     ).finally(() => notice.cancel());
-    const own = findToolUse("workspace_mcp", tools) === "yes" ? await this.#listWorkspaceTools(scope, warnings) : [];
+    const workspaceTools =
+      findToolUse("workspace_mcp", tools) === "yes" ? await this.#listWorkspaceTools(scope, warnings) : [];
     this.#warn(scope.chat_id, warnings);
     const offer = new Map<string, McpTool>();
     for (const one of [...lists.flat(), ...workspaceTools].slice(0, MAX_TOOLS)) {
@@ -137,7 +138,7 @@ export class ChatMcp {
     const { organization_id } = scope;
     const rows = await this.#deps.store.all(listMcpServers({ organization_id }));
     const taken = rows.map(({ slug }) => toOfferedName(slug, "").toLowerCase());
-    const own = await this.#loadWorkspaceTools(scope, warnings);
+    const all = await this.#loadWorkspaceTools(scope, warnings);
     const isTaken = ({ definition: { name } }: McpTool) =>
       taken.some((prefix) => name.toLowerCase().startsWith(prefix));
     const hidden = new Set(all.filter(isTaken).map(({ definition }) => definition.server));

@@ -76,7 +76,12 @@ export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[
     : undefined;
   const isCapped = [...apps.values()].flat().some(({ sharing_level }) => sharing_level !== SHARE_LEVELS[0]);
   const maximums = isCapped
-    ? new Map((await store.all(listShareMaximums(filter))).map(({ agent_id, most }) => [agent_id, most as ShareLevel]))
+    ? new Map(
+        (await store.all(listShareMaximums(filter))).map(({ agent_id, max_level }) => [
+          agent_id,
+          max_level as ShareLevel,
+        ]),
+      )
     : undefined;
   return rows.map((row) =>
     presentAgent(

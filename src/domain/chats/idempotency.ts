@@ -33,8 +33,8 @@ const toSortedJson = (value: unknown): string =>
   );
 
 /**
- * Returns whether this request was already answered in the chat with this key, so that the caller has nothing left to do. Rejects with 409 when
- * the key was used with another body.
+ * Returns whether this request was already answered in the chat with this key, so that the caller has nothing left to do. Rejects
+ * with 409 when the key was used with another body.
  */
 export const isRepeated = async (
   { store }: Pick<DomainContext, "store">,

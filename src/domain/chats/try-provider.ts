@@ -56,12 +56,17 @@ const loadDraft = async ({ modelSettings }: Deps, input: TryModelProvider): Prom
   const wanted = input.provider_id?.toLowerCase();
   const stored = wanted === undefined ? undefined : providers.find(({ id }) => id === wanted);
   if (wanted !== undefined && !stored) throw notFound();
-  const kind = stored?.provider ?? parseKind(given.provider ?? "");
-  const base_url = parseBaseUrl(given.base_url ?? stored?.base_url ?? "", requiresBaseUrl(kind));
+  const kind = stored?.provider ?? parseKind(input.provider ?? "");
+  const base_url = parseBaseUrl(input.base_url ?? stored?.base_url ?? "", requiresBaseUrl(kind));
   const isSameOrigin = stored !== undefined && getOrigin(base_url) === getOrigin(stored.base_url);
-  const key = given.api_key === undefined ? (isSameOrigin ? stored.key() : "") : parseKey(given.api_key);
-  const about = { id: stored?.id ?? uuid(), provider: kind, display_name: stored?.display_name ?? kind, enabled: true };
-  return { ...about, base_url, has_api_key: key !== "", key: () => key };
+  const key = input.api_key === undefined ? (isSameOrigin ? stored.key() : "") : parseKey(input.api_key);
+  const identity = {
+    id: stored?.id ?? uuid(),
+    provider: kind,
+    display_name: stored?.display_name ?? kind,
+    enabled: true,
+  };
+  return { ...identity, base_url, has_api_key: key !== "", key: () => key };
 };
 
 const getOrigin = (base_url: string): string => (base_url === "" ? "" : new URL(base_url).origin);

@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
-/** A folder in which the existing parts of a workspace are visible. */
+/** Creates a folder with one file for each existing resource of a workspace. */
 const makeTempFolder = () => {
   const path = mkdtempSync(join(tmpdir(), "slipway-tf-parts-"));
   noteFolder(path);
@@ -61,11 +61,11 @@ data "coder_workspace" "me" {}
 data "coder_workspace_owner" "me" {}
 `;
 
-const makePart = (folder: string, name: string, command: string, more = ""): string => `
+const makePart = (place: string, name: string, command: string, more = ""): string => `
 resource "terraform_data" "${name}" {
-  input = "${folder}"
+  input = "${place}"
   ${more}
-  provisioner "local-exec" { command = "echo made >> ${folder}/${name}${command}" }
+  provisioner "local-exec" { command = "echo made >> ${place}/${name}${command}" }
   provisioner "local-exec" {
     when    = destroy
     command = "rm -f \${self.input}/${name}"
@@ -74,11 +74,9 @@ resource "terraform_data" "${name}" {
 `;
 
 /** The first part is created immediately; the second waits for the file `open`, and fails if the file `fail` exists. */
-const makeParts = (folder: string): string => {
-  const waits = `; until [ -e ${folder}/open ]; do sleep 0.05; done; [ ! -e ${folder}/fail ]`;
-  return (
-    HEAD + makePart(folder, "first", "") + makePart(folder, "second", waits, "depends_on = [terraform_data.first]")
-  );
+const makeParts = (place: string): string => {
+  const waits = `; until [ -e ${place}/open ]; do sleep 0.05; done; [ ! -e ${place}/fail ]`;
+  return HEAD + makePart(place, "first", "") + makePart(place, "second", waits, "depends_on = [terraform_data.first]");
 };
 
 let created = 0;
@@ -112,7 +110,7 @@ testNeeding(wanted, "[TF-8] a failed apply keeps its resources, encrypted, and t
   place.put("open");
   place.put("fail");
   const { admin } = world;
-  const { id } = await createWorkspace(admin, await createTemplate(admin, makeParts(folder.path)), "fails");
+  const { id } = await createWorkspace(admin, await createTemplate(admin, makeParts(place.path)), "fails");
   const failed = await awaitBuild(admin, id);
   expect(failed.latest_build.status).toBe("failed");
   expect(failed.latest_build.job.error).toContain("local-exec provisioner error");
@@ -122,10 +120,10 @@ testNeeding(wanted, "[TF-8] a failed apply keeps its resources, encrypted, and t
   expect(row?.state).toStartWith('{"sealed":"v1.');
   // No unencrypted copy of the state is left on disk.
   await until(() => !existsSync(join(world.server.directory, "terraform", "builds", id)));
-  folder.drop("fail");
+  place.drop("fail");
   const gone = await deleteAndWait(admin, id);
   expect(gone.latest_build.status).toBe("deleted");
-  expect(folder.has("first")).toBe(false);
+  expect(place.has("first")).toBe(false);
   // Terraform runs no provisioner for a resource that was never finished, but reports that it is removed.
   expect(await readOutputs(admin, gone)).toContain("2 destroyed");
 });
@@ -138,22 +136,22 @@ testNeeding(
     const { admin } = world;
     const { id, latest_build } = await createWorkspace(
       admin,
-      await createTemplate(admin, makeParts(folder.path)),
+      await createTemplate(admin, makeParts(place.path)),
       "cancelled",
     );
-    await folder.appears("second");
+    await place.appears("second");
     await admin.patch<unknown>(`/api/v2/workspacebuilds/${latest_build.id}/cancel`, {});
     const canceled = await awaitBuild(admin, id);
     expect(canceled.latest_build.status).toBe("canceled");
-    expect(findProcesses(folder.path)).toEqual([]);
+    expect(findProcesses(place.path)).toEqual([]);
     expect(listNames(await loadState(admin, canceled))).toContain("first");
-    folder.put("open");
+    place.put("open");
     // The next build continues from it: the first part is not created again.
     await createBuild(admin, id, "start");
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
-    expect(readFileSync(join(folder.path, "first"), "utf8")).toBe("made\n");
+    expect(readFileSync(join(place.path, "first"), "utf8")).toBe("made\n");
     expect((await deleteAndWait(admin, id)).latest_build.status).toBe("deleted");
-    expect([folder.has("first"), folder.has("second")]).toEqual([false, false]);
+    expect([place.has("first"), place.has("second")]).toEqual([false, false]);
   },
 );
 
@@ -164,11 +162,11 @@ testNeeding(
     using place = makeTempFolder();
     place.put("open");
     const { admin } = world;
-    const template_id = await createTemplate(admin, makeParts(folder.path));
+    const template_id = await createTemplate(admin, makeParts(place.path));
     const { id } = await createWorkspace(admin, template_id, "updated");
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
-    expect(folder.has("second")).toBe(true);
-    const next = await importVersion(admin, { "main.tf": HEAD + makePart(folder.path, "first", "") }, { template_id });
+    expect(place.has("second")).toBe(true);
+    const next = await importVersion(admin, { "main.tf": HEAD + makePart(place.path, "first", "") }, { template_id });
     await createBuild(admin, id, "start", { template_version_id: next.id });
     const updated = await awaitBuild(admin, id);
     expect(updated.latest_build.status).toBe("running");
@@ -177,7 +175,7 @@ testNeeding(
     // Deleting with `orphan` removes no resources, and the log reports this.
     const forgotten = await deleteAndWait(admin, id, { orphan: true });
     expect(await readOutputs(admin, forgotten)).toContain("terraform_data.first is not removed");
-    expect(folder.has("first")).toBe(true);
+    expect(place.has("first")).toBe(true);
   },
 );
 
@@ -195,7 +193,7 @@ data "coder_parameter" "size" {
     error = "too large"
   }
 }
-${makePart(folder.path, "first", "")}`;
+${makePart(place.path, "first", "")}`;
   const template_id = await createTemplate(admin, makeLimited(8));
   const rich_parameter_values = [{ name: "size", value: "7" }];
   const { id } = await createWorkspace(admin, template_id, "limited", { rich_parameter_values });
@@ -204,7 +202,7 @@ ${makePart(folder.path, "first", "")}`;
   const gone = await deleteAndWait(admin, id, { template_version_id: next.id });
   expect([gone.latest_build.status, gone.latest_build.job.error]).toEqual(["deleted", undefined]);
   expect(await readOutputs(admin, gone)).toContain("The template rejects a value");
-  expect(folder.has("first")).toBe(false);
+  expect(place.has("first")).toBe(false);
 });
 
 testNeeding(
@@ -312,18 +310,18 @@ testNeeding(wanted, "[TF-12] a template sees the listed variables and none of th
   };
   await using other = await openTerraformWorld({ environment });
   const main = `${HEAD}resource "terraform_data" "x" {
-  provisioner "local-exec" { command = "env > ${folder.path}/env; echo \${data.coder_workspace.me.access_url}/icon > ${folder.path}/url" }
+  provisioner "local-exec" { command = "env > ${place.path}/env; echo \${data.coder_workspace.me.access_url}/icon > ${place.path}/url" }
 }`;
   const { id } = await createWorkspace(other.admin, await createTemplate(other.admin, main), "env");
   expect((await awaitBuild(other.admin, id)).latest_build.job.error).toBeUndefined();
-  const seen = readFileSync(join(folder.path, "env"), "utf8");
+  const seen = readFileSync(join(place.path, "env"), "utf8");
   const names = seen.split("\n").map((line) => line.split("=")[0] ?? "");
   expect(names).toEqual(expect.arrayContaining(["PATH", "HOME", "AWS_PROFILE", "CODER_WORKSPACE_ID"]));
   expect(names.filter((name) => /^(?:SLIPWAY_|TF_LOG|TF_VAR_|DATABASE_)/.test(name))).toEqual([]);
   expect(seen).not.toContain("hush");
   expect(seen).not.toContain("server's own");
   // Templates append a path to the server's address.
-  expect(readFileSync(join(folder.path, "url"), "utf8")).toBe(`${other.server.url.origin}/icon\n`);
+  expect(readFileSync(join(place.path, "url"), "utf8")).toBe(`${other.server.url.origin}/icon\n`);
   expect((await deleteAndWait(other.admin, id)).latest_build.status).toBe("deleted");
 });
 
@@ -333,7 +331,7 @@ testNeeding(
   async () => {
     using folder = makeTempFolder();
     await using server = await ServerPlace.make();
-    const env = { ...toTerraformOptions(home.path).env, HOME: home.path };
+    const env = { ...toTerraformOptions(folder.path).env, HOME: folder.path };
     await server.start({ env });
     const client = await server.client.signIn(ADMIN.email, ADMIN.password);
     using place = makeTempFolder();
@@ -341,16 +339,16 @@ testNeeding(
     await place.appears("second");
     server.newest.kill("SIGKILL");
     await server.newest.ended;
-    folder.put("open");
+    place.put("open");
     await server.start({ env });
     const after = await awaitBuild(client, id);
     expect([after.latest_build.status, after.latest_build.job.error]).toEqual(["running", undefined]);
     expect(listNames(await loadState(client, after))).toEqual(["first", "second"]);
-    expect(readFileSync(join(folder.path, "first"), "utf8")).toBe("made\n");
+    expect(readFileSync(join(place.path, "first"), "utf8")).toBe("made\n");
     expect((await deleteAndWait(client, id)).latest_build.status).toBe("deleted");
-    expect([folder.has("first"), folder.has("second")]).toEqual([false, false]);
+    expect([place.has("first"), place.has("second")]).toEqual([false, false]);
     await until(() => readdirSync(join(server.directory, "terraform", "builds")).length === 0);
     await server.stop();
-    expect(findProcesses(home.path)).toEqual([]);
+    expect(findProcesses(folder.path)).toEqual([]);
   },
 );
