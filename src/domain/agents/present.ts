@@ -74,8 +74,8 @@ export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[
   const names = needsNames
     ? Map.groupBy(await store.all(listAgentNames(filter)), ({ agent_id }) => agent_id)
     : undefined;
-  const isCapped = [...apps.values()].flat().some(({ sharing_level }) => sharing_level !== SHARE_LEVELS[0]);
-  const maximums = isCapped
+  const hasSharedApps = [...apps.values()].flat().some(({ sharing_level }) => sharing_level !== SHARE_LEVELS[0]);
+  const maximums = hasSharedApps
     ? new Map(
         (await store.all(listShareMaximums(filter))).map(({ agent_id, max_level }) => [
           agent_id,
