@@ -148,6 +148,27 @@ const findPattern = ({ regex }: ProviderSetting, base: string): RegExp | undefin
   return new RegExp(`^(?:https?://)?(?:[^/@]*@)?${host.replaceAll(/[.[\]]/g, "\\$&")}(?:/.*)?$`, "i");
 };
 
+/** Part of no URL, so that a pattern that matches it says nothing about the host. */
+const NO_HOST = "\0";
+
+/**
+ * Returns whether a pattern covers an address without a user name; the scheme is optional. It must match the whole host from its beginning:
+ * elsewhere, as in the path of another host or in front of a longer name, the same letters say nothing. A pattern may also name the beginning
+ * of the path.
+ */
+export const coversAddress = ({ source, flags }: RegExp, address: string): boolean => {
+  const [, scheme = "", host = "", path = ""] = /^(https?:\/\/)?([^/?#]*)(.*)$/is.exec(address) ?? [];
+  if (host === "") return false;
+  const whole = new RegExp(`^(?:${source})/?$`, flags);
+  const prefixes = [...new Set([scheme, ""])];
+  if (prefixes.some((prefix) => whole.test(`${prefix}${host}`) || whole.test(`${prefix}${host}/`))) return true;
+  const beginning = new RegExp(`^(?:${source})`, flags);
+  return prefixes.some((prefix) => {
+    const end = beginning.exec(`${prefix}${host}${path}`)?.[0].length ?? 0;
+    return end > prefix.length + host.length && !beginning.test(`${prefix}${NO_HOST}${path}`);
+  });
+};
+
 /** Returns the credentials that git sends to the host (facts/platform 3.6). */
 export const toGitCredential = (type: ProviderType, token: string): { username: string; password: string } => {
   if (type === "gitlab") return { username: "oauth2", password: token };

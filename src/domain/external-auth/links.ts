@@ -21,7 +21,7 @@ import {
 } from "#db/users/external-auth.ts";
 import { guardUser, updateUser } from "#db/users/users.ts";
 import { type OAuthClient, ProviderError, type Tokens, type Validity } from "#src/git/oauth.ts";
-import type { Provider } from "#src/git/provider.ts";
+import { coversAddress, type Provider } from "#src/git/provider.ts";
 
 /** The version of the link to refresh. */
 type LinkVersion = Pick<LinkRow, "user_id" | "provider_id" | "version">;
@@ -108,7 +108,7 @@ export class Links {
     if (url.length > 2048) return [];
     // A username can look like a host: https://git.example.com@evil.example.
     const address = url.replace(/^(https?:\/\/)[^/?#]*@/i, "$1");
-    return [...this.providers.values()].filter(({ pattern }) => pattern?.test(address));
+    return [...this.providers.values()].filter(({ pattern }) => pattern && coversAddress(pattern, address));
   }
 
   /** Stores the tokens of a newly linked account. Rejects with CommitError when a guard is stale. */

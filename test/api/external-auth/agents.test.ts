@@ -17,7 +17,7 @@ test("[EA-12] a provider is selected by a repository URL, by its ID, or by both 
   using provider = new FakeProvider();
   await using server = await startWith([
     provider.setting("one"),
-    provider.setting("two", { regex: "example/team" }),
+    provider.setting("two", { regex: "two\\.example/team" }),
     { id: "hub", type: "github", client_id: "x" },
     provider.setting("three", { regex: "^https://three\\.example", base_url: "https://three.example" }),
     { id: "loose", type: "github", client_id: "x", base_url: "https://loose.example", regex: "loose\\.example" },
@@ -46,6 +46,12 @@ test("[EA-12] a provider is selected by a repository URL, by its ID, or by both 
     ["match=http://loose.example/a", 404],
     ["match=HTTP://loose.example/a", 404],
     ["match=https://three.example@evil.test/", 404],
+    ["match=https://three.example.evil.test/", 404],
+    ["match=https://evil.test/https://three.example/", 404],
+    ["match=https://xloose.example/a", 404],
+    ["match=https://loose.example.evil.test/a", 404],
+    ["match=https://evil.test/loose.example", 404],
+    ["match=https://evil.test/two.example/team", 404],
     [`match=https://one.example/${"x".repeat(3000)}`, 404],
   ] as const) {
     expect([query, (await awaitRejection(getAgentToken(server, agent_token, query))).status]).toEqual([query, status]);

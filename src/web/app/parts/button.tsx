@@ -29,6 +29,8 @@ const Keys = ({ keys }: { keys?: string }) => (keys ? <kbd aria-hidden="true">{k
 type ButtonProps = ButtonStyle & {
   readonly onPress?: (event: MouseEvent) => unknown;
   readonly disabled?: boolean;
+  /** Ignores presses for now. Keeps the keyboard focus, unlike `disabled`. */
+  readonly paused?: boolean;
   readonly type?: "button" | "submit";
   readonly pressed?: boolean;
   readonly form?: string;
@@ -43,6 +45,7 @@ export const Button = ({
   keys,
   onPress,
   disabled,
+  paused = false,
   type = "button",
   pressed,
   form,
@@ -52,7 +55,7 @@ export const Button = ({
 }: ButtonProps) => {
   const busy = useSignal(false);
   const press = async (event: MouseEvent): Promise<void> => {
-    if (busy.value) return;
+    if (busy.value || paused) return;
     const result = onPress?.(event);
     if (!(result instanceof Promise)) return;
     busy.value = true;
@@ -67,7 +70,7 @@ export const Button = ({
       form={form}
       disabled={disabled}
       // Not `disabled`, which would lose the keyboard focus.
-      aria-disabled={busy.value || undefined}
+      aria-disabled={busy.value || paused || undefined}
       aria-label={label}
       aria-pressed={pressed}
       aria-keyshortcuts={formatShortcut(keys)}

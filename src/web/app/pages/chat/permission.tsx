@@ -24,6 +24,26 @@ import { formatAlwaysLabel, formatQuestion, parseArguments, shortenFolder, toRow
 
 type Answer = PermissionAnswers["answers"][number];
 
+/** A new call ignores presses for this long: a double click or a held key was meant for the one before it. */
+const NEW_MS = 500;
+
+/** Returns true for a moment after the call has changed. */
+const useIsNew = (id: string | undefined): boolean => {
+  const seen = useSignal<string | undefined>(undefined);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      seen.value = id;
+    }, NEW_MS);
+    return () => clearTimeout(timer);
+  }, [id]);
+  return seen.value !== id;
+};
+
+/** A key that is held would press the button of one call after the other. */
+const ignoreHeldKey = (event: KeyboardEvent): void => {
+  if (event.repeat) event.preventDefault();
+};
+
 const EDIT_TOOLS: ReadonlySet<string> = new Set(["edit_files", "write_file"]);
 
 export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequired }) => {
@@ -39,8 +59,9 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
   const isEdit = first !== undefined && EDIT_TOOLS.has(first.tool_name);
   // An edit can be allowed once its diff is shown, or the reason why it cannot be shown.
   const isReading = isEdit && shown === undefined && state.value.error === undefined;
+  const isNew = useIsNew(first?.tool_call_id);
   const sendAnswer = async (given: Omit<Answer, "tool_call_id">): Promise<void> => {
-    if (!first || (isReading && given.decision === "allow")) return;
+    if (!first || isNew || (isReading && given.decision === "allow")) return;
     const all = [...answers.value, { tool_call_id: first.tool_call_id, ...given }];
     if (all.length < asked.tool_calls.length) {
       answers.value = all;
@@ -50,8 +71,8 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
   };
   useEffect(() => {
     const stops = [
-      onKeys("a", () => void sendAnswer({ decision: "allow" }).catch(showError)),
-      onKeys("d", () => void sendAnswer({ decision: "deny" }).catch(showError)),
+      onKeys("a", ({ repeat }) => void (repeat || sendAnswer({ decision: "allow" }).catch(showError))),
+      onKeys("d", ({ repeat }) => void (repeat || sendAnswer({ decision: "deny" }).catch(showError))),
     ];
     return () => {
       for (const stop of stops) stop();
@@ -62,7 +83,7 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
   const always = isEdit ? undefined : formatAlwaysLabel(shown?.always ?? []);
   const done = asked.tool_calls.length - open.length;
   return (
-    <div class="ask" role="group" aria-labelledby="asked">
+    <div class="ask" role="group" aria-labelledby="asked" onKeyDown={ignoreHeldKey}>
       <div class="line">
         <span class="t-attn">
           <Icon name="key" />
@@ -86,15 +107,24 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
         isReading={isReading}
       />
       <div class="line wrap">
-        <Button look="primary" keys="A" disabled={isReading} onPress={() => sendAnswer({ decision: "allow" })}>
+        <Button
+          look="primary"
+          keys="A"
+          disabled={isReading}
+          paused={isNew}
+          onPress={() => sendAnswer({ decision: "allow" })}
+        >
           Allow once
         </Button>
         {always !== undefined && (
-          <Button onPress={() => sendAnswer({ decision: "allow", scope: "always" })}>{always}</Button>
+          <Button paused={isNew} onPress={() => sendAnswer({ decision: "allow", scope: "always" })}>
+            {always}
+          </Button>
         )}
         {isEdit && mode === "ask" && (
           <Button
             disabled={isReading}
+            paused={isNew}
             onPress={() => {
               pickMode(chat, "accept_edits");
               return sendAnswer({ decision: "allow" });
@@ -103,7 +133,7 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
             Allow and accept edits
           </Button>
         )}
-        <Button look="ghost" keys="D" onPress={() => sendAnswer({ decision: "deny" })}>
+        <Button look="ghost" keys="D" paused={isNew} onPress={() => sendAnswer({ decision: "deny" })}>
           Deny
         </Button>
       </div>
