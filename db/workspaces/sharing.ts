@@ -90,19 +90,18 @@ const IS_SHARED = "(user_acl <> '{}' or group_acl <> '{}')";
 const hasKey = (acl: "user_acl" | "group_acl", keys: string): string =>
   `exists (select 1 from json_each(${acl}) e where e.key in (${keys}))`;
 
+/** Returns the condition that a workspace is shared with one of these users. */
+const isSharedWith = (users: string): string => {
+  const groups = `select group_id from group_members where user_id in (${users})
+    union all select organization_id from organization_members where user_id in (${users})`;
+  return `(${IS_SHARED} and (${hasKey("user_acl", users)} or ${hasKey("group_acl", groups)}))`;
+};
+
 /** Sets the timer for every workspace that one of these users can enter. */
 const markLossesOf = (users: string, value: string, now: number): Statement => {
-  const isGroup = `select group_id from group_members where user_id in (${users})
-    union all select organization_id from organization_members where user_id in (${users})`;
   const isOwner = `exists (select 1 from users u where u.id in (${users})
     and exists (select 1 from json_each(u.roles) r where r.value = 'owner'))`;
-  return setTimersWhere(
-    `(owner_id in (${users}) or ${isOwner}
-      or (${IS_SHARED} and (${hasKey("user_acl", users)} or ${hasKey("group_acl", isGroup)})))`,
-    [value],
-    LOST_ACCESS,
-    now,
-  );
+  return setTimersWhere(`(owner_id in (${users}) or ${isOwner} or ${isSharedWith(users)})`, [value], LOST_ACCESS, now);
 };
 
 /**
@@ -111,6 +110,23 @@ const markLossesOf = (users: string, value: string, now: number): Statement => {
  */
 export const markLossesOfUser = (user_id: string, now: number): Statement =>
   markLossesOf("select id from users where id = ?3", user_id, now);
+
+const hasLost = (role: string, before: readonly string[], after: readonly string[]): boolean =>
+  before.includes(role) && !after.includes(role);
+
+/**
+ * The same when site roles of the user end: an owner could enter every workspace, and a template administrator could share ports of workspaces
+ * to which the user has access (rule SH-14).
+ */
+export const markLossesOfRoles = (
+  { id, roles }: { readonly id: string; readonly roles: readonly string[] },
+  after: readonly string[],
+  now: number,
+): Statement[] => {
+  if (hasLost("owner", roles, after)) return [markLossesOfUser(id, now)];
+  if (!hasLost("template-admin", roles, after)) return [];
+  return [setTimersWhere(isSharedWith("select id from users where id = ?3"), [id], LOST_ACCESS, now)];
+};
 
 /** The same for all users who have authorized the application, in the batch that deletes it. */
 export const markLossesOfApp = (app_id: string, now: number): Statement =>
@@ -137,6 +153,17 @@ export const markLossesOfMember = (
     LOST_ACCESS,
     now,
   );
+
+/** The same when roles in the organization end that allow sharing ports (rule SH-14). */
+export const markLossesOfMemberRoles = (
+  member: { readonly organization_id: string; readonly user_id: string },
+  before: readonly string[],
+  after: readonly string[],
+  now: number,
+): Statement[] =>
+  ["organization-admin", "organization-template-admin"].some((role) => hasLost(role, before, after))
+    ? [markLossesOfMember(member, now)]
+    : [];
 
 /** The same for workspaces that are shared with a group, in the batch that removes members or the group. */
 export const markLossesOfGroup = (group_id: string, now: number): Statement =>

@@ -7,7 +7,7 @@ import { insertAudit } from "#db/reports/audit/audit.ts";
 import { endMembership, insertMember, listMemberships, updateMember } from "#db/users/members.ts";
 import { findOrganizationByName } from "#db/users/organizations.ts";
 import { findOtherOwner, type User, updateUser } from "#db/users/users.ts";
-import { markLossesOfUser } from "#db/workspaces/sharing.ts";
+import { markLossesOfMemberRoles, markLossesOfRoles } from "#db/workspaces/sharing.ts";
 import type { DomainContext } from "../context.ts";
 import { endSharesWith } from "../organizations/end-shares.ts";
 import { auditUserChanged } from "../users/audit.ts";
@@ -67,7 +67,7 @@ const applyRoles = async (
   lost.push(...findMissing(user.roles, roles).map((role) => `the role ${role}`));
   const now = ctx.clock.now();
   return [
-    ...(user.roles.includes("owner") && !roles.includes("owner") ? [markLossesOfUser(user.id, now)] : []),
+    ...markLossesOfRoles(user, roles, now),
     updateUser(user.id, { roles, updated_at: now }),
     auditUserChanged(user, { roles }, now),
   ];
@@ -114,6 +114,7 @@ const applyMemberships = async (
     } else if (known && roles && !isSame(known, roles)) {
       lost.push(...findMissing(known, roles).map((role) => `the role ${role} in ${name}`));
       statements.push(
+        ...markLossesOfMemberRoles(pair, known, roles, now),
         updateMember({ ...pair, roles, updated_at: now }),
         insertAudit({ ...auditFields, action: "write", before: { roles: known }, after: { roles } }),
       );

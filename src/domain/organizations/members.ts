@@ -15,6 +15,7 @@ import {
   updateMember,
 } from "#db/users/members.ts";
 import { guardUser, type User as UserRow } from "#db/users/users.ts";
+import { markLossesOfMemberRoles } from "#db/workspaces/sharing.ts";
 import type { Page } from "#schema/page.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Member } from "#schema/users/member.ts";
@@ -163,8 +164,10 @@ export const setMemberRoles = async (
   await requireOwnKey(ctx, caller, "give roles");
   const now = ctx.clock.now();
   const roles = checkOrganizationRoles(names);
-  const change = { before: { roles: member.roles.map(({ name }) => name) }, after: { roles } };
+  const before = member.roles.map(({ name }) => name);
+  const change = { before: { roles: before }, after: { roles } };
   await ctx.store.commit([
+    ...markLossesOfMemberRoles(pair, before, roles, now),
     updateMember({ ...pair, roles, updated_at: now }),
     writeAuditEntry(pair, member.username, { action: "write", ...change, now }),
   ]);

@@ -7,7 +7,7 @@ import { deleteRowsOf } from "#db/removal.ts";
 import { deleteKeysByUser } from "#db/users/api-keys.ts";
 import { holdUsername } from "#db/users/former-usernames.ts";
 import { deleteUser, guardOwner, updateUser } from "#db/users/users.ts";
-import { markLossesOfUser } from "#db/workspaces/sharing.ts";
+import { markLossesOfRoles, markLossesOfUser } from "#db/workspaces/sharing.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { canEditProfile, canGiveSiteRoles, canManageUser, isOwner } from "../access.ts";
 import { stopForbiddenLocal } from "../builds/local-limits.ts";
@@ -122,8 +122,7 @@ export const setSiteRoles = async (
   const roles = checkSiteRoles(names);
   await ctx.store.commit([
     guardOwner({ id: caller.user_id }),
-    // An owner could enter every workspace.
-    ...(user.roles.includes("owner") && !roles.includes("owner") ? [markLossesOfUser(user.id, now)] : []),
+    ...markLossesOfRoles(user, roles, now),
     updateUser(user.id, { roles, updated_at: now }),
     auditUserChanged(user, { roles }, now),
   ]);

@@ -158,6 +158,24 @@ test("[SH-14] a guest's shared ports end with the role that allows sharing, unle
   await tia.post(`${path}/port-share`, { ...validShare, port: 4001 });
 });
 
+test("[SH-14] a guest's shared ports end with a role of the deployment or the organization alone", async () => {
+  await using shared = await openSharedWorkspace({ manifest });
+  const { clients, path, idOf, organization_id } = shared;
+  const { owner, "template admin": tia, "site owner": admin, member: bob } = clients;
+  const setRoles = (roles: string[]) =>
+    admin.put(`/api/v2/organizations/${organization_id}/members/${idOf("bob")}/roles`, { roles });
+  await setRoles(["organization-template-admin"]);
+  await owner.patch(`${path}/acl`, { user_roles: { [idOf("tia")]: "use", [idOf("bob")]: "use" } });
+  await owner.post(`${path}/port-share`, validShare);
+  await tia.post(`${path}/port-share`, { ...validShare, port: 3000 });
+  await bob.post(`${path}/port-share`, { ...validShare, port: 4000 });
+  await admin.put(`/api/v2/users/${idOf("tia")}/roles`, { roles: [] });
+  await until(async () => (await levels(owner, path)).join() === "4000 dev public,8080 dev public");
+  await setRoles(["organization-auditor"]);
+  await until(async () => (await levels(owner, path)).join() === "8080 dev public");
+  expect(await awaitRejection(bob.post(`${path}/port-share`, validShare))).toEqual([403]);
+});
+
 const listStoredLevels = (server: Parameters<typeof getContext>[0]) =>
   getContext(server).store.all({
     sql: "select port || ' ' || share_level from port_shares order by port",
