@@ -67,6 +67,7 @@ export class ProgramStdio {
   readonly #ended = Promise.withResolvers<string>();
   readonly #counter = new LineCost();
   #sent = 0;
+  #onWritten: (() => void)[] = [];
   #excess: string | undefined;
 
   private constructor(ask: CallDaemon, clock: Clock, id: string, answerMcp: AnswerMcp) {
@@ -105,6 +106,12 @@ export class ProgramStdio {
   /** Resolves with the reason when the program has ended or has become unreachable. */
   get ended(): Promise<string> {
     return this.#ended.promise;
+  }
+
+  /** Resolves when the workspace has the next message that is written, or the program has ended. */
+  waitUntilWritten(): Promise<void> {
+    const written = new Promise<void>((resolve) => this.#onWritten.push(resolve));
+    return Promise.race([written, this.#ended.promise.then(() => {})]);
   }
 
   /** Says which limit a message of the program exceeded, if the program was ended for that. */
@@ -172,7 +179,9 @@ export class ProgramStdio {
   async #write(bytes: Uint8Array): Promise<void> {
     const path = `${this.#path}/input?at=${this.#sent}`;
     this.#sent += bytes.byteLength;
+    const onWritten = this.#onWritten.splice(0);
     await this.#callDaemon({ method: "POST", path, body: bytes, patient: true, signal: this.#over.signal });
+    for (const written of onWritten) written();
   }
 }
 

@@ -16,6 +16,7 @@ import {
 import { sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
 const world = await forFile(openAgentWorld());
@@ -208,3 +209,44 @@ test(
   },
   scaleTimeout(180_000),
 );
+
+test("[CH-54] a prompt waits for memory of its owner, which is free again once the workspace has the prompt", async () => {
+  const { callMemory } = getContext(world.server);
+  const hold = await callMemory.take("others", Number.MAX_SAFE_INTEGER, new AbortController().signal);
+  const large = "x".repeat(9 * 1024 * 1024);
+  const upload = await fetch(new URL(`/api/v2/chats/files?organization=${world.organization_id}`, world.server.url), {
+    method: "POST",
+    headers: {
+      "Service-Session-Token": world.owner.token ?? "",
+      "content-type": "text/plain",
+      "content-disposition": 'attachment; filename="large.txt"',
+    },
+    body: large,
+  });
+  const { id: file_id } = (await upload.json()) as { id: string };
+  const { id } = await startAgentChat(world, "say ready", FREE);
+  await waitForStatus(id, "waiting");
+  const send = () =>
+    world.owner.post<unknown>(`/api/v2/chats/${id}/messages`, {
+      content: [
+        { type: "text", text: "wait bye" },
+        { type: "file", file_id },
+      ],
+    });
+  await send();
+  await until(() => callMemory.waiting === 1);
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status).toBe("running");
+  expect(readAgentLog(world, id).filter((line) => line.startsWith("prompt"))).toHaveLength(1);
+  await world.owner.post(`/api/v2/chats/${id}/interrupt`);
+  await until(() => callMemory.waiting === 0);
+  await waitForStatus(id, "waiting");
+  await sendMessage(world, id, "wait bye");
+  await until(() => callMemory.waiting === 1);
+  hold.release();
+  await until(() => readAgentLog(world, id).filter((line) => line.startsWith("prompt")).length === 2);
+  // The agent still works, and nothing of its prompt is held.
+  await until(() => callMemory.used === 0);
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status).toBe("running");
+  await world.owner.post(`/api/v2/chats/${id}/interrupt`);
+  await waitForStatus(id, "waiting");
+});

@@ -256,8 +256,9 @@ export class AgentSession {
     return this.#connection.promptAbilities;
   }
 
-  /** Begins a turn of the agent. Its end arrives as an event. */
-  prompt(blocks: ContentBlock[]): void {
+  /** Begins a turn of the agent, whose end arrives as an event. Resolves when the workspace has the prompt, or the agent has ended. */
+  prompt(blocks: ContentBlock[]): Promise<void> {
+    const written = this.#stdio.waitUntilWritten();
     this.events.drain();
     this.#isPrompting = true;
     this.questions.beginTurn();
@@ -275,6 +276,7 @@ export class AgentSession {
     this.#prompt = prompt.finally(() => {
       this.#prompt = undefined;
     });
+    return written;
   }
 
   /** Cancels the agent's turn. Resolves with the events up to its end. Kills an agent that does not end its turn. */

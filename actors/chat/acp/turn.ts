@@ -3,11 +3,11 @@
 // agent.
 
 import { log } from "#base/log.ts";
-import { nextTurn } from "#base/retry.ts";
+import { finishesWithin, nextTurn } from "#base/retry.ts";
+import { LARGE_ANSWER_BYTES } from "#base/system/answer-memory.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
 import type { ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
-import type { AgentOption } from "#schema/chats/agent-option.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import { type ChatTool, replacePaths, toChatTool } from "#src/acp/calls.ts";
 import type { SessionUpdate, ToolCallUpdate } from "#src/acp/connection.ts";
@@ -21,7 +21,8 @@ import { formatDenial } from "../hooks/proposals.ts";
 import { TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt, Step } from "../messages.ts";
-import { readHistory } from "../prompt/prompt-history.ts";
+import { takeHistoryMemory } from "../prompt/history-memory.ts";
+import { TurnHistory } from "../prompt/prompt-history.ts";
 import type { AgentBudgets } from "../spending/agent-budgets.ts";
 import { loadAgentFolder } from "../turn/agent-choice.ts";
 import { createCheckpoint } from "../turn/checkpoints.ts";
@@ -72,6 +73,8 @@ const START_NOTICE_DELAY_MS = 2_000;
 const MAX_SLICE_MS = 5;
 /** Maximum open calls of one step. More indicates a bug in the agent. */
 const MAX_OPEN_CALLS = 500;
+/** A workspace takes a prompt within this time, and a large one only then. */
+const PROMPT_TIMEOUT_MS = 60_000;
 /** How often a crashed agent is restarted in one turn. */
 const MAX_RESTARTS = 2;
 const RESTARTED = "The agent was restarted before this call had a result.";
@@ -90,6 +93,21 @@ const OPTION_UPDATES: ReadonlySet<string> = new Set(["current_mode_update", "con
 /** Whether the turn continues with another attempt. */
 type NextAction = "again" | "over";
 type Failure = { readonly message: string; readonly detail?: string };
+type StartPlan = {
+  readonly given: Awaited<ReturnType<typeof prepareContext>>;
+  /** Whether the stored session knows the history up to its last prompt. */
+  readonly isKnown: boolean;
+  /** The session that was open, even if it was ended now. */
+  readonly live: AgentSession | undefined;
+};
+type SessionStart = {
+  /** The instructions for a session without them. */
+  readonly introduction: string;
+  /** Whether the agent knows the history up to its last prompt. */
+  readonly isSame: boolean;
+  /** Whether this turn has opened the session. */
+  readonly isNew: boolean;
+};
 
 export class AgentTurn implements RunningTurn {
   readonly #deps: AgentTurnDeps;
@@ -105,9 +123,8 @@ export class AgentTurn implements RunningTurn {
   #step: AgentStep | undefined;
   #mask: SecretMask | undefined;
   #restarts = 0;
-  /** The last message that the agent got, and its options, as stored. */
+  /** The last message that the agent got, as stored. */
   #lastMessageId = 0;
-  #recorded: readonly AgentOption[] = [];
 
   constructor(deps: AgentTurnDeps, scope: TurnOf, { isResumed = false }: TurnStart) {
     this.#deps = deps;
@@ -178,7 +195,7 @@ export class AgentTurn implements RunningTurn {
   }
 
   async #attempt(begun: StartedAttempt): Promise<NextAction> {
-    const { clock, store } = this.#deps;
+    const { clock } = this.#deps;
     const { name, profile } = await this.#profile(begun);
     if (!profile) return this.#fail(begun, { message: `The agent "${name}" of this chat was removed.` });
     if (begun.compaction) {
@@ -186,8 +203,6 @@ export class AgentTurn implements RunningTurn {
         message: `${profile.display_name} keeps its own context, which cannot be summarized.`,
       });
     }
-    const history = await retryUntilAnswered(clock, this.#abort.signal, () => readHistory(store, begun.chat_key));
-    if (history === "stale") return "over";
     const before = this.#deps.sessions.findSession(this.#turn.chat_id)?.step;
     const step = await this.#createStep(begun);
     if (before) step.carry(before, clock.now());
@@ -197,7 +212,7 @@ export class AgentTurn implements RunningTurn {
     if (step.isComplete) return this.#commit(begun, step, "continue");
     let session: AgentSession | undefined;
     try {
-      session = await this.#prepareSession(begun, history, profile);
+      session = await this.#prepareSession(begun, profile);
     } catch (error) {
       if (this.isStopped) return "over";
       const detail = (error as Error).message;
@@ -241,36 +256,37 @@ export class AgentTurn implements RunningTurn {
   }
 
   /**
+   * Calls `use` with the history once its memory is available, which is held until `use` has resolved (rule CH-54). Returns undefined once this
+   * turn is over. What waits for the agent stays outside: it would keep the memory from others.
+   */
+  async #withHistory<T>(
+    { chat_key, about: { owner_id } }: StartedAttempt,
+    hasFiles: boolean,
+    use: (history: readonly MessageRow[]) => Promise<T>,
+  ): Promise<T | undefined> {
+    const { clock, store } = this.#deps;
+    const { signal } = this.#abort;
+    const history = new TurnHistory(store, chat_key);
+    const memory = await takeHistoryMemory(this.#deps, { chat_key, owner_id, history, hasFiles, signal });
+    if (!memory) return undefined;
+    using _hold = memory.hold;
+    const rows = await retryUntilAnswered(clock, signal, () => history.read());
+    // Awaited here, because the memory is released at the end of the block.
+    return rows === "stale" ? undefined : await use(rows);
+  }
+
+  /**
    * Returns the session with a turn of the agent running, or undefined once this turn is over. Rejects with a readable message when there
    * is no session.
    */
-  async #prepareSession(
-    begun: StartedAttempt,
-    history: readonly MessageRow[],
-    profile: CodingAgent,
-  ): Promise<AgentSession | undefined> {
-    const { sessions, warnings } = this.#deps;
+  async #prepareSession(begun: StartedAttempt, profile: CodingAgent): Promise<AgentSession | undefined> {
+    const { sessions } = this.#deps;
     const { chat_id, part } = this.#turn;
     const stored = begun.coding_agent?.session ?? null;
-    const handover = buildHandover(history, stored);
-    const { isKnown, hasNewMessages } = handover;
-    const live = sessions.findSession(chat_id);
-    if (live?.isPrompting) {
-      if (isKnown && !hasNewMessages) {
-        // The chat no longer waits for a person, so the questions in its history are declined.
-        for (const id of begun.awaits_client ? [] : live.questions.open) {
-          if (history.some(({ content }) => content.some((one) => one.tool_call_id === id))) {
-            live.questions.answer(id, false);
-          }
-        }
-        return live;
-      }
-      await live.cancel();
-    }
-    const given = await prepareContext(this.#deps, begun, history, profile);
-    // Something that the agent reads only at startup has changed (instructions, skills, MCP servers, workspace), or its session has another
-    // history.
-    if (live && (!isKnown || live.given_key !== given.key)) sessions.end(chat_id);
+    const begins = await this.#withHistory(begun, false, (history) => this.#prepareStart(begun, history, profile));
+    if (!begins || this.isStopped) return undefined;
+    if ("running" in begins) return begins.running;
+    const { given, isKnown, live } = begins;
     const usedUp = await this.#deps.budgets.findUsedUp(toBudgetRef(begun));
     if (this.isStopped) return undefined;
     if (usedUp) {
@@ -296,27 +312,79 @@ export class AgentTurn implements RunningTurn {
     const session = await this.#withStartNotice(profile, opened);
     sessions.use(chat_id, true);
     if (this.isStopped) return undefined;
-    if (session !== live) session.questions.reserve(listCallIds(history));
-    const isSame = session === live || session.replayed !== undefined;
-    const isLost = isKnown && !isSame;
-    const isDeaf = !session.hasTools && (await session.tools.hasTools(signal));
-    const found = [...(isLost ? [SESSION_LOST] : []), ...(isDeaf ? [`${profile.display_name} ${NO_HTTP_MCP}`] : [])];
-    if (!Bun.deepEquals(found, warnings.from("agent", chat_id))) warnings.set("agent", chat_id, found);
-    const last = history.at(-1)?.id ?? 0;
-    this.#lastMessageId = last;
-    if (!(await this.#record(session))) return undefined;
-    const how = { waits: this.#waits, signal: this.#abort.signal };
-    await createCheckpoint(this.#deps, { ...begun.about, chat_id }, history, how);
-    if (this.isStopped) return undefined;
     await session.applyOptions(plan_mode !== null, stored?.chosen ?? {});
-    if (!Bun.deepEquals(session.options, this.#recorded) && !(await this.#record(session))) return undefined;
+    if (this.isStopped) return undefined;
+    const isSame = session === live || session.replayed !== undefined;
+    const isDeaf = !session.hasTools && (await session.tools.hasTools(signal));
+    this.#warn([
+      ...(isKnown && !isSame ? [SESSION_LOST] : []),
+      ...(isDeaf ? [`${profile.display_name} ${NO_HTTP_MCP}`] : []),
+    ]);
+    const { introduction } = given;
+    return this.#withHistory(begun, true, (history) =>
+      this.#prompt(begun, session, history, { introduction, isSame, isNew: session !== live }),
+    );
+  }
+
+  #warn(found: readonly string[]): void {
+    const { warnings } = this.#deps;
+    const { chat_id } = this.#turn;
+    if (!Bun.deepEquals(found, warnings.from("agent", chat_id))) warnings.set("agent", chat_id, found);
+  }
+
+  /** Returns what a session starts with, or the session whose agent still works. Ends one that this turn cannot continue. */
+  async #prepareStart(
+    begun: StartedAttempt,
+    history: readonly MessageRow[],
+    profile: CodingAgent,
+  ): Promise<{ readonly running: AgentSession } | StartPlan> {
+    const { sessions } = this.#deps;
+    const { chat_id } = this.#turn;
+    const { isKnown, hasNewMessages } = buildHandover(history, begun.coding_agent?.session ?? null);
+    const live = sessions.findSession(chat_id);
+    if (live?.isPrompting) {
+      if (isKnown && !hasNewMessages) {
+        // The chat no longer waits for a person, so the questions in its history are declined.
+        for (const id of begun.awaits_client ? [] : live.questions.open) {
+          if (history.some(({ content }) => content.some((one) => one.tool_call_id === id))) {
+            live.questions.answer(id, false);
+          }
+        }
+        return { running: live };
+      }
+      await live.cancel();
+    }
+    const given = await prepareContext(this.#deps, begun, history, profile);
+    // Something that the agent reads only at startup has changed (instructions, skills, MCP servers, workspace), or its session has another
+    // history.
+    if (live && (!isKnown || live.given_key !== given.key)) sessions.end(chat_id);
+    return { given, isKnown, live };
+  }
+
+  /** Sends the agent what is new to it. Returns undefined once this turn is over. */
+  async #prompt(
+    begun: StartedAttempt,
+    session: AgentSession,
+    history: readonly MessageRow[],
+    { introduction, isSame, isNew }: SessionStart,
+  ): Promise<AgentSession | undefined> {
+    const { sessions, clock, attachments } = this.#deps;
+    const { chat_id } = this.#turn;
+    const { signal } = this.#abort;
+    if (isNew) session.questions.reserve(listCallIds(history));
+    this.#lastMessageId = history.at(-1)?.id ?? 0;
+    if (!(await this.#record(session))) return undefined;
+    await createCheckpoint(this.#deps, { ...begun.about, chat_id }, history, { waits: this.#waits, signal });
+    if (this.isStopped) return undefined;
     session.tools.begin(begun);
     const { text, files } = isSame
-      ? buildPromptText(session, handover, history)
-      : { text: prependInstructions(given.introduction, formatHistory(history)), files: listFiles(history) };
-    const blocks = await toPromptBlocks(text, files, session.promptAbilities, this.#deps.attachments);
+      ? buildPromptText(session, buildHandover(history, begun.coding_agent?.session ?? null), history)
+      : { text: prependInstructions(introduction, formatHistory(history)), files: listFiles(history) };
+    const blocks = await toPromptBlocks(text, files, session.promptAbilities, attachments);
     if (this.isStopped) return undefined;
-    session.prompt(blocks);
+    const isWritten = await finishesWithin(clock, PROMPT_TIMEOUT_MS, session.prompt(blocks));
+    // A workspace that does not take a large prompt would keep memory from others.
+    if (!isWritten && JSON.stringify(blocks).length > LARGE_ANSWER_BYTES) sessions.end(chat_id);
     return session;
   }
 
@@ -337,7 +405,6 @@ export class AgentTurn implements RunningTurn {
   /** Stores which session knows the chat, and its options. Resolves to false once the turn is over. */
   async #record(session: AgentSession): Promise<boolean> {
     const { session_id } = session;
-    this.#recorded = session.options;
     const { options } = this.#mask?.result({ options: session.options }) ?? session;
     const asked = { history_version: this.history_version, session_id, through: this.#lastMessageId, options };
     return (await this.#reporter.report("recordAgentSession", asked)) !== "stale";

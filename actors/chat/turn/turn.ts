@@ -3,9 +3,7 @@
 
 import { pause } from "#base/retry.ts";
 import type { MemoryHold } from "#base/system/memory-share.ts";
-import { weighChatFiles } from "#db/chats/files.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
-import { estimateEncoded } from "#src/llm/attachments.ts";
 import { MAX_WAIT_MS } from "#src/llm/failure.ts";
 import { ModelError, type RequestMemory } from "#src/llm/model.ts";
 import { isReadOnlyTool } from "#src/tools/registry.ts";
@@ -16,6 +14,7 @@ import type { NewMessage, RetryState } from "../machine/decision.ts";
 import type { ReportResult, StartedAttempt } from "../messages.ts";
 import { type HistoryRow, measureFullness } from "../prompt/compact.ts";
 import { Compactor } from "../prompt/compactor.ts";
+import { takeHistoryMemory } from "../prompt/history-memory.ts";
 import { TurnHistory } from "../prompt/prompt-history.ts";
 import { retryUntilAnswered } from "../until-answered.ts";
 import { createCheckpoint } from "./checkpoints.ts";
@@ -259,23 +258,17 @@ export class Turn implements RunningTurn {
 
   /** Waits for the memory of the history and its attachments, before they are read. Returns undefined once the turn is over. */
   async #takeMemory({ about, chat_key }: StartedAttempt): Promise<MemoryHold | undefined> {
-    const { clock, memory, store } = this.#deps;
-    const { signal } = this.#abort;
-    this.#history ??= new TurnHistory(store, chat_key);
+    this.#history ??= new TurnHistory(this.#deps.store, chat_key);
     const history = this.#history;
-    const weighed = await retryUntilAnswered(clock, signal, () =>
-      Promise.all([history.weigh(), store.get(weighChatFiles({ chat: chat_key }))]),
-    );
-    if (weighed === "stale") return undefined;
-    const [text_bytes, files] = weighed;
-    try {
-      const hold = await memory.take(about.owner_id, text_bytes + estimateEncoded(files?.bytes ?? 0), signal);
-      this.#memory = { hold, text_bytes };
-      return hold;
-    } catch (error) {
-      if (this.isStopped) return undefined;
-      throw error;
-    }
+    const { signal } = this.#abort;
+    this.#memory = await takeHistoryMemory(this.#deps, {
+      chat_key,
+      owner_id: about.owner_id,
+      history,
+      hasFiles: true,
+      signal,
+    });
+    return this.#memory?.hold;
   }
 
   /** Returns undefined once the turn is over. */
